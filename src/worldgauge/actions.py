@@ -1,0 +1,170 @@
+"""Actions and the unified action API: one recorded walk as keys, as a camera path, or as words.
+
+A world model says which control it takes (`ModelSpec.control`); suites record actions once and this
+module translates them. Row t of an action array always drives the step from frame t to frame t + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.errors import ShapeError
+from worldgauge.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
+
+Control = Literal["actions", "camera", "text"]
+
+
+class Motion(NamedTuple):
+    """Relative move of one frame, in the walker's own frame: metres and radians.
+
+    forward, left, up: metres along the heading before the turn. yaw: counter-clockwise (left)
+    positive; pitch: up positive.
+    """
+
+    forward: float = 0.0
+    left: float = 0.0
+    up: float = 0.0
+    yaw: float = 0.0
+    pitch: float = 0.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column of an action array.
+
+    kind: "button" (0 or 1) or "angle" (radians). motion: the move that the value 1 causes when it
+    is held, used where no physics is at hand.
+    """
+
+    name: str
+    kind: Literal["button", "angle"]
+    motion: Motion
+
+
+@dataclass(frozen=True)
+class ActionSpace:
+    """Named columns of an action array and the frame rate they are meant for."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    def column(self, name: str) -> int:
+        """Index of the axis called `name`; raises ShapeError when there is none."""
+        for index, axis in enumerate(self.axes):
+            if axis.name == name:
+                return index
+        raise ShapeError(f"action space '{self.name}' has no axis '{name}', only {[a.name for a in self.axes]}")
+
+
+# Steady walking covers 0.215859 blocks in one 50 ms tick (specification of the game's physics).
+WALK_STEP_M = 0.215859
+
+LOOP_WALK = ActionSpace(
+    "loop-walk",
+    (
+        Axis("forward", "button", Motion(forward=WALK_STEP_M)),
+        Axis("jump", "button", Motion()),
+        Axis("camera_yaw", "angle", Motion(yaw=1.0)),
+        Axis("camera_pitch", "angle", Motion(pitch=1.0)),
+    ),
+    fps=20.0,
+)
+"""LoopNav's primitives: forward, jump, and camera change in radians (left and up positive)."""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """`values` (T, K) float32 in the columns of `space`; row t drives frame t to frame t + 1."""
+
+    space: ActionSpace
+    values: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.space):
+            raise ShapeError(f"actions of '{self.space.name}' need shape (T, {len(self.space)}), got {self.values.shape}")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Actions:
+        return Actions(self.space, self.values[rows])
+
+    def column(self, name: str) -> NDArray[np.float32]:
+        """One column (T,) by its axis name."""
+        column: NDArray[np.float32] = self.values[:, self.space.column(name)]
+        return column
+
+
+def motions(actions: Actions) -> FloatArray:
+    """Nominal moves (T, 5): forward, left, up in metres, yaw, pitch in radians. No physics, no walls."""
+    gains = np.array([axis.motion for axis in actions.space.axes], np.float64)
+    moves: FloatArray = actions.values.astype(np.float64) @ gains
+    return moves
+
+
+def camera_path(actions: Actions, start: ArrayLike) -> FloatArray:
+    """Camera-to-world poses (T, 4, 4) that the nominal moves of `actions` lead to from pose `start` (4, 4).
+
+    Each step moves along the heading it has before the turn. For recorded walks prefer the recorded
+    poses: this is the dead reckoning for walks that have none.
+    """
+    start = np.asarray(start, np.float64)
+    yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(start))
+    position = start[:3, 3].copy()
+    path = np.empty((len(actions), 4, 4))
+    for t, (forward, left, up, turn, tilt) in enumerate(motions(actions)):
+        c, s = math.cos(yaw), math.sin(yaw)
+        position = position + np.array([forward * c - left * s, forward * s + left * c, up])
+        yaw, pitch = yaw + turn, float(np.clip(pitch + tilt, -math.pi / 2, math.pi / 2))
+        path[t] = pose_from_yaw_pitch(position, yaw, pitch)
+    return path
+
+
+def describe(actions: Actions) -> str:
+    """The walk in words, one clause a phase, for models that are driven by text.
+
+    Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
+    """
+    clauses = []
+    for kind, amount in _phases(motions(actions)):
+        if kind == "still":
+            clauses.append(f"Stand still for {amount / actions.space.fps:.1f} seconds.")
+        elif kind == "walk":
+            clauses.append(f"Walk {'forward' if amount > 0 else 'backward'} {abs(amount):.1f} metres.")
+        elif kind == "strafe":
+            clauses.append(f"Step {'left' if amount > 0 else 'right'} {abs(amount):.1f} metres.")
+        elif kind == "turn":
+            clauses.append(f"Turn {'left' if amount > 0 else 'right'} {abs(math.degrees(amount)):.0f} degrees.")
+        else:
+            clauses.append(f"Look {'up' if amount > 0 else 'down'} {abs(math.degrees(amount)):.0f} degrees.")
+    return " ".join(clauses)
+
+
+def _phases(moves: FloatArray) -> Iterator[tuple[str, float]]:
+    """Runs of frames with one dominant move and the same sign: (kind, total amount)."""
+    columns = {"walk": 0, "strafe": 1, "turn": 3, "look": 4}
+    run: tuple[str, int] | None = None
+    total = 0.0
+    for move in moves:
+        sizes = {kind: abs(move[column]) for kind, column in columns.items()}
+        kind = max(sizes, key=lambda k: sizes[k])
+        amount = move[columns[kind]]
+        if sizes[kind] < 1e-4:
+            kind, amount = "still", 1.0
+        key = (kind, 1 if amount > 0 else -1)
+        if run is not None and key != run:
+            yield run[0], total
+            total = 0.0
+        run, total = key, total + amount
+    if run is not None:
+        yield run[0], total

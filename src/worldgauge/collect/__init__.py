@@ -1,0 +1,1 @@
+"""Scripted walks that make episodes."""

@@ -1,0 +1,1 @@
+"""The published on-disk formats, read and written as Episodes."""

@@ -1,0 +1,52 @@
+"""One family of errors. Each says what was wrong, where, and what to do next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WorldgaugeError(Exception):
+    """Base of every known error: shown to users as one line, exit code 2, no traceback."""
+
+
+class UsageError(WorldgaugeError):
+    """An argument or option that cannot be meant."""
+
+
+class ShapeError(WorldgaugeError):
+    """An array whose shape, dtype or value range is not what the function takes."""
+
+
+class DataError(WorldgaugeError):
+    """A file of a data set that is unreadable or contradicts itself; names file and field or frame."""
+
+
+class WorldError(WorldgaugeError):
+    """A world that cannot be built, or a move in it that cannot be made."""
+
+
+class SubjectError(WorldgaugeError):
+    """The model or agent under test broke its promise: wrong frames, a raise, a hang."""
+
+
+class RunError(WorldgaugeError):
+    """A run folder that cannot be read, written or continued."""
+
+
+class MissingExtraError(WorldgaugeError):
+    """A part that needs a package of an optional extra, or weights that were not given."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra '{extra}': pip install \"worldgauge[{extra}]\"")
+
+
+class UnknownNameError(WorldgaugeError):
+    """A name that no registry entry has; suggests the nearest ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'? " if near else ""
+        listing = ", ".join(names) if names else "none are registered"
+        super().__init__(f"no {kind} '{name}'. {hint}Known: {listing}")

@@ -1,0 +1,240 @@
+"""Poses, SE(3) and Sim(3), perspective and equirectangular cameras.
+
+World frame: right-handed, z up, metres. Camera frame: x right, y down, z forward (OpenCV).
+Poses are camera-to-world 4x4 float64. Yaw about +z from +x, counter-clockwise; pitch up positive;
+radians. Data sets with other frames are converted in `worldgauge.datasets`, nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.errors import ShapeError
+
+FloatArray = NDArray[np.float64]
+
+
+def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 0.0) -> FloatArray:
+    """Camera-to-world poses (..., 4, 4) of cameras at `position` (..., 3) without roll.
+
+    yaw, pitch: (...) radians; yaw 0 looks along +x, pi/2 along +y; positive pitch looks up.
+    """
+    position = np.asarray(position, np.float64)
+    yaw, pitch = np.broadcast_arrays(np.asarray(yaw, np.float64), np.asarray(pitch, np.float64))
+    cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
+    pose = np.zeros((*np.broadcast_shapes(yaw.shape, position.shape[:-1]), 4, 4))
+    pose[..., :3, 0] = np.stack([sy, -cy, np.zeros_like(sy)], -1)
+    pose[..., :3, 1] = np.stack([sp * cy, sp * sy, -cp], -1)
+    pose[..., :3, 2] = np.stack([cp * cy, cp * sy, sp], -1)
+    pose[..., :3, 3] = position
+    pose[..., 3, 3] = 1.0
+    return pose
+
+
+def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Yaw and pitch (...) in radians of camera-to-world poses (..., 4, 4); roll is ignored."""
+    forward = np.asarray(pose, np.float64)[..., :3, 2]
+    yaw = np.arctan2(forward[..., 1], forward[..., 0])
+    return yaw, np.arcsin(np.clip(forward[..., 2], -1.0, 1.0))
+
+
+def wrap_angle(angle: ArrayLike) -> FloatArray:
+    """Angles in radians brought into [-pi, pi)."""
+    return (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
+
+
+def invert(pose: ArrayLike) -> FloatArray:
+    """Inverse of rigid transforms (..., 4, 4)."""
+    pose = np.asarray(pose, np.float64)
+    inverse = np.zeros_like(pose)
+    rotation = np.swapaxes(pose[..., :3, :3], -1, -2)
+    inverse[..., :3, :3] = rotation
+    inverse[..., :3, 3] = -np.einsum("...ij,...j->...i", rotation, pose[..., :3, 3])
+    inverse[..., 3, 3] = 1.0
+    return inverse
+
+
+def relative(pose_from: ArrayLike, pose_to: ArrayLike) -> FloatArray:
+    """Pose of `pose_to` seen from `pose_from`: inv(from) @ to, shapes (..., 4, 4)."""
+    return invert(pose_from) @ np.asarray(pose_to, np.float64)
+
+
+def rotation_angle(rotation: ArrayLike) -> FloatArray:
+    """Angle in radians, [0, pi], of rotation matrices (..., 3, 3).
+
+    Uses atan2 of the skew part and the trace, exact near 0 and pi where arccos is not.
+    """
+    r = np.asarray(rotation, np.float64)
+    skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], -1)
+    sine = np.linalg.norm(skew, axis=-1)
+    return np.arctan2(sine, np.trace(r, axis1=-2, axis2=-1) - 1.0)
+
+
+class Sim3(NamedTuple):
+    """A similarity: p -> scale * rotation @ p + translation."""
+
+    scale: float
+    rotation: FloatArray
+    translation: FloatArray
+
+    def apply(self, points: ArrayLike) -> FloatArray:
+        """Points (..., 3) moved by this similarity."""
+        moved: FloatArray = self.scale * np.asarray(points, np.float64) @ self.rotation.T + self.translation
+        return moved
+
+    def inverse(self) -> Sim3:
+        """The similarity that undoes this one."""
+        rotation = self.rotation.T
+        return Sim3(1 / self.scale, rotation, -(rotation @ self.translation) / self.scale)
+
+
+def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
+    """Least-squares similarity (or rigid motion, scale 1) that maps `source` onto `target`.
+
+    source, target: (N, 3) metres, N >= 3, corresponding rows.
+    Raises ShapeError on other shapes, on values that are not finite, and on points on one line or in
+    one place, where the rotation is not defined.
+    Source: Umeyama 1991, equations 34-43.
+    """
+    a, b = np.asarray(source, np.float64), np.asarray(target, np.float64)
+    if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or len(a) < 3:
+        raise ShapeError(f"align needs two (N, 3) arrays with N >= 3, got {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ShapeError("align got points that are not finite; drop or repair them first")
+    mean_a, mean_b = a.mean(0), b.mean(0)
+    u, singular, vt = np.linalg.svd((b - mean_b).T @ (a - mean_a) / len(a))
+    if singular[1] <= 1e-12 * max(singular[0], np.finfo(float).tiny):
+        raise ShapeError("align got points on one line: the rotation about that line is not defined")
+    sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
+    rotation = (u * sign) @ vt
+    scale = float(singular @ sign / (a - mean_a).var(axis=0).sum()) if with_scale else 1.0
+    return Sim3(scale, rotation, mean_b - scale * rotation @ mean_a)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera; pixel (column u, row v) has its centre at (u + 0.5, v + 0.5) pixels."""
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    @classmethod
+    def from_vertical_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
+        """Square pixels, principal point in the image centre."""
+        focal = height / 2 / np.tan(np.radians(fov_deg) / 2)
+        return cls(width, height, focal, focal, width / 2, height / 2)
+
+    def resized(self, width: int, height: int) -> Camera:
+        """The same view on another pixel grid."""
+        sx, sy = width / self.width, height / self.height
+        return Camera(width, height, self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy)
+
+    def rays(self) -> FloatArray:
+        """Direction of every pixel centre, (H, W, 3), camera frame, z = 1."""
+        u = (np.arange(self.width) + 0.5 - self.cx) / self.fx
+        v = (np.arange(self.height) + 0.5 - self.cy) / self.fy
+        x, y = np.meshgrid(u, v)
+        return np.stack([x, y, np.ones_like(x)], -1)
+
+    def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Pixel coordinates (..., 2) and depth (...) of camera-frame points (..., 3).
+
+        Points at or behind the camera get NaN pixels.
+        """
+        points = np.asarray(points, np.float64)
+        z = points[..., 2]
+        safe = np.where(z > 0, z, np.nan)
+        u = self.fx * points[..., 0] / safe + self.cx
+        v = self.fy * points[..., 1] / safe + self.cy
+        return np.stack([u, v], -1), z
+
+    def unproject(self, depth: ArrayLike) -> FloatArray:
+        """Camera-frame points (H, W, 3) of a depth image (H, W) in metres along the optical axis."""
+        depth = np.asarray(depth, np.float64)
+        if depth.shape != (self.height, self.width):
+            raise ShapeError(f"depth of shape {depth.shape} does not fit a {self.width}x{self.height} camera")
+        return self.rays() * depth[..., None]
+
+
+@dataclass(frozen=True)
+class Panorama:
+    """An equirectangular camera: column 0 looks back over the left, the centre looks along z.
+
+    Azimuth grows to the right from -pi to pi, elevation falls from pi/2 to -pi/2.
+    Depth of a panorama is metres along the ray.
+    """
+
+    width: int
+    height: int
+
+    def rays(self) -> FloatArray:
+        """Unit direction of every pixel centre, (H, W, 3), camera frame."""
+        azimuth = ((np.arange(self.width) + 0.5) / self.width - 0.5) * 2 * np.pi
+        elevation = (0.5 - (np.arange(self.height) + 0.5) / self.height) * np.pi
+        a, e = np.meshgrid(azimuth, elevation)
+        return np.stack([np.cos(e) * np.sin(a), -np.sin(e), np.cos(e) * np.cos(a)], -1)
+
+    def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Pixel coordinates (..., 2) and range (...) of camera-frame points (..., 3)."""
+        points = np.asarray(points, np.float64)
+        distance = np.linalg.norm(points, axis=-1)
+        azimuth = np.arctan2(points[..., 0], points[..., 2])
+        elevation = np.arcsin(np.clip(-points[..., 1] / np.maximum(distance, 1e-300), -1, 1))
+        u = (azimuth / (2 * np.pi) + 0.5) * self.width
+        v = (0.5 - elevation / np.pi) * self.height
+        return np.stack([u, v], -1), distance
+
+
+def perspective_from_panorama(image: NDArray[np.uint8], camera: Camera, rotation: ArrayLike) -> NDArray[np.uint8]:
+    """View of a pinhole `camera` cut out of an equirectangular `image` (H, W, 3) uint8, bilinear.
+
+    rotation: (3, 3) camera-to-panorama, so the identity looks along the panorama's centre.
+    """
+    directions = camera.rays() @ np.asarray(rotation, np.float64).T
+    pano = Panorama(image.shape[1], image.shape[0])
+    pixels, _ = pano.project(directions)
+    return _sample_bilinear(image, pixels[..., 0] - 0.5, pixels[..., 1] - 0.5)
+
+
+def panorama_from_perspective(
+    image: NDArray[np.uint8], camera: Camera, rotation: ArrayLike, panorama: Panorama
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """A pinhole `image` painted onto a `panorama`; returns the panorama and the mask it covers.
+
+    rotation: (3, 3) camera-to-panorama.
+    """
+    directions = panorama.rays() @ np.asarray(rotation, np.float64)
+    pixels, depth = camera.project(directions)
+    with np.errstate(invalid="ignore"):
+        inside = (
+            (depth > 0)
+            & (pixels[..., 0] >= 0)
+            & (pixels[..., 0] < camera.width)
+            & (pixels[..., 1] >= 0)
+            & (pixels[..., 1] < camera.height)
+        )
+    u = np.clip(np.where(inside, pixels[..., 0] - 0.5, 0), 0, camera.width - 1)
+    v = np.clip(np.where(inside, pixels[..., 1] - 0.5, 0), 0, camera.height - 1)
+    painted = _sample_bilinear(image, u, v)
+    painted[~inside] = 0
+    return painted, inside
+
+
+def _sample_bilinear(image: NDArray[np.uint8], u: FloatArray, v: FloatArray) -> NDArray[np.uint8]:
+    """Bilinear samples at pixel-index coordinates; columns wrap round, rows clamp."""
+    height, width = image.shape[:2]
+    u0, v0 = np.floor(u).astype(int), np.floor(v).astype(int)
+    fu, fv = (u - u0)[..., None], (v - v0)[..., None]
+    left, right = u0 % width, (u0 + 1) % width
+    top, bottom = np.clip(v0, 0, height - 1), np.clip(v0 + 1, 0, height - 1)
+    upper = image[top, left] * (1 - fu) + image[top, right] * fu
+    lower = image[bottom, left] * (1 - fu) + image[bottom, right] * fu
+    return np.rint(upper * (1 - fv) + lower * fv).astype(np.uint8)

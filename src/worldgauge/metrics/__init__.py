@@ -1,0 +1,11 @@
+"""Metrics: pure functions on arrays, each declared once beside its function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from worldgauge.registry import Registry
+
+metrics: Registry[Callable[..., Any]] = Registry("metric", package=__name__, group="worldgauge.metrics")
+"""Facts of an entry: unit, better ("higher" | "lower" | "neither"), bounds (low, high), version, source."""

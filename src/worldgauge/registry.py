@@ -1,0 +1,109 @@
+"""One registry for every kind of thing: suites, models, metrics, worlds, estimators.
+
+A thing of ours registers with a decorator in its own file; the registry finds it by walking the
+package folder. A thing of somebody else's joins through a packaging entry point and is not
+imported before it is asked for. Nobody edits a central list.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from worldgauge.errors import UnknownNameError, UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One registered thing: its name, where it comes from, and what it declares about itself."""
+
+    name: str
+    origin: str
+    target: T | EntryPoint
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> T:
+        """The thing itself; imports it when it came from an entry point."""
+        if isinstance(self.target, EntryPoint):
+            loaded: T = self.target.load()
+            return loaded
+        return self.target
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring; empty for entry points, which are not imported to be listed."""
+        doc = "" if isinstance(self.target, EntryPoint) else (self.target.__doc__ or "")
+        return doc.strip().split("\n")[0]
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing.
+
+    kind: word used in messages ("model"). package: the folder whose modules register themselves
+    when imported. group: entry-point group in which other packages offer theirs.
+    """
+
+    def __init__(self, kind: str, *, package: str, group: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._group = group
+        self._entries: dict[str, Entry[T]] = {}
+        self._complete = False
+
+    def register(self, name: str, **facts: Any) -> Callable[[T], T]:
+        """Decorator that registers its target under `name`. A name taken twice is an error."""
+
+        def decorate(target: T) -> T:
+            module = getattr(target, "__module__", "?")
+            self._add(Entry(name, module, target, facts))
+            return target
+
+        return decorate
+
+    def get(self, name: str) -> T:
+        """The thing called `name`. Raises UnknownNameError with the nearest name."""
+        return self.entry(name).load()
+
+    def entry(self, name: str) -> Entry[T]:
+        """The entry called `name`, without loading an entry point's target."""
+        self._discover()
+        if name not in self._entries:
+            raise UnknownNameError(self.kind, name, self._entries)
+        return self._entries[name]
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        self._discover()
+        return sorted(self._entries)
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        return (self.entry(name) for name in self.names())
+
+    def __contains__(self, name: str) -> bool:
+        self._discover()
+        return name in self._entries
+
+    def _add(self, entry: Entry[T]) -> None:
+        known = self._entries.get(entry.name)
+        if known is not None and known.origin != entry.origin:
+            raise UsageError(
+                f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
+            )
+        self._entries[entry.name] = entry
+
+    def _discover(self) -> None:
+        if self._complete:
+            return
+        self._complete = True
+        package = importlib.import_module(self._package)
+        for module in pkgutil.iter_modules(package.__path__):
+            if not module.name.startswith("_"):
+                importlib.import_module(f"{self._package}.{module.name}")
+        for point in entry_points(group=self._group):
+            self._add(Entry(point.name, point.value, point))

@@ -1,0 +1,1 @@
+"""Tables, plots, films and the HTML page."""

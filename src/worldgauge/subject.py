@@ -1,0 +1,156 @@
+"""What is tested: the WorldModel and Agent protocols, and ModelSpec, what a model takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.actions import Actions, Control
+from worldgauge.episode import Context, Goal, WorldFacts
+from worldgauge.errors import SubjectError, UsageError
+from worldgauge.geometry import FloatArray
+from worldgauge.video import Clip
+
+Frames = NDArray[np.uint8]
+PRIVILEGED = frozenset({"truth", "world"})
+INPUTS = frozenset({"depth", *PRIVILEGED})
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What a world model can take and give.
+
+    name: shown in tables. control: which form of the future it is driven by. view: kind of image.
+    frame_size: (width, height) in pixels it takes and gives; None means the size of the context.
+    fps: its own rate, None means the context's. max_context: longest context in frames, None means
+    all there is. chunk: frames it makes at once, None means any number. inputs: extra inputs it
+    wants, of "depth" (of the context), "world" and "truth"; the last two are for reference models
+    and every table marks who had them. crop: (width, height) ratio of the centre part of the truth
+    it can draw, such as (4, 3); None means all of it. settings: everything that changes its output,
+    plain JSON values; part of a task's identity.
+    """
+
+    name: str
+    control: Control = "actions"
+    view: Literal["perspective", "panorama"] = "perspective"
+    frame_size: tuple[int, int] | None = None
+    fps: float | None = None
+    max_context: int | None = None
+    chunk: int | None = None
+    inputs: frozenset[str] = frozenset()
+    crop: tuple[int, int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = self.inputs - INPUTS
+        if unknown:
+            raise UsageError(f"model '{self.name}' wants unknown inputs {sorted(unknown)}; known: {sorted(INPUTS)}")
+
+    @property
+    def privileged(self) -> bool:
+        """True when the model sees what a tested model must not: a reference, not a competitor."""
+        return bool(self.inputs & PRIVILEGED)
+
+
+@dataclass(frozen=True)
+class RolloutRequest:
+    """One question to a world model; holds all state, so it can be repeated anywhere.
+
+    context: what was seen. horizon: frames to imagine. Exactly one of actions (horizon rows, row 0
+    leads from the last context frame to the first imagined one), poses (horizon, 4, 4) and text is
+    set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them.
+    """
+
+    context: Context
+    horizon: int
+    seed: int
+    actions: Actions | None = None
+    poses: FloatArray | None = None
+    text: str | None = None
+    world: WorldFacts | None = None
+    truth: Clip | None = None
+
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        """(width, height) in pixels of the frames that are asked for."""
+        return self.context.camera.width, self.context.camera.height
+
+
+@runtime_checkable
+class WorldModel(Protocol):
+    """A model that imagines frames."""
+
+    spec: ModelSpec
+
+    def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
+        """Chunks (n, H, W, 3) uint8 RGB, `request.horizon` frames in all, in order."""
+        ...
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Something that decides: proposes plans, revises them after seeing them imagined."""
+
+    def propose(self, observation: Any, goal: Goal, n: int) -> Sequence[Any]:
+        """Up to n plans."""
+        ...
+
+    def revise(self, observation: Any, goal: Goal, plans: Sequence[Any], rollouts: Sequence[Clip]) -> Any:
+        """The decision, given what the world model imagined for each plan."""
+        ...
+
+
+def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+    """All rollouts of a batch, by the model's own `rollout_batch` where it has one, else one by one."""
+    own = getattr(model, "rollout_batch", None)
+    if own is not None:
+        return [list(chunks) for chunks in own(requests)]
+    return [list(checked_rollout(model, request)) for request in requests]
+
+
+def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+    """The chunks of a rollout, each checked as it comes.
+
+    Raises SubjectError, naming the model and the frame, when the model raises, or returns another
+    shape, dtype or number of frames than asked, or values that are not finite.
+    """
+    name = model.spec.name
+    width, height = request.frame_size
+    done = 0
+    try:
+        chunks = iter(model.rollout(request))
+    except Exception as error:
+        raise SubjectError(f"model '{name}' raised {type(error).__name__}: {error}") from error
+    while done < request.horizon:
+        try:
+            chunk = next(chunks)
+        except StopIteration:
+            raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames") from None
+        except Exception as error:
+            raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
+        _check_chunk(name, chunk, done, request.horizon, (height, width))
+        done += len(chunk)
+        yield chunk
+    if next(chunks, None) is not None:
+        raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
+
+
+def _check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
+    where = f"model '{name}', chunk at frame {done}"
+    if not isinstance(chunk, np.ndarray):
+        raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
+    if np.issubdtype(chunk.dtype, np.floating) and not np.isfinite(chunk).all():
+        bad = int(np.argwhere(~np.isfinite(chunk))[0][0])
+        raise SubjectError(f"{where}: frame {done + bad} holds NaN or infinite values")
+    if chunk.dtype != np.uint8:
+        raise SubjectError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
+    if chunk.ndim != 4 or chunk.shape[1:] != (*size, 3):
+        raise SubjectError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
+    if len(chunk) == 0:
+        raise SubjectError(f"{where}: an empty chunk; leave it out or return frames")
+    if done + len(chunk) > horizon:
+        raise SubjectError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")

@@ -1,0 +1,154 @@
+"""The suite contract: what a benchmark is made of, and the vocabulary it hands to engine and report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from worldgauge.errors import UsageError
+from worldgauge.subject import WorldModel
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question of a suite.
+
+    id: stable, unique in the suite, `/`-separated words of [A-Za-z0-9._-]. sample: plain JSON values,
+    enough to perform the task in another process. fingerprint: digest of the data it is made of.
+    group: what tables group by, such as {"type": "ABA", "range": 5}. skip: why it is not asked at
+    all, None when it is.
+    """
+
+    suite: str
+    id: str
+    sample: Mapping[str, Any]
+    fingerprint: str
+    group: Mapping[str, Any] = field(default_factory=dict)
+    skip: str | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that one subject did on one task. facts: plain JSON values. rollout: file in the record's folder."""
+
+    task: Task
+    subject: str
+    directory: Path
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    rollout: str | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number with name, unit and direction.
+
+    value: None when it is missing, with `reason`; infinite values are allowed and stored as such.
+    series: per-frame values, (frame index, value or None), for curves; n: frames it is a mean over.
+    facts: plain JSON values needed for variants and aggregation.
+    """
+
+    task: str
+    metric: str
+    value: float | None
+    unit: str = "1"
+    better: Better = "higher"
+    n: int = 0
+    reason: str | None = None
+    series: tuple[tuple[int, float | None], ...] = ()
+    group: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.value is None and not self.reason:
+            raise UsageError(f"score '{self.metric}' of '{self.task}' has no value and no reason")
+        if self.value is not None and math.isnan(self.value):
+            raise UsageError(f"score '{self.metric}' of '{self.task}' is NaN; give None and a reason")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean over n trajectories, population std, and a 95% bootstrap interval [low, high]; None where n is 0."""
+
+    mean: float | None
+    std: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table. kind: who it is, so that nobody takes a reference for a competitor."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    kind: Literal["subject", "reference", "published"] = "subject"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by columns of one metric. notes: printed under it (smallest resolvable difference, what is left out)."""
+
+    metric: str
+    title: str
+    unit: str
+    better: Better
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Bench(Protocol):
+    """What the engine lends to a suite while it performs or scores one task."""
+
+    directory: Path
+    """The record's own folder: the only place a suite may write."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called as often as frames come; shows progress and keeps the task alive."""
+        ...
+
+
+class Suite(Protocol):
+    """A benchmark. Its constructor takes the settings, all with defaults; `settings` gives them back."""
+
+    name: str
+    version: int
+    references: tuple[str, ...]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every option in force, plain JSON values; part of a task's identity."""
+        ...
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """The questions, in a fixed order; cheap: nothing is decoded or rendered."""
+        ...
+
+    def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
+        """Ask the subject: the only place where it runs. Raises SubjectError when it breaks its promise."""
+        ...
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        """Same record, same scores."""
+        ...
+
+    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+        """Tables over subjects: {subject: its scores}, {subject: "subject" | "reference"}; headline first."""
+        ...
+
+    def published(self) -> list[Table]:
+        """The paper's numbers, labelled as such."""
+        ...
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Mean of the values that exist; None when none does."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None

@@ -1,0 +1,1 @@
+"""LoopNav: does the model redraw the same place on the way back?"""

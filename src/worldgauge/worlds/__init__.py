@@ -1,0 +1,69 @@
+"""Worlds: places to act in, each a gymnasium.Env that can also be looked at from any pose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import WorldError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.registry import Registry
+
+
+@dataclass(frozen=True)
+class View:
+    """What a camera sees. All arrays (H, W, ...).
+
+    rgb: uint8. depth: float32 metres, along the optical axis (perspective) or the ray (panorama),
+    infinite in the sky. category: uint16 index into the world's categories. instance: uint16, the
+    object, 0 for terrain and sky. position: (H, W, 3) float32 hit points in the world frame, NaN in the sky.
+    """
+
+    rgb: NDArray[np.uint8]
+    depth: NDArray[np.float32]
+    category: NDArray[np.uint16]
+    instance: NDArray[np.uint16]
+    position: NDArray[np.float32] | None = None
+
+
+class World(Protocol):
+    """A place that can be looked at from any pose."""
+
+    categories: tuple[str, ...]
+
+    @property
+    def facts(self) -> WorldFacts:
+        """All that is needed to build it again."""
+        ...
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees from camera-to-world `pose` (4, 4)."""
+        ...
+
+
+worlds: Registry[Callable[..., World]] = Registry("world", package=__name__, group="worldgauge.worlds")
+
+
+def open_world(facts: WorldFacts) -> World:
+    """The world that `facts` describe, built again and cached (the last four).
+
+    Raises WorldError when its cells differ from those the facts were taken of.
+    """
+    return _open(facts.name, tuple(sorted(facts.params.items())), facts.digest)
+
+
+@lru_cache(maxsize=4)
+def _open(name: str, params: tuple[tuple[str, Any], ...], digest: str | None) -> World:
+    world = worlds.get(name)(**dict(params))
+    if digest is not None and world.facts.digest != digest:
+        raise WorldError(
+            f"world '{name}' {dict(params)} no longer has the cells it had when the data were made: "
+            "it was made by another version of worldgauge; collect the data again"
+        )
+    return world

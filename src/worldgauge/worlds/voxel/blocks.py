@@ -1,0 +1,178 @@
+"""The block table: every kind of cell, its category, its shape, and whether a body collides with it.
+
+A cell of a world is one byte, an index into STATES. A kind with a direction (stairs, torches) has one
+state a direction, written `oak_stairs[facing=east]`. Directions are those of the world frame: east is
++x, north is +y; a stair faces the side on which it is high.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import UnknownNameError
+
+CATEGORIES = ("none", "building", "tree", "flower", "grass", "path", "water", "sky", "sand", "dirt", "snow")
+"""Index 0 is what has no category of the paper (bare rock); the ten others are the paper's, in its order."""
+
+SHAPES = ("empty", "cube", "slab", "top_slab", "stairs", "cross", "post", "pane", "layer", "liquid", "carpet")
+"""empty: nothing. cube: full cell. slab: lower half. top_slab: upper half. stairs: slab and a half cube on
+the high side. cross: two diagonal planes of a plant. post: centred pillar of a quarter cell. pane: thin wall
+(fence, window) along both axes. layer: an eighth of a cell high. liquid: lower 7/8, not solid. carpet: 1/16."""
+
+FACINGS = ("east", "north", "west", "south")
+
+
+class Kind(NamedTuple):
+    """One kind of block."""
+
+    name: str
+    category: str
+    shape: str
+    ground: bool = False
+    """True where the collector's rule takes it for natural ground (LoopNav release: no goals on roofs)."""
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("air", "sky", "empty"),
+    # ground
+    Kind("grass_block", "grass", "cube", ground=True),
+    Kind("dry_grass_block", "grass", "cube", ground=True),
+    Kind("snowy_grass_block", "snow", "cube", ground=True),
+    Kind("dirt", "dirt", "cube", ground=True),
+    Kind("coarse_dirt", "dirt", "cube", ground=True),
+    Kind("podzol", "dirt", "cube", ground=True),
+    Kind("farmland", "dirt", "cube"),
+    Kind("clay", "dirt", "cube", ground=True),
+    Kind("terracotta", "dirt", "cube", ground=True),
+    Kind("path", "path", "cube", ground=True),
+    Kind("gravel", "path", "cube", ground=True),
+    Kind("sand", "sand", "cube", ground=True),
+    Kind("red_sand", "sand", "cube", ground=True),
+    Kind("sandstone", "sand", "cube", ground=True),
+    Kind("snow_block", "snow", "cube", ground=True),
+    Kind("snow_layer", "snow", "layer"),
+    Kind("ice", "water", "cube"),
+    Kind("water", "water", "liquid"),
+    Kind("stone", "none", "cube", ground=True),
+    Kind("granite", "none", "cube", ground=True),
+    Kind("mossy_rock", "none", "cube", ground=True),
+    # masonry
+    Kind("cobblestone", "building", "cube"),
+    Kind("mossy_cobblestone", "building", "cube"),
+    Kind("stone_bricks", "building", "cube"),
+    Kind("cut_sandstone", "building", "cube"),
+    Kind("smooth_sandstone", "building", "cube"),
+    Kind("bricks", "building", "cube"),
+    Kind("white_plaster", "building", "cube"),
+    Kind("orange_plaster", "building", "cube"),
+    Kind("ice_bricks", "building", "cube"),
+    # timber
+    Kind("oak_planks", "building", "cube"),
+    Kind("spruce_planks", "building", "cube"),
+    Kind("acacia_planks", "building", "cube"),
+    Kind("oak_beam", "building", "cube"),
+    Kind("spruce_beam", "building", "cube"),
+    Kind("acacia_beam", "building", "cube"),
+    Kind("rotten_planks", "building", "cube"),
+    Kind("bookshelf", "building", "cube"),
+    Kind("hay_bale", "building", "cube"),
+    Kind("barrel", "building", "cube"),
+    Kind("red_wool", "building", "cube"),
+    Kind("blue_wool", "building", "cube"),
+    Kind("yellow_wool", "building", "cube"),
+    Kind("glass", "building", "cube"),
+    Kind("cobweb", "building", "cross"),
+    # shaped
+    Kind("oak_stairs", "building", "stairs"),
+    Kind("spruce_stairs", "building", "stairs"),
+    Kind("acacia_stairs", "building", "stairs"),
+    Kind("cobblestone_stairs", "building", "stairs"),
+    Kind("sandstone_stairs", "building", "stairs"),
+    Kind("oak_slab", "building", "slab"),
+    Kind("spruce_slab", "building", "slab"),
+    Kind("acacia_slab", "building", "slab"),
+    Kind("cobblestone_slab", "building", "slab"),
+    Kind("sandstone_slab", "building", "slab"),
+    Kind("oak_top_slab", "building", "top_slab"),
+    Kind("spruce_top_slab", "building", "top_slab"),
+    Kind("oak_fence", "building", "pane"),
+    Kind("spruce_fence", "building", "pane"),
+    Kind("cobblestone_wall", "building", "pane"),
+    Kind("glass_pane", "building", "pane"),
+    Kind("lantern_post", "building", "post"),
+    Kind("torch", "building", "post"),
+    Kind("white_carpet", "building", "carpet"),
+    # trees
+    Kind("oak_log", "tree", "cube"),
+    Kind("spruce_log", "tree", "cube"),
+    Kind("acacia_log", "tree", "cube"),
+    Kind("birch_log", "tree", "cube"),
+    Kind("oak_leaves", "tree", "cube"),
+    Kind("spruce_leaves", "tree", "cube"),
+    Kind("acacia_leaves", "tree", "cube"),
+    Kind("birch_leaves", "tree", "cube"),
+    Kind("snowy_leaves", "tree", "cube"),
+    Kind("cactus", "tree", "cube"),
+    Kind("dead_bush", "tree", "cross"),
+    # plants
+    Kind("tall_grass", "grass", "cross"),
+    Kind("dry_tall_grass", "grass", "cross"),
+    Kind("fern", "grass", "cross"),
+    Kind("wheat", "grass", "cross"),
+    Kind("carrots", "grass", "cross"),
+    Kind("poppy", "flower", "cross"),
+    Kind("dandelion", "flower", "cross"),
+    Kind("cornflower", "flower", "cross"),
+    Kind("white_daisy", "flower", "cross"),
+    Kind("orange_tulip", "flower", "cross"),
+    Kind("sunflower_bush", "flower", "cross"),
+    Kind("pumpkin", "flower", "cube"),
+    Kind("melon", "flower", "cube"),
+)
+
+_SOLID_SHAPES = {"cube", "slab", "top_slab", "stairs", "post", "pane", "layer", "carpet"}
+_PASSABLE_KINDS = {"torch"}
+
+
+class State(NamedTuple):
+    """One value a cell can take: a kind and, where it has one, a direction (index into FACINGS)."""
+
+    name: str
+    kind: int
+    facing: int
+
+
+def _states() -> tuple[State, ...]:
+    states = []
+    for index, kind in enumerate(KINDS):
+        if kind.shape == "stairs":
+            states += [State(f"{kind.name}[facing={f}]", index, i) for i, f in enumerate(FACINGS)]
+        else:
+            states.append(State(kind.name, index, 0))
+    return tuple(states)
+
+
+STATES: tuple[State, ...] = _states()
+_INDEX = {state.name: index for index, state in enumerate(STATES)}
+
+AIR = 0
+
+CATEGORY_OF: NDArray[np.uint16] = np.array([CATEGORIES.index(KINDS[s.kind].category) for s in STATES], np.uint16)
+SHAPE_OF: NDArray[np.uint8] = np.array([SHAPES.index(KINDS[s.kind].shape) for s in STATES], np.uint8)
+FACING_OF: NDArray[np.uint8] = np.array([s.facing for s in STATES], np.uint8)
+GROUND: NDArray[np.bool_] = np.array([KINDS[s.kind].ground for s in STATES])
+SOLID: NDArray[np.bool_] = np.array(
+    [KINDS[s.kind].shape in _SOLID_SHAPES and KINDS[s.kind].name not in _PASSABLE_KINDS for s in STATES]
+)
+LIQUID: NDArray[np.bool_] = np.array([KINDS[s.kind].shape == "liquid" for s in STATES])
+
+
+def block(name: str) -> int:
+    """State index of `name`, such as "stone" or "oak_stairs[facing=east]". Raises UnknownNameError."""
+    try:
+        return _INDEX[name]
+    except KeyError:
+        raise UnknownNameError("block", name, _INDEX) from None

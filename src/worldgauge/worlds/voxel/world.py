@@ -1,0 +1,59 @@
+"""A voxel world: a box of cells, the objects they belong to, and where its settlement is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import WorldError
+from worldgauge.worlds.voxel.blocks import LIQUID, SOLID
+
+KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")
+"""The six settlement kinds; zombie is an abandoned plains settlement, overgrown and broken."""
+
+
+@dataclass(frozen=True)
+class VoxelWorld:
+    """Cells of one metre; cell (i, j, k) fills [i, i+1) x [j, j+1) x [k, k+1) of the world frame.
+
+    states: (X, Y, Z) uint8, indices into blocks.STATES. instances: (X, Y, Z) uint16, the object a cell
+    belongs to (a house, a tree, a pond: 1, 2, ...), 0 for terrain. centre: (x, y) cell of the settlement.
+    """
+
+    kind: str
+    seed: int
+    states: NDArray[np.uint8]
+    instances: NDArray[np.uint16]
+    centre: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        if self.states.ndim != 3 or self.states.shape != self.instances.shape:
+            raise WorldError(f"states {self.states.shape} and instances {self.instances.shape} must be equal 3-d shapes")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Cells along x, y, z."""
+        x, y, z = self.states.shape
+        return x, y, z
+
+    def inside(self, x: int, y: int, z: int = 0) -> bool:
+        """Whether cell (x, y, z) exists."""
+        return 0 <= x < self.shape[0] and 0 <= y < self.shape[1] and 0 <= z < self.shape[2]
+
+    def surface(self, x: int, y: int) -> int:
+        """z of the highest solid or liquid cell of column (x, y); roofs and leaves count."""
+        column = self.states[x, y]
+        filled = np.flatnonzero(SOLID[column] | LIQUID[column])
+        if len(filled) == 0:
+            raise WorldError(f"column ({x}, {y}) is empty")
+        return int(filled[-1])
+
+    def digest(self) -> str:
+        """SHA-256 of cells and objects: equal for equal worlds, on every machine."""
+        sha = hashlib.sha256(repr((self.kind, self.seed, self.shape, self.centre)).encode())
+        sha.update(np.ascontiguousarray(self.states).tobytes())
+        sha.update(np.ascontiguousarray(self.instances).astype("<u2").tobytes())
+        return sha.hexdigest()
