@@ -91,7 +91,9 @@ class Actions:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.space):
-            raise ShapeError(f"actions of '{self.space.name}' need shape (T, {len(self.space)}), got {self.values.shape}")
+            raise ShapeError(
+                f"actions of '{self.space.name}' need shape (T, {len(self.space)}), got {self.values.shape}"
+            )
 
     def __len__(self) -> int:
         return len(self.values)

@@ -31,7 +31,9 @@ class VoxelWorld:
 
     def __post_init__(self) -> None:
         if self.states.ndim != 3 or self.states.shape != self.instances.shape:
-            raise WorldError(f"states {self.states.shape} and instances {self.instances.shape} must be equal 3-d shapes")
+            raise WorldError(
+                f"states {self.states.shape} and instances {self.instances.shape} must be equal 3-d shapes"
+            )
 
     @property
     def shape(self) -> tuple[int, int, int]:
