@@ -30,6 +30,13 @@ class SubjectError(WorldgaugeError):
     """The model or agent under test broke its promise: wrong frames, a raise, a hang."""
 
 
+class NotApplicableError(WorldgaugeError):
+    """A task that this subject cannot be asked, such as a reference that needs the world of a recording.
+
+    Counted as skipped with this reason, not as failed.
+    """
+
+
 class RunError(WorldgaugeError):
     """A run folder that cannot be read, written or continued."""
 

@@ -107,12 +107,17 @@ class Writer:
 
     kind: "mjpg" (AVI, as LoopNav publishes), "lossless" (H.264 RGB, bit-exact, a key frame every 30),
     "viewable" (H.264 that every browser plays). The first frame fixes the size.
+    kbps: ceiling of a viewable video's bit rate; hard pictures get coarser instead of larger.
     Same frames, same bytes.
     """
 
-    def __init__(self, path: Path | str, *, fps: float, kind: Kind) -> None:
+    def __init__(self, path: Path | str, *, fps: float, kind: Kind, kbps: int | None = None) -> None:
         self.path = Path(path)
         self.kind = kind
+        # Stronger adaptive quantisation keeps one noisy tile from starving the others.
+        self._ceiling = (
+            {} if kbps is None else {"maxrate": f"{kbps}k", "bufsize": f"{kbps}k", "aq-mode": "2", "aq-strength": "1.6"}
+        )
         self.fps = Fraction(fps).limit_denominator(1001)
         self.frames = 0
         self._part = self.path.with_name(f".{self.path.name}.part")
@@ -172,7 +177,7 @@ class Writer:
 
         container_format, codec, pixels, options = _ENCODERS[self.kind]
         self._container = av.open(str(self._part), "w", format=container_format)
-        stream: Any = self._container.add_stream(codec, rate=self.fps, options=dict(options))
+        stream: Any = self._container.add_stream(codec, rate=self.fps, options={**options, **self._ceiling})
         stream.pix_fmt = pixels
         odd = self.kind == "viewable"
         stream.width, stream.height = (width + width % 2, height + height % 2) if odd else (width, height)

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from worldgauge.episode import WorldFacts
 from worldgauge.errors import UsageError
+from worldgauge.geometry import FloatArray
 from worldgauge.subject import WorldModel
+from worldgauge.video import Clip
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -104,6 +107,22 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What a report shows of a task.
+
+    truth: the hidden clip, frame k beside frame k of the rollout. poses: (N, 4, 4) of the whole walk.
+    generated_from: index in `poses` of the first frame of `truth`. world: None when it is not known.
+    marks: names of places, such as "A", at (x, y) metres of the world frame.
+    """
+
+    truth: Clip
+    poses: FloatArray
+    generated_from: int
+    world: WorldFacts | None = None
+    marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
 class Bench(Protocol):
     """What the engine lends to a suite while it performs or scores one task."""
 
@@ -145,6 +164,10 @@ class Suite(Protocol):
 
     def published(self) -> list[Table]:
         """The paper's numbers, labelled as such."""
+        ...
+
+    def picture(self, task: Task) -> Picture:
+        """What a report shows of `task`: truth, walk and place. Raises DataError when the data are gone."""
         ...
 
 

@@ -1,0 +1,50 @@
+# Two commands matter: `make demo` and `make test`. Both set up what they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+DEMO ?= demo
+
+.PHONY: demo test test-all lint types bench chromium clean lock
+
+demo: $(VENV)/.base
+	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
+
+test: $(VENV)/.dev chromium
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
+
+test-all: $(VENV)/.dev chromium
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+# The page tests drive a real browser; without one they skip and say so.
+chromium:
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	|| echo "no Chromium and no way to install it here: browser tests will skip"
+
+$(VENV)/.base: pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	touch $@
+
+# Versions that are known to work together; refresh with `make lock` in a clean environment.
+lock:
+	$(BIN)/python -m pip freeze --exclude-editable --exclude worldgauge > requirements.lock
+
+clean:
+	rm -rf $(VENV) $(DEMO) .pytest_cache .mypy_cache .ruff_cache .hypothesis

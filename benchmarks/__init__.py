@@ -1,0 +1,1 @@
+"""Benchmarks: each measures ours beside a named reference in the same run. `python -m benchmarks NAME --json`."""

@@ -1,0 +1,35 @@
+"""Run one benchmark or all: `python -m benchmarks [NAME ...] [--json]`.
+
+Each benchmark is a module of this folder with `run() -> dict` giving name, ours, reference, ratio, goal, met.
+"""
+
+import argparse
+import importlib
+import json
+
+NAMES = ("render", "collect", "ssim", "sgcs", "resume", "memory")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES) + "; default: all"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a benchmark, one a line")
+    options = parser.parse_args()
+    for name in options.names or NAMES:
+        result = importlib.import_module(f"benchmarks.{name}").run()
+        if options.json:
+            print(json.dumps(result, sort_keys=True), flush=True)
+        else:
+            verdict = "met" if result["met"] else "MISSED"
+            print(
+                f"{name:8} ours {result['ours']}  reference {result['reference']}  ratio {result['ratio']}"
+                f"  goal {result['goal']}  {verdict}",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

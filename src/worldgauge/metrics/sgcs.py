@@ -1,0 +1,340 @@
+"""Scene Graph Consistency Score: are the things of the scene still there, and where they were? (LoopNav, section 3.3)
+
+A frame's scene is, for each category, its instances: centroid and area. Two instances of a category can be
+matched when their centroids are nearer than tau times the image diagonal; p is the size of a maximum matching.
+
+    S_c = 2 p_c / (m_c + n_c)      w_c = (area in A + area in B) / 2      SGCS = sum(w_c S_c) / sum(w_c)
+
+By convention A is the generated video and B the truth; the score is symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import cv2
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from worldgauge.errors import ShapeError
+from worldgauge.geometry import FloatArray
+from worldgauge.metrics import metrics
+from worldgauge.metrics.matching import maximum_matching, padded_cost_matches
+
+CATEGORIES = ("building", "tree", "flower", "grass", "path", "water", "sky", "sand", "dirt", "snow")
+"""The ten prompts of the paper, in its order. Label images use index i + 1 for CATEGORIES[i], 0 for none."""
+
+TAU = 0.1
+STRIDE = 5
+
+Empty = Literal["null", "zero"]
+Matching = Literal["maximum", "padded_cost"]
+
+
+class Instances(NamedTuple):
+    """Instances of one category in one frame.
+
+    cx, cy: (k,) float64 mean column and row index, pixels. area: (k,) float64 pixels.
+    """
+
+    cx: FloatArray
+    cy: FloatArray
+    area: FloatArray
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[float]]) -> Instances:
+        """From rows of (cx, cy, area); those of area 0 are dropped. Raises ShapeError on other values."""
+        table = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 3)
+        if not np.isfinite(table).all() or (table[:, 2] < 0).any():
+            raise ShapeError("instances need finite centroids and areas that are not negative")
+        return cls(*np.ascontiguousarray(table[table[:, 2] > 0].T))
+
+    def rows(self) -> list[list[float]]:
+        """As plain lists [cx, cy, area], for JSON; `of` reads them back."""
+        rows: list[list[float]] = np.stack(self, -1).tolist()
+        return rows
+
+    def __len__(self) -> int:
+        return len(self.area)
+
+
+Scene = Mapping[str, Instances]
+"""The instances of one frame by category; a category without instances may be left out."""
+
+
+class CategoryScore(NamedTuple):
+    """One category of one frame pair: counts m (in A) and n (in B), matches p, S, areas and weight."""
+
+    m: int
+    n: int
+    p: int
+    score: float
+    area_a: float
+    area_b: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class FrameScore:
+    """SGCS of one frame pair; None when no category is in either frame. All that variants need to be recomputed."""
+
+    value: float | None
+    categories: Mapping[str, CategoryScore]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; `from_json` reads them back."""
+        return {"value": self.value, "categories": {name: c._asdict() for name, c in self.categories.items()}}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> FrameScore:
+        """What `to_json` wrote."""
+        return cls(data["value"], {name: CategoryScore(**c) for name, c in data["categories"].items()})
+
+
+class VideoScore(NamedTuple):
+    """Mean over defined frames (None when there is none), how many those are, and how many are undefined."""
+
+    value: float | None
+    n: int
+    undefined: int
+
+
+class Sampling(NamedTuple):
+    """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B."""
+
+    n_common: int
+    offset_a: int
+    offset_b: int
+    indices_a: list[int]
+    indices_b: list[int]
+
+
+@metrics.register(
+    "sgcs", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav (arXiv 2505.22976), section 3.3"
+)
+def sgcs(
+    a: Sequence[Scene],
+    b: Sequence[Scene],
+    *,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
+) -> tuple[VideoScore, list[FrameScore]]:
+    """Score of two videos given as the scenes of their sampled, paired frames, and the score of every pair.
+
+    height, width: common size of all frames, pixels. Raises ShapeError when the videos are empty or differ in length.
+    """
+    if len(a) != len(b):
+        raise ShapeError(f"sgcs needs as many scenes on both sides, got {len(a)} and {len(b)}; use sample_pairs")
+    frames = [
+        frame_sgcs(one, other, height=height, width=width, tau=tau, empty=empty, matching=matching)
+        for one, other in zip(a, b, strict=True)
+    ]
+    return video_score([frame.value for frame in frames], empty=empty), frames
+
+
+def frame_sgcs(
+    a: Scene,
+    b: Scene,
+    *,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
+) -> FrameScore:
+    """Score of one frame pair of common size height x width.
+
+    tau: share of the diagonal that a centroid may move (strictly less). empty="zero" and
+    matching="padded_cost" reproduce the released script where it differs from the paper.
+    """
+    limit = tau * math.hypot(height, width)
+    nothing = Instances(*np.zeros((3, 0)))
+    categories = {
+        name: _category_score(a.get(name, nothing), b.get(name, nothing), limit, matching)
+        for name in dict.fromkeys((*a, *b))
+    }
+    weight = math.fsum(c.weight for c in categories.values())
+    if weight == 0:
+        return FrameScore(0.0 if empty == "zero" else None, categories)
+    # The quotient of rounded sums may pass 1 by one ulp.
+    value = min(1.0, math.fsum(c.weight * c.score for c in categories.values()) / weight)
+    return FrameScore(value, categories)
+
+
+def video_score(frames: Sequence[float | None], *, empty: Empty = "null") -> VideoScore:
+    """Trajectory score: mean over defined frames; empty="zero" counts undefined ones as 0, as the release does.
+
+    Raises ShapeError when there is no frame at all.
+    """
+    if not frames:
+        raise ShapeError("a video without sampled frames has no score")
+    defined = [value for value in frames if value is not None]
+    undefined = len(frames) - len(defined)
+    if empty == "zero":
+        return VideoScore(math.fsum(defined) / len(frames), len(frames), undefined)
+    return VideoScore(math.fsum(defined) / len(defined) if defined else None, len(defined), undefined)
+
+
+def dataset_score(trajectories: Iterable[float | None]) -> tuple[float | None, float | None, int]:
+    """Mean, population standard deviation and number of the trajectories that have a score."""
+    values = [value for value in trajectories if value is not None]
+    if not values:
+        return None, None, 0
+    return float(np.mean(values)), float(np.std(values)), len(values)
+
+
+def sample_pairs(
+    count_a: int,
+    count_b: int,
+    stride: int = STRIDE,
+    *,
+    alignment: Literal["end", "start"] = "end",
+    strict: bool = False,
+) -> Sampling:
+    """Every `stride`-th frame of the common length, from its first; the longer video loses frames at the other end.
+
+    alignment="end": the ends coincide, so the longer video loses its first frames (release).
+    Raises ShapeError on an empty video, and on unequal lengths when `strict` (paper).
+    """
+    if count_a < 1 or count_b < 1 or stride < 1:
+        raise ShapeError(f"cannot sample pairs of {count_a} and {count_b} frames with stride {stride}")
+    if strict and count_a != count_b:
+        raise ShapeError(f"videos differ in length: {count_a} and {count_b} frames; cut them or pass strict=False")
+    common = min(count_a, count_b)
+    offset_a, offset_b = (count_a - common, count_b - common) if alignment == "end" else (0, 0)
+    at = range(0, common, stride)
+    return Sampling(common, offset_a, offset_b, [offset_a + i for i in at], [offset_b + i for i in at])
+
+
+def common_size(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Both frames (H, W, 3) brought to the smaller height and the smaller width, by area interpolation."""
+    height, width = min(a.shape[0], b.shape[0]), min(a.shape[1], b.shape[1])
+    return _resized(a, height, width), _resized(b, height, width)
+
+
+def instances_from_labels(
+    category: NDArray[np.uint16],
+    instance: NDArray[np.uint16],
+    names: Sequence[str] = CATEGORIES,
+    *,
+    min_area: int = 1,
+) -> dict[str, Instances]:
+    """Instances of label images (H, W): every pair (category, instance) that occurs is one mask.
+
+    category: 0 for none, i + 1 for names[i]. instance: any number; 0 is one mask a category.
+    Masks of fewer than `min_area` pixels are dropped. Ordered by instance number within a category.
+    """
+    keys, sums = instance_table(category, instance, len(names))
+    scene = {}
+    for index, name in enumerate(names, start=1):
+        mine = (keys[:, 0] == index) & (sums[:, 0] >= min_area)
+        if mine.any():
+            area = sums[mine, 0].astype(np.float64)
+            scene[name] = Instances(sums[mine, 1] / area, sums[mine, 2] / area, area)
+    return scene
+
+
+def instances_from_masks(
+    masks: Mapping[str, Sequence[NDArray[np.bool_]]], *, min_area: int = 1
+) -> dict[str, Instances]:
+    """Instances of boolean masks (H, W) by category; masks may overlap. Those under `min_area` pixels are dropped."""
+    scene = {}
+    for name, group in masks.items():
+        moments = [_mask_moments(np.ascontiguousarray(mask, np.bool_).view(np.uint8)) for mask in group]
+        rows = [(x / area, y / area, area) for area, x, y in moments if area >= max(min_area, 1)]
+        if rows:
+            scene[name] = Instances.of(rows)
+    return scene
+
+
+def instance_table(
+    category: NDArray[np.uint16], instance: NDArray[np.uint16], n_categories: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every (category, instance) of label images (H, W): keys (k, 2), and (k, 3) area, sum of columns, sum of rows.
+
+    Sorted by category, then instance; category 0 is left out. Raises ShapeError on shapes that differ.
+    """
+    if category.shape != instance.shape or category.ndim != 2:
+        raise ShapeError(f"label images need equal (H, W) shapes, got {category.shape} and {instance.shape}")
+    if category.size == 0:
+        return np.zeros((0, 2), np.int64), np.zeros((0, 3), np.int64)
+    highest = int(category.max())
+    if highest > n_categories:
+        raise ShapeError(f"category image holds index {highest}, but there are only {n_categories} categories")
+    codes, sums = _label_moments(category, instance, highest + 1, int(instance.max()) + 1)
+    order = np.argsort(codes)
+    keys = np.stack(np.divmod(codes[order], int(instance.max()) + 1), -1)
+    return keys, sums[order]
+
+
+def _category_score(a: Instances, b: Instances, limit: float, matching: Matching) -> CategoryScore:
+    m, n = len(a), len(b)
+    area_a, area_b = float(a.area.sum()), float(b.area.sum())
+    p = 0
+    if m and n:
+        distance = np.hypot(a.cx[:, None] - b.cx, a.cy[:, None] - b.cy)
+        p = padded_cost_matches(distance, limit) if matching == "padded_cost" else maximum_matching(distance < limit)
+    score = 2 * p / (m + n) if m + n else 1.0
+    return CategoryScore(m, n, p, score, area_a, area_b, (area_a + area_b) / 2)
+
+
+def _resized(frame: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    if frame.shape[:2] == (height, width):
+        return frame
+    return cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+
+
+@njit(cache=True, nogil=True)
+def _mask_moments(mask: NDArray[np.uint8]) -> tuple[int, int, int]:
+    """Area, sum of column indices and sum of row indices of a 0/1 image."""
+    height, width = mask.shape
+    area, sum_x, sum_y = 0, 0, 0
+    for y in range(height):
+        count, columns = np.int32(0), np.int32(0)
+        for x in range(width):
+            count += np.int32(mask[y, x])
+            columns += np.int32(mask[y, x]) * np.int32(x)
+        area += int(count)
+        sum_x += int(columns)
+        sum_y += int(count) * y
+    return area, sum_x, sum_y
+
+
+@njit(cache=True, nogil=True)
+def _label_moments(
+    category: NDArray[np.uint16], instance: NDArray[np.uint16], n_categories: int, n_instances: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One pass; a run of equal labels in a row is added as a whole."""
+    height, width = category.shape
+    slot_of = np.full(n_categories * n_instances, -1, np.int32)
+    codes = np.empty(64, np.int64)
+    sums = np.zeros((64, 3), np.int64)
+    used = 0
+    for y in range(height):
+        start = 0
+        for x in range(1, width + 1):
+            if x < width and category[y, x] == category[y, start] and instance[y, x] == instance[y, start]:
+                continue
+            if category[y, start] > 0:
+                code = np.int64(category[y, start]) * n_instances + instance[y, start]
+                slot = slot_of[code]
+                if slot < 0:
+                    if used == len(codes):
+                        codes = np.concatenate((codes, np.empty(used, np.int64)))
+                        sums = np.concatenate((sums, np.zeros((used, 3), np.int64)))
+                    slot_of[code] = slot = used
+                    codes[used] = code
+                    used += 1
+                length = x - start
+                sums[slot, 0] += length
+                sums[slot, 1] += length * (start + x - 1) // 2
+                sums[slot, 2] += length * y
+            start = x
+    return codes[:used], sums[:used]

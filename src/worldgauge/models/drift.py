@@ -1,0 +1,47 @@
+"""`drift`: knows the place perfectly but loses track of where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from worldgauge.errors import NotApplicableError
+from worldgauge.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.models import models
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.worlds import open_world
+
+
+@models.register("drift")
+class Drift:
+    """The true world from a pose whose error grows by the frame: perfect memory, imperfect odometry.
+
+    step_m: metres of position error added a frame, in one seeded direction of the plane.
+    turn_rad: radians of heading error added a frame, to a seeded side.
+    """
+
+    def __init__(self, step_m: float = 0.01, turn_rad: float = 0.001) -> None:
+        self._step_m = step_m
+        self._turn_rad = turn_rad
+        self.spec = ModelSpec(
+            "drift",
+            control="camera",
+            inputs=frozenset({"world"}),
+            settings={"step_m": step_m, "turn_rad": turn_rad},
+        )
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Frame t rendered at the true pose moved by (t + 1) steps of error."""
+        if request.world is None or request.poses is None:
+            raise NotApplicableError("'drift' needs a world that can be rendered; published recordings have none")
+        world = open_world(request.world)
+        rng = np.random.default_rng(request.seed)
+        direction = rng.uniform(-np.pi, np.pi)
+        side = rng.choice([-1.0, 1.0])
+        yaw, pitch = yaw_pitch_from_pose(request.poses)
+        grown = np.arange(1, request.horizon + 1)
+        offset = self._step_m * np.array([np.cos(direction), np.sin(direction), 0.0])
+        positions = request.poses[:, :3, 3] + grown[:, None] * offset
+        for pose in pose_from_yaw_pitch(positions, yaw + side * self._turn_rad * grown, pitch):
+            yield world.view(pose, request.context.camera).rgb[None]

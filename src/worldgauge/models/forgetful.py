@@ -1,0 +1,95 @@
+"""`forgetful`: draws a place just as sharp and plausible, only another one.
+
+It obeys every action and its frames are as good as the truth's; it merely does not remember. What a
+benchmark of memory must see through, and a benchmark of image quality cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import NotApplicableError
+from worldgauge.geometry import FloatArray
+from worldgauge.models import models
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.worlds import open_world
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import GROUND
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+EYE_M = 1.6
+SEED_STEP = 1_000_003
+
+
+@models.register("forgetful")
+class Forgetful:
+    """Another settlement of the same kind, seen along the right path.
+
+    The path is laid where it crosses the fewest walls of the other place, and follows its ground.
+    """
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("forgetful", control="camera", inputs=frozenset({"world"}))
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` frames of the other place."""
+        if request.world is None or request.world.name != "voxel" or request.poses is None:
+            raise NotApplicableError("'forgetful' needs an embedded voxel world; published recordings have none")
+        other = _other_place(request.world)
+        poses = _lay_path(other.voxels, request.poses, np.random.default_rng(request.seed))
+        for pose in poses:
+            yield other.view(pose, request.context.camera).rgb[None]
+
+
+def _other_place(facts: WorldFacts) -> Voxel:
+    params = {**facts.params, "seed": int(facts.params["seed"]) + SEED_STEP}
+    world = open_world(WorldFacts("voxel", params))
+    assert isinstance(world, Voxel)
+    return world
+
+
+def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tries: int = 64) -> FloatArray:
+    """The poses shifted in the plane to the place where most of them stand on natural ground, at eye height."""
+    ground = _ground_heights(cells)
+    natural = _natural(cells, ground)
+    size = np.array(ground.shape)
+    spot = np.floor(poses[:, :2, 3]).astype(int)
+    best: tuple[float, np.ndarray] | None = None
+    for _ in range(tries):
+        shift = rng.integers(-40, 41, 2)
+        moved = np.clip(spot + shift, 0, size - 1)
+        share = float(natural[moved[:, 0], moved[:, 1]].mean())
+        if best is None or share > best[0]:
+            best = (share, shift)
+    assert best is not None
+    shift = best[1]
+    moved = np.clip(spot + shift, 0, size - 1)
+    laid = poses.copy()
+    laid[:, :2, 3] += shift
+    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]] + 1.0) + EYE_M
+    return laid
+
+
+def _ground_heights(cells: VoxelWorld) -> np.ndarray:
+    """z of the highest cell of natural ground in every column, (X, Y)."""
+    is_ground = GROUND[cells.states]
+    depth = cells.shape[2]
+    return depth - 1 - np.argmax(is_ground[:, :, ::-1], axis=2)
+
+
+def _natural(cells: VoxelWorld, ground: np.ndarray) -> np.ndarray:
+    """Columns whose two cells above the ground are free, (X, Y) bool: a walker fits."""
+    x, y = np.indices(ground.shape)
+    top = cells.shape[2] - 1
+    free = [cells.states[x, y, np.minimum(ground + up, top)] == 0 for up in (1, 2)]
+    natural: np.ndarray = free[0] & free[1]
+    return natural
+
+
+def _smooth(heights: np.ndarray, width: int = 5) -> np.ndarray:
+    """Moving average: a step up takes a few frames, as a jump does."""
+    padded = np.pad(heights, width // 2, mode="edge")
+    return np.convolve(padded, np.ones(width) / width, mode="valid")

@@ -1,0 +1,21 @@
+"""`freeze`: repeats the last frame it saw. The first thing a model must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from worldgauge.models import models
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+
+
+@models.register("freeze")
+class Freeze:
+    """The last context frame, for ever."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("freeze", max_context=1)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` copies of the last context frame."""
+        last = request.context.clip[-1][None]
+        return (last for _ in range(request.horizon))

@@ -1,0 +1,134 @@
+"""Evidence: run folders read into what a report compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.errors import UsageError
+from worldgauge.suites.contract import Score
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one task of a run ended. reason: one line, empty when done."""
+
+    task: str
+    status: Literal["done", "failed", "skipped", "missing"]
+    reason: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One run: a subject and all it did.
+
+    label: unique in the report. sees: hidden inputs it was given ("truth", "world"). context: frames
+    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video.
+    """
+
+    label: str
+    subject: str
+    kind: Literal["subject", "reference"]
+    sees: tuple[str, ...]
+    context: int | None
+    facts: Mapping[str, Any]
+    directory: Path
+    scores: tuple[Score, ...]
+    outcomes: tuple[Outcome, ...]
+    rollouts: Mapping[str, Path]
+
+    @cached_property
+    def by_metric(self) -> Mapping[str, Mapping[str, Score]]:
+        """metric -> task -> score."""
+        table: dict[str, dict[str, Score]] = {}
+        for score in self.scores:
+            table.setdefault(score.metric, {})[score.task] = score
+        return table
+
+    def values(self, metric: str) -> dict[str, float]:
+        """task -> value, of the tasks that have one."""
+        return {t: s.value for t, s in self.by_metric.get(metric, {}).items() if s.value is not None}
+
+    def count(self, status: str) -> int:
+        """Tasks that ended so."""
+        return sum(outcome.status == status for outcome in self.outcomes)
+
+    @property
+    def privileged(self) -> bool:
+        """True when it saw what a model under test must not."""
+        return bool(self.sees)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All runs of one report. Models under test come first, then references, each in its given order."""
+
+    suite: str
+    settings: Mapping[str, Any]
+    entrants: tuple[Entrant, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """Names as shown, unique."""
+        return [entrant.label for entrant in self.entrants]
+
+    def __getitem__(self, label: str) -> Entrant:
+        return next(entrant for entrant in self.entrants if entrant.label == label)
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """All metrics, in the order of the scores."""
+        return list(dict.fromkeys(score.metric for e in self.entrants for score in e.scores))
+
+    @cached_property
+    def groups(self) -> Mapping[str, Mapping[str, Any]]:
+        """task -> what tables group it by, in the order of the tasks."""
+        return {score.task: score.group for e in self.entrants for score in e.scores}
+
+    def sample(self, metric: str) -> Score | None:
+        """Any score of `metric`: its unit and direction."""
+        return next((s for e in self.entrants for s in e.by_metric.get(metric, {}).values()), None)
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Run folders among and directly under `paths`, sorted within each. Raises UsageError when one holds none."""
+    found: list[Path] = []
+    for path in paths:
+        if (path / "run.json").is_file():
+            inside = [path]
+        else:
+            inside = sorted(p.parent for p in path.glob("*/run.json")) or sorted(
+                p.parent for p in path.glob("*/*/run.json")
+            )
+        if not inside:
+            raise UsageError(f"{path}: no run here (a run folder holds run.json); give the folder that `run` wrote")
+        found += [run for run in inside if run not in found]
+    return found
+
+
+def cell_of(group: Mapping[str, Any]) -> str:
+    """The table column that a task belongs to: "ABA 5", or what else it is grouped by."""
+    if "type" in group and "range" in group:
+        return f"{group['type']} {group['range']}"
+    return " ".join(str(value) for key, value in group.items() if key != "location") or "all"
+
+
+def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[str]:
+    """`names`, the doubled ones told apart by the first kind of mark that does, else by a number."""
+    labels = list(names)
+    marks = [tuple(mark) for mark in marks]
+    for name in {n for n in names if names.count(n) > 1}:
+        twins = [i for i, n in enumerate(names) if n == name]
+        columns = list(zip(*(marks[i] for i in twins), strict=True))
+        telling = [k for k, column in enumerate(columns) if len(set(column)) > 1]
+        for number, i in enumerate(twins, 1):
+            words = [marks[i][k] for k in telling]
+            labels[i] = f"{name} ({', '.join(words)})" if words else f"{name} #{number}"
+    for i, text in enumerate(labels):
+        if labels.index(text) != i:
+            labels[i] = f"{text} #{i + 1}"
+    return labels

@@ -1,0 +1,100 @@
+"""Films: the truth and every subject side by side in step, one small video that a browser plays."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from worldgauge.errors import UsageError
+from worldgauge.video import Clip, Frame, Writer, resize
+
+TILE_PX = 256
+STRIP_PX = 18
+MAX_FRAMES = 160
+INK, PAPER, VOID = (236, 234, 228), (24, 26, 30), (52, 54, 60)
+
+
+@dataclass(frozen=True)
+class Film:
+    """One video of tiles in rows of `columns`; each tile is `tile` (width, height) px under a name strip.
+
+    step: generated frames between two film frames; frames: film frames; length: generated frames.
+    """
+
+    data: bytes
+    names: tuple[str, ...]
+    columns: int
+    tile: tuple[int, int]
+    fps: float
+    step: int
+    frames: int
+    length: int
+
+
+def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
+    """Tile `clips` (name -> clip, the truth first: it gives length, rate and shape) into at most about `budget` bytes.
+
+    A clip that ends early leaves its tile empty; one of another shape is fitted into it. Raises UsageError without clips.
+    """
+    if not clips:
+        raise UsageError("a film needs at least one clip")
+    truth = next(iter(clips.values()))
+    length, rate = len(truth), truth.fps or 20.0
+    step = -(-length // MAX_FRAMES)
+    width, height = TILE_PX, max(2, 2 * round(TILE_PX * truth.height / truth.width / 2))
+    columns = columns_for(len(clips))
+    frames = -(-length // step)
+    fps = rate / step
+    kbps = max(150, int(budget * 8 * fps / frames / 1000))
+    strips = [_strip(name, width) for name in clips]
+    streams = [_fitted(clip[::step], width, height) for clip in clips.values()]
+    with tempfile.TemporaryDirectory(prefix="worldgauge-film-") as folder:
+        path = Path(folder) / "film.mp4"
+        with Writer(path, fps=fps, kind="viewable", kbps=kbps) as out:
+            for _ in range(frames):
+                out.write(_sheet([next(stream) for stream in streams], strips, columns))
+        return Film(path.read_bytes(), tuple(clips), columns, (width, height), fps, step, frames, length)
+
+
+def columns_for(count: int) -> int:
+    """Tiles in a row: rows as full as can be, five at most."""
+    rows = -(-count // 5)
+    return -(-count // rows)
+
+
+def _fitted(clip: Clip, width: int, height: int) -> Iterator[Frame]:
+    """Frames fitted into (width, height) keeping their shape; then emptiness for ever."""
+    scale = min(width / clip.width, height / clip.height)
+    inner = max(1, round(clip.width * scale)), max(1, round(clip.height * scale))
+    left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
+    empty = np.full((height, width, 3), VOID, np.uint8)
+    for frame in clip:
+        small = resize(frame, *inner)
+        if inner == (width, height):
+            yield small
+        else:
+            tile = empty.copy()
+            tile[top : top + inner[1], left : left + inner[0]] = small
+            yield tile
+    yield from repeat(empty)
+
+
+def _strip(name: str, width: int) -> Frame:
+    """The name above a tile, for who saves the film; the page writes names itself."""
+    strip = np.full((STRIP_PX, width, 3), PAPER, np.uint8)
+    ascii_name = name.encode("ascii", "replace").decode()[:40]
+    cv2.putText(strip, ascii_name, (5, STRIP_PX - 5), cv2.FONT_HERSHEY_SIMPLEX, 0.42, INK, 1, cv2.LINE_AA)
+    return strip
+
+
+def _sheet(tiles: list[Frame], strips: list[Frame], columns: int) -> Frame:
+    cells = [np.vstack([strip, tile]) for strip, tile in zip(strips, tiles, strict=True)]
+    blank = np.full_like(cells[0], PAPER)
+    cells += [blank] * (-len(cells) % columns)
+    return np.vstack([np.hstack(cells[row : row + columns]) for row in range(0, len(cells), columns)])

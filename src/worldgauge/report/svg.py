@@ -1,0 +1,138 @@
+"""Inline SVG, built from escaped parts: the few marks that the charts share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+
+def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
+    """One element. Text children and attribute values are escaped; `class_` and `stroke_width` lose their underscores."""
+    written = [
+        Markup(' {}="{}"').format(Markup(key.rstrip("_").replace("_", "-")), _value(value))
+        for key, value in attributes.items()
+        if value is not None
+    ]
+    body = Markup("").join(escape(child) for child in children)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), Markup("").join(written), body)
+
+
+def picture(ident: str, width: float, height: float, title: str, description: str, *children: Markup) -> Markup:
+    """A whole chart with the title and description that a screen reader speaks. ident: unique on the page."""
+    return tag(
+        "svg",
+        tag("title", title, id=f"{ident}-t"),
+        tag("desc", description, id=f"{ident}-d"),
+        *children,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_labelledby=f"{ident}-t {ident}-d",
+        class_="chart",
+    )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps values [low, high] to pixels [start, stop]; logarithmic when `log`."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        share = 0.5 if high == low else (at - low) / (high - low)
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round values inside the range, about so many."""
+        if self.log:
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            marks = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
+            inside = [v for v in marks if self.low <= v <= self.high]
+            return [v for v in inside if math.log10(v).is_integer()] if len(inside) > about + 2 else inside
+        span = self.high - self.low
+        if span <= 0:
+            return [self.low]
+        step = _round_step(span / about)
+        first = math.ceil(self.low / step - 1e-9)
+        return [k * step + 0.0 for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def spread(values: Iterable[float], *, zero: bool = False, unit_top: bool = False) -> tuple[float, float]:
+    """A range that holds all values with a little air; `zero` and `unit_top` pull 0 and 1 in when near."""
+    known = [v for v in values if math.isfinite(v)]
+    if not known:
+        return 0.0, 1.0
+    low, high = min(known), max(known)
+    if zero and low >= 0:
+        low = 0.0
+    if unit_top and high <= 1:
+        return min(low, 0.0), 1.0
+    air = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+    return (low if zero and low == 0 else low - air), high + air
+
+
+def polyline(points: Sequence[tuple[float, float]], **attributes: object) -> Markup:
+    """An open line through pixel points."""
+    return tag("polyline", points=coordinates(points), fill="none", **attributes)
+
+
+def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], **attributes: object) -> Markup:
+    """The area between two lines."""
+    return tag("polygon", points=coordinates([*upper, *reversed(lower)]), **attributes)
+
+
+def coordinates(points: Iterable[tuple[float, float]]) -> str:
+    """Points as SVG writes them, a tenth of a pixel exact."""
+    return " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
+
+
+def label(text: str, x: float, y: float, *, anchor: str = "start", class_: str = "tick", **attributes: object) -> Markup:
+    """A piece of text."""
+    return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_, **attributes)
+
+
+def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions near `wanted` but at least `gap` from each other, inside [low, high] where they fit."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = [wanted[i] for i in order]
+    for _ in range(60):
+        moved = False
+        for i in range(len(placed) - 1):
+            short = gap - (placed[i + 1] - placed[i])
+            if short > 1e-3:
+                placed[i] -= short / 2
+                placed[i + 1] += short / 2
+                moved = True
+        if placed:
+            shift = max(low - placed[0], 0.0) or min(high - placed[-1], 0.0)
+            if shift:
+                at = 0 if shift > 0 else -1
+                placed[at] += shift
+                moved = True
+        if not moved:
+            break
+    result = [0.0] * len(wanted)
+    for place, i in enumerate(order):
+        result[i] = placed[place]
+    return result
+
+
+def _round_step(raw: float) -> float:
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
+
+
+def _value(value: object) -> str:
+    return _short(value) if isinstance(value, float) else str(value)
+
+
+def _short(value: float) -> str:
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text

@@ -1,0 +1,91 @@
+"""Explore, then generate: what the model is shown and what it is asked (paper section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.actions import describe
+from worldgauge.episode import Context, Episode
+from worldgauge.errors import NotApplicableError
+from worldgauge.subject import ModelSpec, RolloutRequest, WorldModel, checked_rollout
+from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.video import Writer
+from worldgauge.worlds import open_world
+
+ROLLOUT = "rollout.mp4"
+
+
+def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+    """Run `subject` on one loop and store its frames lossless in the record's folder.
+
+    Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this
+    recording does not have.
+    """
+    episode, start = episode_of(task)
+    request = make_request(episode, start, subject.spec, settings, seed=bench.seed)
+    with Writer(bench.directory / ROLLOUT, fps=episode.clip.fps, kind="lossless") as out:
+        for chunk in checked_rollout(subject, request):
+            out.write(chunk)
+            bench.progress(out.frames, request.horizon)
+    width, height = request.frame_size
+    facts: dict[str, Any] = {
+        "frames": len(episode),
+        "generated_from": start,
+        "frames_generated": request.horizon,
+        "context_frames_used": len(request.context),
+        "control": subject.spec.control,
+        "inputs": sorted(subject.spec.inputs),
+        "crop": list(subject.spec.crop) if subject.spec.crop else None,
+        "resolution": [width, height],
+        "seed": bench.seed,
+        "flags": list(task.sample["flags"]),
+    }
+    return Record(task, subject.spec.name, bench.directory, facts, ROLLOUT)
+
+
+def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settings, *, seed: int) -> RolloutRequest:
+    """The question: frames [0, start) cut to what fits, and the controls of frames start .. N - 1."""
+    if spec.view != "perspective":
+        raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
+    depth = _depth_of(episode) if "depth" in spec.inputs else None
+    context = episode.context(0, start, depth=depth)
+    for limit in (settings.context, spec.max_context):
+        if limit is not None:
+            context = context.last(limit)
+    truth = episode.clip[start:]
+    if spec.frame_size is not None:
+        context = _cropped_and_resized(context, spec)
+        truth = truth.resized(*spec.frame_size)
+    # Row start - 1 leads from the last context frame to the first frame that is asked for.
+    future = episode.actions[start - 1 :]
+    return RolloutRequest(
+        context,
+        horizon=len(episode) - start,
+        seed=seed,
+        actions=future if spec.control == "actions" else None,
+        poses=episode.poses[start:] if spec.control == "camera" else None,
+        text=describe(future) if spec.control == "text" else None,
+        world=episode.world if "world" in spec.inputs else None,
+        truth=truth if "truth" in spec.inputs else None,
+    )
+
+
+def _cropped_and_resized(context: Context, spec: ModelSpec) -> Context:
+    assert spec.frame_size is not None
+    if spec.crop is not None:
+        context = context.cropped(*spec.crop)
+    return context.resized(*spec.frame_size)
+
+
+def _depth_of(episode: Episode) -> Callable[[int], NDArray[np.float32]] | None:
+    """Depth of any frame, rendered when asked for; None when the world is not known."""
+    if episode.world is None:
+        return None
+    facts = episode.world
+    return lambda index: open_world(facts).view(episode.poses[index], episode.camera).depth

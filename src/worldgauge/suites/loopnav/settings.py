@@ -1,0 +1,76 @@
+"""The options of the suite: the right thing by default, each known behaviour of the release by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from worldgauge.errors import UnknownNameError, UsageError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of LoopNav.
+
+    context: at most this many frames before the way back; None gives all of them, and a model cuts
+    what it cannot hold (`ModelSpec.max_context`). The paper's baselines saw 32.
+    selection: "all" trajectories, or the "paper"'s first three a village of index 20; None means
+    "all" for data collected here and "paper" for the published set.
+    segment: where the way back begins: "released" rule, or "exact" by changes of the goal.
+    stride: frames between two scored by SGCS. tau: its distance limit as a share of the diagonal.
+    segmenter: "colour" on both sides, or "exact" masks for the truth (embedded worlds only).
+    empty: a frame with no category at all is left out ("null") or counts zero ("zero", release).
+    matching: "maximum" cardinality, or the release's "padded_cost" assignment.
+    alignment: frames of the truth compared, its "end", or its "start" (fault of the release's table
+    script: it compared the way back with the look-around; pixel metrics only).
+    parity: "released" sets empty, matching and alignment as the release has them.
+    """
+
+    context: int | None = None
+    selection: Literal["all", "paper"] | None = None
+    segment: Literal["released", "exact"] = "released"
+    stride: int = 5
+    tau: float = 0.1
+    segmenter: Literal["colour", "exact"] = "colour"
+    empty: Literal["null", "zero"] = "null"
+    matching: Literal["maximum", "padded_cost"] = "maximum"
+    alignment: Literal["end", "start"] = "end"
+    parity: Literal["released"] | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Settings:
+        """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
+        known = {field.name for field in fields(cls)}
+        for name in options:
+            if name not in known:
+                raise UnknownNameError("loopnav setting", name, known)
+        settings = cls(**options)
+        hints = get_type_hints(cls)
+        for name in ("selection", "segment", "segmenter", "empty", "matching", "alignment", "parity"):
+            _check_choice(name, getattr(settings, name), hints[name])
+        _check_number("context", settings.context, minimum=1, optional=True)
+        _check_number("stride", settings.stride, minimum=1)
+        if not (isinstance(settings.tau, (int, float)) and 0 < settings.tau <= 1):
+            raise UsageError(f"loopnav setting 'tau' must be in (0, 1], got {settings.tau!r}")
+        if settings.parity == "released":
+            settings = replace(settings, empty="zero", matching="padded_cost", alignment="start")
+        return settings
+
+    def as_dict(self) -> dict[str, Any]:
+        """All options, plain JSON values."""
+        return asdict(self)
+
+
+def _check_choice(name: str, value: Any, hint: Any) -> None:
+    choices = [choice for part in (get_args(hint) or ()) for choice in (get_args(part) or (part,))]
+    allowed = [None if choice is type(None) else choice for choice in choices]
+    if value not in allowed:
+        raise UsageError(f"loopnav setting '{name}' must be one of {allowed}, got {value!r}")
+
+
+def _check_number(name: str, value: Any, *, minimum: int, optional: bool = False) -> None:
+    if value is None and optional:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise UsageError(f"loopnav setting '{name}' must be a whole number of at least {minimum}, got {value!r}")

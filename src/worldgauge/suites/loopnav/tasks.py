@@ -1,0 +1,94 @@
+"""Tasks: one a recorded loop, and how a task finds its recording again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from worldgauge.datasets import loopnav
+from worldgauge.datasets.loopnav import Trajectory
+from worldgauge.episode import Episode
+from worldgauge.errors import DataError
+from worldgauge.suites.contract import Picture, Task
+from worldgauge.suites.loopnav.settings import Settings
+
+MIN_CONTEXT = 32
+"""Frames of exploration below which a loop is rejected (specification section 2.2)."""
+
+
+def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+    """All tasks of a data folder in file order. Raises DataError when it holds no recording."""
+    found = loopnav.discover(source)
+    if not found:
+        raise DataError(
+            f"{source}: no recordings of the form <type>/<location>/<range>/<stamp>.avi; "
+            f"make some with: worldgauge collect loopnav --out {source}"
+        )
+    rule = settings.selection or loopnav.default_selection(source)
+    for trajectory in loopnav.select(found, rule):
+        split = generated_from(trajectory, settings)
+        yield Task(
+            suite="loopnav",
+            id=trajectory.id,
+            sample={"source": str(source.resolve()), "generated_from": split, "flags": list(trajectory.flags)},
+            fingerprint=trajectory.fingerprint,
+            group={"type": trajectory.type, "range": trajectory.radius, "location": trajectory.location},
+            skip=trajectory.invalid or _too_short(split),
+        )
+
+
+def generated_from(trajectory: Trajectory, settings: Settings) -> int | None:
+    """Index of the first frame the model must imagine, by the rule in force."""
+    return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
+
+
+def episode_of(task: Task) -> tuple[Episode, int]:
+    """The recording of a task and the index of its first hidden frame."""
+    return _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
+
+
+def picture(task: Task) -> Picture:
+    """The true way back, the poses of the whole walk, and the corners of the loop."""
+    episode, start = episode_of(task)
+    xy = episode.poses[:, :2, 3]
+    marks: dict[str, tuple[float, float]] = {"A": (float(xy[0, 0]), float(xy[0, 1]))}
+    turn = "C" if task.group["type"] == "ABCA" else "B"
+    marks[turn] = (float(xy[start, 0]), float(xy[start, 1]))
+    if turn == "C":
+        corner = _second_corner(episode, start)
+        marks["B"] = (float(xy[corner, 0]), float(xy[corner, 1]))
+    return Picture(episode.clip[start:], episode.poses, start, episode.world, marks)
+
+
+def _second_corner(episode: Episode, start: int) -> int:
+    """Frame at which the goal changed from B to C, else the frame of the way out farthest from A and C."""
+    changes = episode.facts.get("goal_changes", [])
+    away = [int(frame) for frame in changes if 0 < int(frame) < start]
+    if away:
+        return away[-1]
+    xy = episode.poses[:start, :2, 3]
+    return int((((xy - xy[0]) ** 2).sum(1) + ((xy - xy[-1]) ** 2).sum(1)).argmax())
+
+
+def _too_short(split: int | None) -> str | None:
+    if split is None:
+        return "never left its start: there is no way back"
+    if split < MIN_CONTEXT:
+        return f"only {split} frames of exploration, {MIN_CONTEXT} are needed"
+    return None
+
+
+@lru_cache(maxsize=8)
+def _episode(source: str, identifier: str) -> Episode:
+    trajectory = _trajectories(source).get(identifier)
+    if trajectory is None:
+        raise DataError(f"{source}: recording '{identifier}' is gone; plan the run again")
+    world: Any = loopnav.worlds_of(Path(source)).get(trajectory.location)
+    return loopnav.load(trajectory, world)
+
+
+@lru_cache(maxsize=2)
+def _trajectories(source: str) -> dict[str, Trajectory]:
+    return {trajectory.id: trajectory for trajectory in loopnav.discover(Path(source))}
