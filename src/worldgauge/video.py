@@ -2,11 +2,11 @@
 
 clip = Clip.open("walk.avi");  clip[10];  clip[5:20:5];  for frame in clip: ...
 with Writer("out.mp4", fps=20, kind="lossless") as out: out.write(frames)
+problems("walk.avi")  # decodes all of it and says what the decoder complains about
 """
 
 from __future__ import annotations
 
-import bisect
 import os
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -15,18 +15,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from worldgauge._decoding import FileSource, Frame, problems
 from worldgauge.errors import DataError, ShapeError
 
 if TYPE_CHECKING:
     import av.container
 
-Frame = NDArray[np.uint8]
-Kind = Literal["mjpg", "lossless", "viewable"]
+__all__ = ["Clip", "Frame", "Kind", "Writer", "problems", "resize"]
 
-MAX_PIXELS = 8192 * 8192
-MAX_FRAMES = 1_000_000
+Kind = Literal["mjpg", "lossless", "viewable"]
 
 
 class Clip:
@@ -47,7 +45,7 @@ class Clip:
 
         Raises DataError when the file is missing, is not a video, is empty or passes the limits.
         """
-        source = _FileSource(Path(path))
+        source = FileSource(Path(path))
         return cls(source, range(source.count), source.fps, source.size)
 
     @classmethod
@@ -107,50 +105,50 @@ class Writer:
 
     kind: "mjpg" (AVI, as LoopNav publishes), "lossless" (H.264 RGB, bit-exact, a key frame every 30),
     "viewable" (H.264 that every browser plays). The first frame fixes the size.
-    kbps: ceiling of a viewable video's bit rate; hard pictures get coarser instead of larger.
-    Same frames, same bytes.
+    Same frames, same bytes. Raises DataError when the file cannot be written, such as on a full disk.
     """
 
-    def __init__(self, path: Path | str, *, fps: float, kind: Kind, kbps: int | None = None) -> None:
+    def __init__(self, path: Path | str, *, fps: float, kind: Kind) -> None:
         self.path = Path(path)
         self.kind = kind
-        # Stronger adaptive quantisation keeps one noisy tile from starving the others.
-        self._ceiling = (
-            {} if kbps is None else {"maxrate": f"{kbps}k", "bufsize": f"{kbps}k", "aq-mode": "2", "aq-strength": "1.6"}
-        )
         self.fps = Fraction(fps).limit_denominator(1001)
         self.frames = 0
         self._part = self.path.with_name(f".{self.path.name}.part")
+        self._shape: tuple[int, ...] | None = None
         self._container: av.container.OutputContainer | None = None
         self._stream: Any = None
 
     def write(self, frames: Frame) -> None:
-        """Append one frame (H, W, 3) or a chunk (n, H, W, 3), uint8 RGB."""
-        import av
+        """Append one frame (H, W, 3) or a chunk (n, H, W, 3), uint8 RGB.
 
+        Raises ShapeError on other shapes and dtypes, and when the size differs from the first frame's.
+        """
         for frame in frames if frames.ndim == 4 else frames[None]:
-            if self._container is None:
-                self._open(frame.shape[1], frame.shape[0])
-            if self.kind == "viewable":
-                frame = _even(frame)
-            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
-            picture.pts = self.frames
-            assert self._container is not None
-            self._container.mux(self._stream.encode(picture))
-            self.frames += 1
+            if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
+                raise ShapeError(f"{self.path}: a frame needs (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
+            if self._shape not in (None, frame.shape):
+                raise ShapeError(f"{self.path}: frame {self.frames} is {frame.shape}, the first was {self._shape}")
+            self._encode(frame)
 
     def close(self) -> None:
-        """Flush, then rename into place. Raises DataError when nothing was written."""
-        if self._container is None:
+        """Flush, then rename into place; again is harmless. Raises DataError when nothing was written."""
+        import av
+
+        if self._shape is None:
             raise DataError(f"{self.path}: no frame was written")
-        container, self._container = self._container, None
+        if self._container is None:
+            return
         try:
-            container.mux(self._stream.encode(None))
-        finally:
-            container.close()
-        with open(self._part, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(self._part, self.path)
+            self._container.mux(self._stream.encode(None))
+            # The index is written here, so this is where a disk that is just full shows.
+            self._container.close()
+            with open(self._part, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(self._part, self.path)
+        except (av.error.FFmpegError, OSError) as error:
+            self.abandon()
+            raise self._failed(error) from error
+        self._container = None
 
     def __enter__(self) -> Writer:
         return self
@@ -165,25 +163,51 @@ class Writer:
 
     def abandon(self) -> None:
         """Drop what was written."""
+        import av
+
         container, self._container = self._container, None
         try:
             if container is not None:
                 container.close()
+        except av.error.FFmpegError:
+            pass  # the file is dropped, so an index that cannot be written does not matter
         finally:
             self._part.unlink(missing_ok=True)
+
+    def _encode(self, frame: Frame) -> None:
+        import av
+
+        if self._shape is not None and self._container is None:
+            raise DataError(f"{self.path}: written and closed already; open another writer")
+        picture = av.VideoFrame.from_ndarray(
+            np.ascontiguousarray(_even(frame) if self.kind == "viewable" else frame), format="rgb24"
+        )
+        picture.pts = self.frames
+        try:
+            if self._container is None:
+                self._open(picture.width, picture.height)
+            assert self._container is not None
+            self._container.mux(self._stream.encode(picture))
+        except (av.error.FFmpegError, OSError) as error:
+            self.abandon()
+            raise self._failed(error) from error
+        self._shape = frame.shape
+        self.frames += 1
 
     def _open(self, width: int, height: int) -> None:
         import av
 
         container_format, codec, pixels, options = _ENCODERS[self.kind]
         self._container = av.open(str(self._part), "w", format=container_format)
-        stream: Any = self._container.add_stream(codec, rate=self.fps, options={**options, **self._ceiling})
+        stream: Any = self._container.add_stream(codec, rate=self.fps, options=dict(options))
         stream.pix_fmt = pixels
-        odd = self.kind == "viewable"
-        stream.width, stream.height = (width + width % 2, height + height % 2) if odd else (width, height)
+        stream.width, stream.height = width, height
         # One thread: the same bytes on every machine, and workers already fill the cores.
         stream.codec_context.thread_count = 1
         self._stream = stream
+
+    def _failed(self, error: Exception) -> DataError:
+        return DataError(f"{self.path}: cannot be written ({getattr(error, 'strerror', None) or error})")
 
 
 _ENCODERS: dict[Kind, tuple[str, str, str, dict[str, str]]] = {
@@ -201,7 +225,7 @@ _ENCODERS: dict[Kind, tuple[str, str, str, dict[str, str]]] = {
 def _even(frame: Frame) -> Frame:
     """Sides made even by repeating the last row or column: 4:2:0 colour needs it."""
     rows, columns = frame.shape[0] % 2, frame.shape[1] % 2
-    return np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge") if rows or columns else frame
+    return np.asarray(np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge"), np.uint8)
 
 
 class _Source(Protocol):
@@ -218,96 +242,3 @@ class _ArraySource:
 
     def read(self, indices: Iterable[int]) -> Iterator[Frame]:
         return (self._frames[i] for i in indices)
-
-
-class _FileSource:
-    """Frame times and key frames of a file, read once without decoding."""
-
-    def __init__(self, path: Path) -> None:
-        import av
-
-        self.path = path
-        if not path.is_file():
-            raise DataError(f"{path}: no such video")
-        try:
-            with av.open(str(path)) as container:
-                if not container.streams.video:
-                    raise DataError(f"{path}: holds no video stream")
-                stream = container.streams.video[0]
-                self.size = (stream.width, stream.height)
-                if self.size[0] * self.size[1] > MAX_PIXELS:
-                    raise DataError(f"{path}: {self.size[0]}x{self.size[1]} pixels pass the limit of {MAX_PIXELS}")
-                self.fps = float(stream.average_rate or 0)
-                times, keys = [], []
-                for packet in container.demux(stream):
-                    if packet.size == 0 or packet.pts is None:
-                        continue
-                    times.append(packet.pts)
-                    if packet.is_keyframe:
-                        keys.append(packet.pts)
-                    if len(times) > MAX_FRAMES:
-                        raise DataError(f"{path}: more than {MAX_FRAMES} frames")
-        except av.error.FFmpegError as error:
-            raise DataError(f"{path}: not a readable video ({error.strerror}); write or download it again") from error
-        if not times:
-            raise DataError(f"{path}: holds no frame")
-        self.times = sorted(times)
-        self.keys = sorted(keys) or self.times[:1]
-        self.count = len(self.times)
-        self._reader: _Reader | None = None
-
-    def frame(self, index: int) -> Frame:
-        # One decoder is kept open, so that a walk through neighbouring indices does not seek.
-        if self._reader is None:
-            self._reader = _Reader(self)
-        return self._reader.frame(index)
-
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
-        reader = _Reader(self)
-        try:
-            for index in indices:
-                yield reader.frame(index)
-        finally:
-            reader.close()
-
-
-class _Reader:
-    """One open decoder; steps forward where it can, seeks to a key frame where it must."""
-
-    def __init__(self, source: _FileSource) -> None:
-        import av
-
-        self._source = source
-        self._container = av.open(str(source.path))
-        self._stream = self._container.streams.video[0]
-        self._stream.codec_context.thread_count = 1
-        self._frames: Iterator[Any] = self._container.decode(self._stream)
-        self._time: int | None = None
-        self._last: tuple[int, Frame] | None = None
-
-    def frame(self, index: int) -> Frame:
-        import av
-
-        if self._last is not None and self._last[0] == index:
-            return self._last[1]
-        times, keys = self._source.times, self._source.keys
-        target = times[index]
-        key = keys[max(bisect.bisect_right(keys, target) - 1, 0)]
-        try:
-            if (self._time is None and key > times[0]) or (self._time is not None and not key <= self._time < target):
-                self._container.seek(key, stream=self._stream)
-                self._frames = self._container.decode(self._stream)
-            for picture in self._frames:
-                self._time = picture.pts
-                if picture.pts is not None and picture.pts >= target:
-                    if picture.pts > target:
-                        break
-                    image: Frame = picture.to_ndarray(format="rgb24")
-                    self._last = (index, image)
-                    return image
-        except (av.error.FFmpegError, ValueError) as error:
-            raise DataError(f"{self._source.path}: frame {index} cannot be decoded ({error})") from error
-        raise DataError(f"{self._source.path}: frame {index} is listed in the file but does not decode")
-
-    def close(self) -> None:
-        self._container.close()

@@ -18,6 +18,8 @@ LoopKind = Literal["ABA", "ABCA"]
 EYE_HEIGHT_M = 1.6
 """Of LoopNav's viewer; the game's own physics has 1.62."""
 
+_EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
+
 
 @dataclass(frozen=True)
 class WalkGoal:
@@ -76,7 +78,7 @@ class Walk:
     @property
     def poses(self) -> FloatArray:
         """Camera-to-world poses (T, 4, 4) of the eye."""
-        return pose_from_yaw_pitch(self.positions + [0.0, 0.0, EYE_HEIGHT_M], self.yaw, self.pitch)
+        return pose_from_yaw_pitch(self.positions + _EYE_ABOVE_FEET, self.yaw, self.pitch)
 
     @property
     def length(self) -> float:

@@ -1,1 +1,5 @@
-"""Tables, plots, films and the HTML page."""
+"""The report: runs compared on one page that opens from disk."""
+
+from worldgauge.report.page import write_report
+
+__all__ = ["write_report"]

@@ -128,6 +128,8 @@ class Bench(Protocol):
 
     directory: Path
     """The record's own folder: the only place a suite may write."""
+    seed: int
+    """Of this task, whatever the order of tasks and the number of workers."""
 
     def progress(self, done: int, total: int) -> None:
         """Called as often as frames come; shows progress and keeps the task alive."""

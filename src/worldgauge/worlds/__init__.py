@@ -55,7 +55,9 @@ def open_world(facts: WorldFacts) -> World:
 
     Raises WorldError when its cells differ from those the facts were taken of.
     """
-    return _open(facts.name, tuple(sorted(facts.params.items())), facts.digest)
+    # Facts read from JSON hold lists, which the cache cannot take.
+    params = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.params.items()}
+    return _open(facts.name, tuple(sorted(params.items())), facts.digest)
 
 
 @lru_cache(maxsize=4)

@@ -1,1 +1,62 @@
-"""The embedded voxel world."""
+"""The embedded voxel world: settlements in six kinds of country, with exact depth, labels and poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from worldgauge.episode import WorldFacts
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View, worlds
+from worldgauge.worlds.voxel.blocks import CATEGORIES
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.voxel.camera import Grid
+
+
+@worlds.register("voxel")
+class Voxel:
+    """A generated settlement in open country, ray-cast on the CPU.
+
+    kind: one of world.KINDS. seed: 0 or more. size: cells (metres) along x, y, z. The same arguments give
+    the same cells. Raises WorldError on an unknown kind, a negative seed or a size too small.
+    """
+
+    categories: tuple[str, ...] = CATEGORIES
+
+    def __init__(self, kind: str, seed: int, size: Sequence[int] = (320, 320, 64)) -> None:
+        # The generator is imported when a world is built: listing the registry must stay quick.
+        from worldgauge.worlds.voxel.generate import generate
+
+        self.voxels = generate(kind, seed, cast("tuple[int, int, int]", tuple(size)))
+
+    @classmethod
+    def from_cells(cls, voxels: VoxelWorld) -> Voxel:
+        """The world of given cells. Its facts carry their digest, so that no generated world passes for it."""
+        world = cls.__new__(cls)
+        world.voxels = voxels
+        return world
+
+    @property
+    def facts(self) -> WorldFacts:
+        """Kind, seed, size and the digest of the cells."""
+        params = {"kind": self.voxels.kind, "seed": self.voxels.seed, "size": self.voxels.shape}
+        return WorldFacts("voxel", params, self._digest)
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        from worldgauge.worlds.voxel.camera import render
+
+        return render(self._grid, pose, camera, position=position)
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.voxels.digest()
+
+    @cached_property
+    def _grid(self) -> Grid:
+        from worldgauge.worlds.voxel.camera import Grid
+
+        return Grid.of(self.voxels)

@@ -1,0 +1,124 @@
+"""Where a loop goes: random places at about a given distance, on open ground.
+
+The released rule of LoopNav (loopnav 1.3): whole offsets from a square, too near ones redrawn, then three
+rejections that the paper does not print. The printed rule draws the offsets from a continuum.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.errors import WorldError
+from worldgauge.worlds.voxel.blocks import GROUND, SHAPE_OF, SHAPES, SOLID, block
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+Rule = Literal["released", "continuous"]
+
+NEAREST = 0.8
+"""Share of the radius below which an offset is redrawn."""
+MAX_FROM_CENTRE = 80
+MAX_HEIGHT_DIFFERENCE = 10
+MAX_REJECTIONS = 1000
+
+Cell = tuple[int, int, int]
+
+_SNOW_LAYER = block("snow_layer")
+_FLAT = np.array([SHAPES[shape] in ("layer", "carpet") for shape in SHAPE_OF])
+
+
+def sample_place(
+    world: VoxelWorld,
+    around: Cell,
+    radius: float,
+    rng: np.random.Generator,
+    *,
+    rule: Rule = "released",
+    max_from_centre: float = MAX_FROM_CENTRE,
+    max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
+    max_rejections: int = MAX_REJECTIONS,
+) -> Cell:
+    """A cell to stand in, about `radius` cells from cell `around`, on natural ground.
+
+    Rejected are places outside the world, farther than `max_from_centre` from the settlement's centre, whose
+    height differs by more than `max_height_difference` from `around`'s, or that are no natural ground.
+    Raises WorldError after `max_rejections` of them.
+    """
+    rejected: dict[str, int] = {}
+    for _ in range(max_rejections):
+        dx, dy = sample_offset(radius, rng, rule)
+        x, y = around[0] + dx, around[1] + dy
+        fault = _fault(world, x, y, around[2], max_from_centre, max_height_difference)
+        if fault is None:
+            return x, y, standing_level(world, x, y)
+        rejected[fault] = rejected.get(fault, 0) + 1
+    counts = ", ".join(f"{count} {fault}" for fault, count in sorted(rejected.items()))
+    raise WorldError(
+        f"no place about {radius} cells from {around} in {max_rejections} draws ({counts}); "
+        f"take a smaller radius or another world"
+    )
+
+
+def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "released") -> tuple[int, int]:
+    """Cells along x and y, at least NEAREST x radius apart in the plane; drawn in the game's axes.
+
+    released: whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). continuous: uniform in
+    (-r, r), then rounded to the cell. Acceptance about 0.5.
+    """
+    nearest = (NEAREST * radius) ** 2
+    while True:
+        if rule == "released":
+            dx, dz = (float(math.floor(u * 2 * radius) - radius) for u in rng.random(2))
+        else:
+            dx, dz = (float(u) for u in rng.uniform(-radius, radius, 2))
+        if dx * dx + dz * dz >= nearest:
+            return round(dx), -round(dz)
+
+
+def is_natural(world: VoxelWorld, x: int, y: int) -> bool:
+    """Whether the surface of column (x, y) and the cell under it are natural ground: no roof, no water."""
+    surface = world.surface(x, y)
+    if surface == 0:
+        return False
+    top, under = int(world.states[x, y, surface]), int(world.states[x, y, surface - 1])
+    # The game's own list counts lying snow as ground.
+    return bool((GROUND[top] or top == _SNOW_LAYER) and GROUND[under])
+
+
+def standing_level(world: VoxelWorld, x: int, y: int) -> int:
+    """z of the cell that holds the feet of a body on the surface of column (x, y)."""
+    surface = world.surface(x, y)
+    return surface if _FLAT[world.states[x, y, surface]] else surface + 1
+
+
+def start_place(world: VoxelWorld) -> Cell:
+    """The natural ground nearest to the settlement's centre: where the walker is put down.
+
+    Raises WorldError when there is none within MAX_FROM_CENTRE.
+    """
+    cx, cy = world.centre
+    reach = MAX_FROM_CENTRE
+    offsets = [(dx, dy) for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)]
+    for dx, dy in sorted(offsets, key=lambda o: (o[0] ** 2 + o[1] ** 2, o)):
+        x, y = cx + dx, cy + dy
+        if world.inside(x, y) and _has_surface(world, x, y) and is_natural(world, x, y):
+            return x, y, standing_level(world, x, y)
+    raise WorldError(f"world '{world.kind}' (seed {world.seed}) has no natural ground near its centre {world.centre}")
+
+
+def _fault(world: VoxelWorld, x: int, y: int, level: int, max_from_centre: float, max_difference: float) -> str | None:
+    if not world.inside(x, y) or not _has_surface(world, x, y):
+        return "outside the world"
+    if math.hypot(x - world.centre[0], y - world.centre[1]) > max_from_centre:
+        return "too far from the centre"
+    if abs(standing_level(world, x, y) - level) > max_difference:
+        return "at another height"
+    if not is_natural(world, x, y):
+        return "not on natural ground"
+    return None
+
+
+def _has_surface(world: VoxelWorld, x: int, y: int) -> bool:
+    return bool(SOLID[world.states[x, y]].any())

@@ -1,0 +1,118 @@
+"""LoopNav's published format: loop walks as a Motion JPEG video and a JSON record of every frame.
+
+On disk: <type>/<location>/<range>/<stamp>.avi and .json (specification: loopnav, sections 1.8-1.11).
+Files are in the game's frame: x, y up, z in blocks of one metre, yaw 0 to -z, left positive. Episodes
+are in ours: (x, y, z) -> (x, -z, y), yaw + pi/2, the camera 1.6 m above the feet.
+
+for trajectory in discover(root):  episode = load(trajectory, worlds_of(root).get(trajectory.location))
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.actions import LOOP_WALK, Actions
+from worldgauge.collect.walk import Walk
+from worldgauge.datasets.loopnav_check import Finding, Report, check
+from worldgauge.datasets.loopnav_index import Trajectory, discover, split_of
+from worldgauge.datasets.loopnav_records import Record, read_records, walk_of
+from worldgauge.datasets.loopnav_rules import Measures, exact_return_index, goal_changes, return_index
+from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
+from worldgauge.episode import Episode, WorldFacts
+from worldgauge.errors import DataError, UsageError
+from worldgauge.geometry import Camera
+from worldgauge.video import Clip
+
+__all__ = [
+    "Finding",
+    "Measures",
+    "Record",
+    "Report",
+    "Trajectory",
+    "check",
+    "default_selection",
+    "discover",
+    "exact_return_index",
+    "load",
+    "read_records",
+    "return_index",
+    "select",
+    "split_of",
+    "worlds_of",
+    "write_manifest",
+    "write_trajectory",
+]
+
+Selection = Literal["all", "paper"]
+VERTICAL_FOV_DEG = 75.0
+TEST_VILLAGE = 20
+PER_VILLAGE = 3
+
+
+def load(trajectory: Trajectory, world: WorldFacts | None = None) -> Episode:
+    """The trajectory as an Episode in our frame; frames are decoded when asked for.
+
+    Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
+    holds the turn that led to it and the keys that act on the next one.
+    Raises DataError when a file cannot be read or the two disagree on the number of frames.
+    """
+    records = read_records(trajectory.records)
+    clip = Clip.open(trajectory.video)
+    if len(records) != len(clip):
+        raise DataError(
+            f"{trajectory.video}: {len(clip)} frames, but {len(records)} records in the JSON file beside it"
+        )
+    walk = walk_of(records, trajectory.type, trajectory.radius)
+    facts = {
+        "type": trajectory.type,
+        "location": trajectory.location,
+        "range": trajectory.radius,
+        "seed": walk.seed,
+        "split": trajectory.split,
+        "return_index": trajectory.return_index,
+        "exact_return_index": trajectory.exact_return_index,
+        "goal_changes": goal_changes([record.goal for record in records]),
+        "flags": list(trajectory.flags),
+    }
+    return Episode(
+        id=trajectory.id,
+        clip=clip,
+        poses=walk.poses,
+        actions=aligned_actions(walk),
+        camera=Camera.from_vertical_fov(clip.width, clip.height, VERTICAL_FOV_DEG),
+        world=world,
+        facts=facts,
+    )
+
+
+def aligned_actions(walk: Walk) -> Actions:
+    """Actions (T - 1, 4) of a walk: keys of frame t and camera change of frame t + 1 drive t to t + 1."""
+    columns = [walk.forward[:-1], walk.jump[:-1], walk.camera[1:, 0], walk.camera[1:, 1]]
+    return Actions(LOOP_WALK, np.stack(columns, axis=-1).astype(np.float32))
+
+
+def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[Trajectory]:
+    """The trajectories that `rule` evaluates, in the order given.
+
+    all: every one. paper: per type and range the first three, by file name, of each village with
+    index 20 (specification section 2.5). Invalid ones are kept, for the caller to count.
+    """
+    if rule == "all":
+        return list(trajectories)
+    if rule != "paper":
+        raise UsageError(f"unknown selection '{rule}'; choose 'all' or 'paper'")
+    groups: dict[tuple[str, int, str], list[Trajectory]] = defaultdict(list)
+    for trajectory in sorted(trajectories, key=lambda t: t.id):
+        if trajectory.village_index == TEST_VILLAGE:
+            groups[trajectory.type, trajectory.radius, trajectory.location].append(trajectory)
+    return [trajectory for group in groups.values() for trajectory in group[:PER_VILLAGE]]
+
+
+def default_selection(root: Path) -> Selection:
+    """ "all" for data collected here, which carry a manifest, "paper" for the published set."""
+    return "all" if (Path(root) / MANIFEST).exists() else "paper"

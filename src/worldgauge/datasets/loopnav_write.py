@@ -1,0 +1,157 @@
+"""Writing LoopNav trajectories, in the published keys, and the manifest that says what world they show."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.collect.walk import LoopKind, Walk, WalkGoal
+from worldgauge.datasets.loopnav_index import check_name
+from worldgauge.datasets.loopnav_records import HELD_KEYS, parse_json, read_bytes
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import DataError
+from worldgauge.video import Writer
+
+FPS = 20
+FIRST_FRAME = 20
+"""frame_count of record 0: the release skips the renderer's first 20 frames."""
+
+MANIFEST = "worldgauge.json"
+MANIFEST_FORMAT = "loopnav"
+MANIFEST_VERSION = 1
+
+
+def write_trajectory(
+    root: Path,
+    *,
+    location: str,
+    type: LoopKind,
+    radius: int,
+    stamp: str,
+    walk: Walk,
+    frames: Iterable[NDArray[np.uint8]],
+    seed: int,
+) -> Path:
+    """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json; returns the path of the JSON file.
+
+    frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. The video is put in
+    place first and the records last, so a trajectory with records is complete.
+    Raises DataError when a name cannot be part of a path or the numbers of frames differ.
+    """
+    where = f"{type}/{location}/{radius}/{stamp}"
+    folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
+    records = folder / f"{check_name(stamp, where)}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    records.unlink(missing_ok=True)
+    with Writer(records.with_suffix(".avi"), fps=FPS, kind="mjpg") as video:
+        for chunk in frames:
+            video.write(chunk)
+        if video.frames != len(walk):
+            raise DataError(f"{records}: {video.frames} frames for a walk of {len(walk)}; render one frame a pose")
+    extra = {"seed": seed, "location": location, "nvtype": type, "nvrange": radius}
+    rows = ",\n".join(json.dumps(row, allow_nan=False) for row in _rows(walk, extra))
+    write_whole(records, f"[\n{rows}\n]\n")
+    return records
+
+
+def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> Path:
+    """Say which world every location is; locations that the folder already has are kept.
+
+    settings: how the data were collected, plain JSON values.
+    Raises DataError when a location is already there with another world.
+    """
+    known = worlds_of(root)
+    for name, facts in locations.items():
+        if known.get(check_name(name, "manifest"), facts) != facts:
+            raise DataError(f"{root}: '{name}' is already there with another world; collect into another folder")
+    content = {
+        "format": MANIFEST_FORMAT,
+        "version": MANIFEST_VERSION,
+        "settings": dict(settings),
+        "locations": {name: _world_row(facts) for name, facts in sorted({**known, **locations}.items())},
+        "camera": {"vertical_fov_deg": 75.0, "eye_height_m": 1.6},
+    }
+    path = Path(root) / MANIFEST
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    return path
+
+
+def worlds_of(root: Path) -> dict[str, WorldFacts]:
+    """World of every location, from the manifest; empty for published data, which have none.
+
+    Raises DataError when the manifest is there but is not one of ours.
+    """
+    path = Path(root) / MANIFEST
+    if not path.exists():
+        return {}
+    content = parse_json(read_bytes(path), str(path))
+    try:
+        if content["version"] > MANIFEST_VERSION:
+            raise DataError(f"{path}: version {content['version']} is newer than this worldgauge; update it")
+        return {check_name(name, str(path)): _world_facts(row) for name, row in content["locations"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: not a manifest of worldgauge ({error!r}); remove or repair it") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put `text` in place in one step: a reader sees the old file or the new one."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """One object a frame, in the game's frame: our (x, y, z) -> (x, z, -y), yaw - pi/2."""
+    for t in range(len(walk)):
+        x, y, z = walk.positions[t]
+        goal = walk.goals[t]
+        yield {
+            "x": _rounded(x),
+            "y": _rounded(z),
+            "z": _rounded(-y),
+            "yaw": _rounded(walk.yaw[t] - np.pi / 2),
+            "pitch": _rounded(walk.pitch[t]),
+            "action": {
+                "forward": bool(walk.forward[t]),
+                "jump": bool(walk.jump[t]),
+                "camera": [float(angle) for angle in walk.camera[t]],
+                **dict.fromkeys(HELD_KEYS, False),
+            },
+            "goal": None if goal is None else _game_goal(goal),
+            "frame_count": FIRST_FRAME + t,
+            "extra_info": extra,
+        }
+
+
+def _game_goal(goal: WalkGoal) -> dict[str, int]:
+    """Our cell (i, j, k) is the game's block (i, k, -j - 1)."""
+    block = {"x": goal.x} if goal.z is None else {"x": goal.x, "y": goal.z}
+    block["z"] = -goal.y - 1
+    return block if goal.range_sq is None else {**block, "rangeSq": goal.range_sq}
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 3) + 0.0  # no "-0.0"
+
+
+def _world_row(facts: WorldFacts) -> dict[str, Any]:
+    row = asdict(facts)
+    return {"world": row["name"], "params": dict(row["params"]), "digest": row["digest"]}
+
+
+def _world_facts(row: Mapping[str, Any]) -> WorldFacts:
+    return WorldFacts(str(row["world"]), dict(row["params"]), row.get("digest"))

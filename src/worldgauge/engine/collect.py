@@ -1,0 +1,269 @@
+"""Collecting LoopNav data in generated settlements: parallel, resumable, the same files for any number of workers.
+
+One job is one trajectory; all that is random in it comes from (seed, settlement, type, range, index).
+A trajectory is done when its video and its records are in place; the records come last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.collect.loops import LoopFailedError, record_loop
+from worldgauge.collect.planner import Planner
+from worldgauge.collect.sampling import Rule
+from worldgauge.collect.walk import LoopKind, Walk
+from worldgauge.datasets.loopnav_records import parse_json, read_bytes
+from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
+from worldgauge.engine.pool import Job, Pool, Result
+from worldgauge.engine.worker import one_line
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import RunError, UsageError
+from worldgauge.geometry import Camera
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.world import KINDS
+
+TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
+RANGES = (5, 15, 30, 50)
+VERTICAL_FOV_DEG = 75.0
+DEADLINE_S = 600.0
+
+# A file name is a moment of a made-up year, so that names sort as the loops were made: this many a combination.
+_MAX_PER_COMBINATION = 1000
+_MAX_RADIUS = 99
+_MAX_SETTLEMENTS = 150
+_SEEDS = 2**32
+
+
+@dataclass(frozen=True)
+class CollectProgress:
+    """How far a collection is: trajectories done of total, frames of those, failures, the last trajectory."""
+
+    done: int
+    total: int
+    frames: int
+    failed: int
+    last: str
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection holds in the end. discarded: tries thrown away, by reason. failures: one line each."""
+
+    root: Path
+    trajectories: int
+    frames: int
+    discarded: Mapping[str, int]
+    failures: tuple[str, ...]
+
+
+def collect_loopnav(
+    out: Path,
+    *,
+    settlements: int = 12,
+    ranges: Sequence[int] = RANGES,
+    types: Sequence[LoopKind] = TYPES,
+    per_combination: int = 20,
+    seed: int = 42,
+    workers: int = 1,
+    size: tuple[int, int] = (640, 360),
+    sampling: Rule = "released",
+    progress: Callable[[CollectProgress], None] | None = None,
+) -> Collected:
+    """Record loops in `settlements` generated villages into `out`, in LoopNav's layout, and the manifest.
+
+    size: frames, width and height in pixels. per_combination: loops for each (settlement, type, range).
+    May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
+    that was never stopped. It may be called again with more settlements, types, ranges or loops.
+    Raises UsageError for options that cannot be meant, RunError when `out` was collected with another
+    seed, size or sampling.
+    """
+    out = Path(out)
+    _check_options(settlements, ranges, types, per_combination, seed, size, sampling)
+    settings = {
+        "settlements": settlements,
+        "ranges": list(ranges),
+        "types": list(types),
+        "per_combination": per_combination,
+        "seed": seed,
+        "size": list(size),
+        "sampling": sampling,
+    }
+    _check_same_collection(out, settings)
+    jobs = list(_jobs(out, settings))
+    discards: Counter[str] = Counter()
+    failures: list[str] = []
+    frames = done = 0
+    locations: dict[str, WorldFacts] = {}
+    for result in _run(jobs, workers):
+        value = result.value or {}
+        discards.update(value.get("discards", ()))
+        failure = result.error or value.get("failure")
+        if failure:
+            failures.append(f"{result.id}: {failure}")
+        frames += value.get("frames", 0)
+        name = result.id.split("/")[1]
+        if "world" in value and name not in locations:
+            locations[name] = WorldFacts(**value["world"])
+            write_manifest(out, locations, settings)
+        done += 1
+        if progress is not None:
+            progress(CollectProgress(done, len(jobs), frames, len(failures), result.id))
+    discarded = dict(sorted(discards.items()))
+    write_manifest(out, locations, {**settings, "discarded": discarded})
+    return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+
+def collect_one(
+    *,
+    out: str,
+    location: str,
+    kind: str,
+    world_seed: int,
+    type: LoopKind,
+    radius: int,
+    stamp: str,
+    entropy: list[int],
+    size: list[int],
+    sampling: Rule,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """One trajectory, in a worker. What is on disk already is walked again (cheap) but not rendered again.
+
+    Returns {"world", "frames", "discards"} and "failure" when no try led to a loop; plain JSON values.
+    """
+    world, planner = _place(kind, world_seed)
+    facts = {"name": "voxel", "params": {**world.facts.params, "size": list(world.voxels.shape)}}
+    value: dict[str, Any] = {"world": {**facts, "digest": world.facts.digest}}
+    rng = np.random.default_rng(entropy)
+    try:
+        walk = record_loop(world.voxels, kind=type, radius=radius, rng=rng, planner=planner, rule=sampling)
+    except LoopFailedError as error:
+        return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
+    folder = Path(out, type, location, str(radius))
+    if not all((folder / f"{stamp}{suffix}").exists() for suffix in (".avi", ".json")):
+        for leftover in folder.glob(f".{stamp}.*part"):
+            leftover.unlink()
+        camera = Camera.from_vertical_fov(size[0], size[1], VERTICAL_FOV_DEG)
+        write_trajectory(
+            Path(out),
+            location=location,
+            type=type,
+            radius=radius,
+            stamp=stamp,
+            walk=walk,
+            frames=_render(world, walk, camera, progress),
+            seed=world_seed,
+        )
+    return {**value, "frames": len(walk), "discards": list(walk.discards)}
+
+
+def world_seed_of(seed: int, settlement: int) -> int:
+    """Seed of the world of settlement number `settlement` in a collection with `seed`."""
+    return int(np.random.SeedSequence([seed, settlement]).generate_state(1)[0])
+
+
+def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
+    """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent."""
+    place = (settlement * len(TYPES) + TYPES.index(type)) * (_MAX_RADIUS + 1) + radius
+    moment = datetime(2025, 1, 1) + timedelta(seconds=place * _MAX_PER_COMBINATION + index)
+    return moment.strftime("%m-%d_%H-%M-%S")
+
+
+@lru_cache(maxsize=1)
+def _place(kind: str, seed: int) -> tuple[Voxel, Planner]:
+    world = Voxel(kind, seed)
+    return world, Planner(world.voxels)
+
+
+def _render(
+    world: Voxel, walk: Walk, camera: Camera, progress: Callable[[int, int], None]
+) -> Iterator[NDArray[np.uint8]]:
+    for number, pose in enumerate(walk.poses):
+        progress(number, len(walk))
+        yield world.view(pose, camera).rgb
+
+
+def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
+    for settlement in range(settings["settlements"]):
+        kind = KINDS[settlement % len(KINDS)]
+        location = f"{kind}_village_{settlement // len(KINDS) + 1}"
+        for type in settings["types"]:
+            for radius in settings["ranges"]:
+                for index in range(settings["per_combination"]):
+                    stamp = stamp_of(settlement, type, radius, index)
+                    args = {
+                        "out": str(out),
+                        "location": location,
+                        "kind": kind,
+                        "world_seed": world_seed_of(settings["seed"], settlement),
+                        "type": type,
+                        "radius": radius,
+                        "stamp": stamp,
+                        "entropy": [settings["seed"], settlement, TYPES.index(type), radius, index],
+                        "size": settings["size"],
+                        "sampling": settings["sampling"],
+                    }
+                    yield Job(f"{type}/{location}/{radius}/{stamp}", f"{__name__}:collect_one", args, DEADLINE_S)
+
+
+def _run(jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+    """Results as they come; a single worker is this process itself."""
+    if workers != 1:
+        with Pool(workers) as pool:
+            yield from pool.run(jobs)
+        return
+    for job in jobs:
+        try:
+            yield Result(job.id, collect_one(**job.args, progress=lambda done, total: None))
+        except Exception as error:
+            yield Result(job.id, error=one_line(error))
+
+
+def _check_options(
+    settlements: int,
+    ranges: Sequence[int],
+    types: Sequence[str],
+    per_combination: int,
+    seed: int,
+    size: tuple[int, int],
+    sampling: str,
+) -> None:
+    def demand(name: str, given: object, fine: bool, rule: str) -> None:
+        if not fine:
+            raise UsageError(f"{name} is {given}: give {rule}")
+
+    demand("settlements", settlements, 1 <= settlements <= _MAX_SETTLEMENTS, f"1 to {_MAX_SETTLEMENTS}")
+    demand(
+        "ranges", list(ranges), _distinct(ranges, range(1, _MAX_RADIUS + 1)), f"different ones of 1 to {_MAX_RADIUS}"
+    )
+    demand("types", list(types), _distinct(types, TYPES), f"different ones of {', '.join(TYPES)}")
+    limit = _MAX_PER_COMBINATION
+    demand("per_combination", per_combination, 1 <= per_combination <= limit, f"1 to {limit}")
+    demand("seed", seed, 0 <= seed < _SEEDS, f"0 to {_SEEDS - 1}")
+    demand("size", tuple(size), len(size) == 2 and min(size) >= 2, "width and height in pixels")
+    demand("sampling", sampling, sampling in ("released", "continuous"), "released or continuous")
+
+
+def _distinct(given: Sequence[Any], known: Sequence[Any]) -> bool:
+    return 0 < len(given) == len(set(given)) and all(one in known for one in given)
+
+
+def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
+    """What is there already must have been made with what its files depend on."""
+    if not worlds_of(out):
+        return
+    before = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
+    for name in ("seed", "size", "sampling"):
+        if before.get(name) != settings[name]:
+            raise RunError(
+                f"{out} was collected with {name} {before.get(name)}, not {settings[name]}: collect into another folder"
+            )

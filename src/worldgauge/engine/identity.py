@@ -1,0 +1,77 @@
+"""Identity by content: a task is done again when something it depends on changes, and only then."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from worldgauge.engine.store import SCHEMA, dumps
+from worldgauge.metrics import metrics
+from worldgauge.subject import ModelSpec
+from worldgauge.suites.contract import Suite, Task
+
+
+def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
+    """Digest of all that a record depends on. subject: `subject_identity` of who is asked."""
+    reading = scoring_settings(suite)
+    return _digest(
+        {
+            "schema": SCHEMA,
+            "suite": f"{suite.name}@{suite.version}",
+            "settings": {name: value for name, value in suite.settings.items() if name not in reading},
+            "task": task.id,
+            "fingerprint": task.fingerprint,
+            "subject": subject,
+            "seed": seed,
+        }
+    )
+
+
+def score_key(suite: Suite, key: str) -> str:
+    """Digest of all that the scores of record `key` depend on: also scoring settings and metric versions."""
+    return _digest({"record": key, "settings": suite.settings, "metrics": metric_versions(suite)})
+
+
+def subject_identity(spec: ModelSpec, source: str) -> dict[str, Any]:
+    """What of a model its output depends on. source: its registered name, class, or digest of its file."""
+    return {
+        "source": source,
+        "name": spec.name,
+        "control": spec.control,
+        "view": spec.view,
+        "frame_size": spec.frame_size,
+        "fps": spec.fps,
+        "max_context": spec.max_context,
+        "chunk": spec.chunk,
+        "inputs": sorted(spec.inputs),
+        "crop": spec.crop,
+        "settings": spec.settings,
+    }
+
+
+def task_seed(seed: int, task: str) -> int:
+    """Seed of one task, 32 bits: the same for every model, and independent of the order of tasks."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{task}".encode()).digest()[:4])
+
+
+def scoring_settings(suite: Suite) -> frozenset[str]:
+    """Names of settings that only `score` reads, where the suite declares them in `scoring_settings`.
+
+    A change of one makes new scores of old records; a change of any other makes new records.
+    """
+    return frozenset(getattr(suite, "scoring_settings", ()))
+
+
+def metric_versions(suite: Suite) -> dict[str, int]:
+    """Version of every registered metric, or of those that the suite names in its attribute `metrics`."""
+    used = getattr(suite, "metrics", None)
+    return {
+        entry.name: int(entry.facts["version"])
+        for entry in metrics
+        if "version" in entry.facts and (used is None or entry.name in used)
+    }
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(dumps(value).encode()).hexdigest()

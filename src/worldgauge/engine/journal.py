@@ -1,0 +1,99 @@
+"""The journal of a run: one JSON line a finished task, the only truth about what is done."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from worldgauge.engine.store import dumps, out_of_space, sync_folder
+from worldgauge.errors import RunError
+
+
+class Journal:
+    """Append-only lines in `path`, each on disk before `append` returns; one writer at a time.
+
+    A last line that a kill has torn is dropped on opening, so its task counts as not done.
+    Raises RunError when another process has the journal open, or a line within is not ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        new = not path.exists()
+        self._file = open(path, "ab+", buffering=0)  # noqa: SIM115 - held open as long as the lock
+        try:
+            self._lock()
+            self.lines = self._read()
+            if new:
+                sync_folder(path.parent)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write one line through to the disk. Raises RunError, leaving no part of it, when the disk is full."""
+        data = dumps(line).encode() + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            os.ftruncate(self._file.fileno(), end)
+            raise out_of_space(error, self.path) from error
+        self.lines.append(dict(line))
+
+    def latest(self) -> dict[str, dict[str, Any]]:
+        """The last line of every task, by task id."""
+        return {line["task"]: line for line in self.lines}
+
+    def close(self) -> None:
+        """Release the lock."""
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(
+                f"{self.path.parent}: another process is working on this run; wait for it or choose another --out"
+            ) from None
+
+    def _read(self) -> list[dict[str, Any]]:
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.ftruncate(self._file.fileno(), whole)
+            os.fsync(self._file.fileno())
+        return [self._parse(line, number) for number, line in enumerate(data[:whole].splitlines(), 1)]
+
+    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
+            raise RunError(f"{self.path}: line {number} is damaged; remove that line, and its task will be done again")
+        return entry
+
+
+def read_journal(path: Path) -> dict[str, dict[str, Any]]:
+    """The last line of every task, for readers: takes no lock, changes nothing, ignores a torn end."""
+    if not path.exists():
+        return {}
+    data = path.read_bytes()
+    lines = data[: data.rfind(b"\n") + 1].splitlines()
+    return {entry["task"]: entry for entry in map(json.loads, lines)}

@@ -1,0 +1,80 @@
+"""run.json: all that is needed to do a run again, and to tell why two differ."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from worldgauge.engine.identity import metric_versions
+from worldgauge.engine.store import SCHEMA
+from worldgauge.engine.subjects import Entrant
+from worldgauge.subject import PRIVILEGED
+from worldgauge.suites.contract import Suite, Task
+
+PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
+
+
+def manifest(
+    suite: Suite, tasks: Sequence[Task], entrant: Entrant, *, seed: int, data: Path, limit: int | None
+) -> dict[str, Any]:
+    """Facts of a run of `entrant` on `tasks`; plain JSON values."""
+    return {
+        "schema": SCHEMA,
+        "suite": suite.name,
+        "suite_version": suite.version,
+        "settings": dict(suite.settings),
+        "metrics": metric_versions(suite),
+        "subject": subject_facts(suite, entrant),
+        "seed": seed,
+        "limit": limit,
+        "source": str(data.resolve()),
+        "data_fingerprint": _fingerprint(tasks),
+        "tasks": len(tasks),
+        "versions": versions(),
+        "platform": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+        },
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def subject_facts(suite: Suite, entrant: Entrant) -> dict[str, Any]:
+    """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things."""
+    identity = entrant.identity
+    reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
+    return {
+        "name": entrant.label,
+        "kind": "reference" if reference else "subject",
+        "model": entrant.text or identity["source"],
+        "inputs": identity["inputs"],
+        "settings": identity["settings"],
+        "control": identity["control"],
+        "identity": identity,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, of us, and of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _fingerprint(tasks: Sequence[Task]) -> str:
+    digest = hashlib.sha256()
+    for task in tasks:
+        digest.update(f"{task.id}\0{task.fingerprint}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,172 @@
+"""What a run gave: counts, failures, tables, a data frame; read from the run folders when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from worldgauge.engine.journal import read_journal
+from worldgauge.engine.store import RunFolder
+from worldgauge.errors import RunError, UsageError
+from worldgauge.suites.contract import Score, Suite, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Counts:
+    """expected = scored + skipped + failed once a run is finished and scored.
+
+    unscored: records without scores. left: not done yet.
+    """
+
+    expected: int
+    scored: int
+    skipped: int
+    failed: int
+    unscored: int = 0
+    left: int = 0
+
+    def __str__(self) -> str:
+        text = f"{self.expected} expected = {self.scored} scored + {self.skipped} skipped + {self.failed} failed"
+        text += f" + {self.unscored} not scored" if self.unscored else ""
+        return text + (f" + {self.left} left" if self.left else "")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A task that has no scores: why."""
+
+    subject: str
+    task: str
+    error: str
+
+
+class RunResult:
+    """One or more runs of a suite."""
+
+    def __init__(self, folders: Sequence[RunFolder], suite: Suite) -> None:
+        self.suite = suite
+        self._folders = {folder.facts()["subject"]["name"]: folder for folder in folders}
+        if len(self._folders) < len(folders):
+            raise UsageError("two of these runs have a subject of the same name; look at them one by one")
+
+    @property
+    def directory(self) -> Path:
+        """The folder that holds the run folders."""
+        return next(iter(self._folders.values())).directory.parent
+
+    @property
+    def directories(self) -> dict[str, Path]:
+        """The run folder of every subject."""
+        return {name: folder.directory for name, folder in self._folders.items()}
+
+    @cached_property
+    def subject_counts(self) -> dict[str, Counts]:
+        """How the tasks of every subject ended."""
+        return {name: _count(lines) for name, lines in self._lines.items()}
+
+    @property
+    def counts(self) -> Counts:
+        """How all tasks ended."""
+        each = self.subject_counts.values()
+        return Counts(*(sum(getattr(one, name) for one in each) for name in Counts.__dataclass_fields__))
+
+    @property
+    def failures(self) -> list[Ending]:
+        """Tasks that failed, with their errors."""
+        return self._endings("failed")
+
+    @property
+    def skips(self) -> list[Ending]:
+        """Tasks that were not asked, with the reasons."""
+        return self._endings("skipped")
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed and nothing is left."""
+        return not self.counts.failed and not self.counts.left
+
+    @cached_property
+    def scores(self) -> dict[str, list[Score]]:
+        """All scores of every subject."""
+        return {name: [score for _, score in folder.scores()] for name, folder in self._folders.items()}
+
+    def table(self) -> list[Table]:
+        """The suite's own tables over these subjects, headline first."""
+        kinds = {name: folder.facts()["subject"]["kind"] for name, folder in self._folders.items()}
+        return self.suite.summarize(self.scores, kinds)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a score: subject, task, the columns tables group by, metric, value, unit, better, n, reason."""
+        import pandas as pd
+
+        rows = [
+            {
+                "subject": name,
+                "task": score.task,
+                **score.group,
+                "metric": score.metric,
+                "value": score.value,
+                "unit": score.unit,
+                "better": score.better,
+                "n": score.n,
+                "reason": score.reason,
+            }
+            for name, scores in self.scores.items()
+            for score in scores
+        ]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def _lines(self) -> dict[str, dict[str, dict[str, Any] | None]]:
+        return {name: current_lines(folder) for name, folder in self._folders.items()}
+
+    def _endings(self, status: str) -> list[Ending]:
+        return [
+            Ending(name, task, line["error"] or "")
+            for name, lines in self._lines.items()
+            for task, line in lines.items()
+            if line is not None and line["status"] == status
+        ]
+
+
+def current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
+    """Journal line of every task of the run as run.json describes it; None where it is not done."""
+    journal = read_journal(folder.journal_path)
+    lines = {}
+    for task, key in folder.facts()["task_keys"].items():
+        line = journal.get(task)
+        lines[task] = line if line is not None and line["key"] == key else None
+    return lines
+
+
+def _count(lines: dict[str, dict[str, Any] | None]) -> Counts:
+    ends = [_end(line) for line in lines.values()]
+    return Counts(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
+
+
+def _end(line: dict[str, Any] | None) -> str:
+    if line is None:
+        return "left"
+    if line["status"] == "done":
+        return "scored" if line["scores"] else "unscored"
+    return str(line["status"])
+
+
+def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
+    """Run folders, given as such or as folders of run folders. Raises RunError when there is none."""
+    found: dict[Path, RunFolder] = {}
+    for directory in directories:
+        inner = (
+            [directory] if (directory / "run.json").exists() else sorted(p.parent for p in directory.glob("*/run.json"))
+        )
+        if not inner:
+            raise RunError(f"{directory}: neither a run folder (no run.json) nor a folder of run folders")
+        found.update({path.resolve(): RunFolder(path) for path in inner})
+    return list(found.values())

@@ -1,0 +1,206 @@
+"""Run a suite: plan what is left, ask the subjects, keep records, score them. Start it again and it goes on.
+
+run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"), workers=4)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
+from worldgauge.engine.journal import read_journal
+from worldgauge.engine.manifest import manifest
+from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
+from worldgauge.engine.pool import Job, Pool
+from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.store import RunFolder
+from worldgauge.engine.subjects import Entrant, enter
+from worldgauge.engine.task import CALL, LocalBench, Outcome, attempt, died
+from worldgauge.engine.work import Watch, Work
+from worldgauge.errors import UsageError
+from worldgauge.subject import WorldModel
+from worldgauge.suites.contract import Suite
+
+DEADLINE_S = 1800.0
+"""Seconds without a frame after which a subject counts as hung."""
+
+Model = str | WorldModel
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do for one subject; nothing is written. See `Item.todo`."""
+
+    label: str
+    directory: Path
+    items: tuple[Item, ...]
+
+
+def run(
+    suite: str,
+    *,
+    model: Model | Sequence[Model],
+    data: Path | str,
+    out: Path | str | None = None,
+    workers: int = 1,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    deadline_s: float | None = DEADLINE_S,
+    retry_failed: bool = True,
+    scoring: bool = True,
+    progress: Watch | None = None,
+) -> RunResult:
+    """Ask one or several models all tasks of a suite; each gets its own run folder `out`/<label>.
+
+    Tasks that the journal has as done with the same identity are not repeated; failed ones are
+    tried again unless retry_failed is False. Models given as text run in `workers` processes and
+    are killed after deadline_s seconds without a frame; live objects run in this process, one task
+    after another, and are only stopped between two chunks. scoring: False only makes the records.
+    out: by default runs/<suite>. Scores do not depend on workers, order or interruptions.
+
+    Raises WorldgaugeError for what makes the whole run impossible; what goes wrong in a task is
+    counted in the result.
+    """
+    out = Path("runs") / suite if out is None else Path(out)
+    bench = open_suite(suite, settings or {})
+    tasks = tasks_of(bench, Path(data), limit)
+    with ExitStack() as stack:
+        pool = stack.enter_context(Pool(workers))
+        works = []
+        for entrant in enter(_listed(model), pool):
+            work = Work(bench, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
+            facts = manifest(bench, tasks, entrant, seed=seed, data=Path(data), limit=limit)
+            work.start(facts, scoring=scoring, retry_failed=retry_failed)
+            works.append(work)
+        _perform(works, pool, deadline_s, scoring, progress)
+    return RunResult([work.folder for work in works], bench)
+
+
+def dry_run(
+    suite: str,
+    *,
+    model: Model | Sequence[Model],
+    data: Path | str,
+    out: Path | str | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    retry_failed: bool = True,
+    scoring: bool = True,
+) -> list[Plan]:
+    """What `run` with the same arguments would do; writes nothing."""
+    out = Path("runs") / suite if out is None else Path(out)
+    bench = open_suite(suite, settings or {})
+    tasks = tasks_of(bench, Path(data), limit)
+    with Pool(1) as pool:
+        entrants = enter(_listed(model), pool)
+    plans = []
+    for entrant in entrants:
+        folder = RunFolder(out / entrant.label)
+        journal = read_journal(folder.journal_path)
+        items = plan(bench, tasks, entrant.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed)
+        plans.append(Plan(entrant.label, folder.directory, tuple(items)))
+    return plans
+
+
+def score(
+    directories: Path | str | Sequence[Path | str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    data: Path | str | None = None,
+    workers: int = 1,
+    deadline_s: float | None = DEADLINE_S,
+    progress: Watch | None = None,
+) -> RunResult:
+    """Score the records of run folders, again where that is due; the subjects do not run.
+
+    Scores whose settings and metric versions are unchanged stay. settings: only those that the
+    suite declares as read by scoring alone. data: where the data set lies now, if it was moved.
+    Raises RunError or UsageError when the records are of another suite version, data or settings.
+    """
+    given = [directories] if isinstance(directories, (str, Path)) else list(directories)
+    with ExitStack() as stack:
+        pool = stack.enter_context(Pool(workers))
+        works = []
+        for folder in find_runs(Path(one) for one in given):
+            facts = folder.facts()
+            bench = _suite_of(facts, settings or {})
+            source = facts["source"] if data is None else str(Path(data).resolve())
+            tasks = tasks_of(bench, Path(source), facts["limit"])
+            subject = facts["subject"]
+            entrant = Entrant(subject["name"], subject["identity"])
+            work = Work(bench, tasks, entrant, folder, facts["seed"], stack)
+            work.start(
+                {**facts, "settings": dict(bench.settings), "metrics": metric_versions(bench), "source": source},
+                asking=False,
+            )
+            works.append(work)
+        _perform(works, pool, deadline_s, True, progress)
+    return RunResult([work.folder for work in works], works[0].suite)
+
+
+def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
+    """The suite of a run, with other scoring settings."""
+    allowed = scoring_settings(open_suite(facts["suite"], facts["settings"]))
+    for name in changes:
+        if name not in allowed:
+            raise UsageError(
+                f"suite '{facts['suite']}': '{name}' is no setting of scoring alone, so records cannot be scored anew "
+                f"with it; use: worldgauge run --set {name}=... (scoring settings: {', '.join(sorted(allowed)) or 'none'})"
+            )
+    return open_suite(facts["suite"], {**facts["settings"], **changes})
+
+
+def _listed(model: Model | Sequence[Model]) -> list[Model]:
+    return list(model) if isinstance(model, (list, tuple)) else [model]  # type: ignore[list-item]
+
+
+def _perform(works: Sequence[Work], pool: Pool, deadline_s: float | None, scoring: bool, watch: Watch | None) -> None:
+    """Do all that is left: by the workers, and live models in this process; then derive the scores."""
+    tell = watch or (lambda step: None)
+    for work in works:
+        tell(work.step())
+    by_name = [work for work in works if work.entrant.model is None]
+    handed: dict[str, tuple[Work, Item, Path]] = {}
+
+    def jobs() -> Iterator[Job]:
+        for work in by_name:
+            for item in work.todo:
+                folder = work.place(item)
+                name = f"{work.entrant.label}/{item.task.id}"
+                handed[name] = (work, item, folder)
+                yield Job(name, CALL, work.job(item, folder, scoring), deadline_s)
+
+    def frames(name: str, done: int, total: int) -> None:
+        work, item, _ = handed[name]
+        tell(work.step(item, frames=(done, total)))
+
+    with closing(pool.run(jobs(), frames)) as results:
+        for result in results:
+            work, item, folder = handed.pop(result.id)
+            outcome = Outcome(**result.value) if result.error is None else died(result.error, folder)
+            tell(work.settle(item, folder, outcome, result.seconds, scoring))
+    for work in works:
+        if work.entrant.model is not None:
+            _perform_live(work, deadline_s, scoring, tell)
+        work.derive_scores()
+
+
+def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
+    for item in work.todo:
+        folder = work.place(item)
+
+        def report(done: int, total: int, item: Item = item) -> None:
+            tell(work.step(item, frames=(done, total)))
+
+        began = time.monotonic()
+        bench = LocalBench(folder, task_seed(work.seed, item.task.id), report, deadline_s)
+        model = work.entrant.model if item.todo == "ask" else None
+        outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, score=scoring)
+        tell(work.settle(item, folder, outcome, time.monotonic() - began, scoring))

@@ -1,0 +1,282 @@
+"""A run on disk: strict JSON, files written whole, and the folder of one run.
+
+runs/x/<subject>/  run.json  journal.jsonl  records/<task>/{record.json, rollout.mp4, scores.json}  scores.jsonl
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.errors import RunError, UsageError
+from worldgauge.suites.contract import Record, Score, Task
+
+SCHEMA = 1
+"""Version of everything written here; part of every task's identity."""
+
+MAX_NAME = 200
+_SPECIAL = {"+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_TEMPORARY = ".part-"
+
+
+class RunFolder:
+    """The folder of one run: where things lie, and how they get there whole or not at all."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.facts_path = directory / "run.json"
+        self.journal_path = directory / "journal.jsonl"
+        self.scores_path = directory / "scores.jsonl"
+        self.records = directory / "records"
+
+    def create(self) -> None:
+        """Make the folder where it is missing. Raises RunError when it cannot be made."""
+        try:
+            self.records.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise out_of_space(error, self.directory) from error
+
+    def clean(self) -> None:
+        """Remove what a kill left half done; only for the holder of the journal's lock."""
+        for place in (self.directory, self.records, *self.records.glob("*/")):
+            _remove_unfinished(place)
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says. Raises RunError when this is no run folder."""
+        try:
+            facts = loads(self.facts_path.read_text())
+        except FileNotFoundError:
+            raise RunError(f"{self.directory}: not a run folder (no run.json)") from None
+        except (ValueError, OSError) as error:
+            raise RunError(f"{self.facts_path}: cannot be read ({error}); run again to write it anew") from error
+        if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+            raise RunError(f"{self.facts_path}: not of schema {SCHEMA}; it was made by another version of worldgauge")
+        return facts
+
+    def record(self, task: str) -> Path:
+        """Folder of the record of `task`."""
+        return self.records / slug(task)
+
+    def prepare(self) -> Path:
+        """A new, empty folder in which a record may be made."""
+        return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.records))
+
+    def commit(self, prepared: Path, task: str) -> Path:
+        """Rename a prepared folder into place as the record of `task`; an older record gives way."""
+        final = self.record(task)
+        _remove_unfinished(prepared)
+        os.chmod(prepared, 0o755)
+        sync_folder(prepared)
+        if final.exists():
+            aside = self.prepare()
+            os.rename(final, aside / "old")
+            os.rename(prepared, final)
+            shutil.rmtree(aside)
+        else:
+            os.rename(prepared, final)
+        sync_folder(self.records)
+        return final
+
+    def assemble(self, tasks: Iterable[str]) -> None:
+        """Derive scores.jsonl from the records of `tasks`: sorted, so the same for any order of work."""
+
+        def lines() -> Iterator[bytes]:
+            for task in sorted(tasks):
+                text = (self.record(task) / "scores.json").read_bytes()
+                for line in text.splitlines()[1:-1]:
+                    yield line.rstrip(b",") + b"\n"
+
+        atomic_write(self.scores_path, lines())
+
+    def scores(self) -> Iterator[tuple[str, Score]]:
+        """(subject, score) of every line of scores.jsonl."""
+        if not self.scores_path.exists():
+            return
+        with open(self.scores_path) as file:
+            for line in file:
+                entry = loads(line)
+                yield entry.pop("subject"), score_of(entry)
+
+
+def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None) -> None:
+    """record.json of `record` in `folder`; error: {"type", "message", "trace"} of a failed one."""
+    task = record.task
+    atomic_write(
+        folder / "record.json",
+        dumps(
+            {
+                "schema": SCHEMA,
+                "suite": task.suite,
+                "task": task.id,
+                "sample": task.sample,
+                "fingerprint": task.fingerprint,
+                "group": task.group,
+                "subject": record.subject,
+                "rollout": record.rollout,
+                "facts": record.facts,
+                "error": error,
+            }
+        )
+        + "\n",
+    )
+
+
+def read_record(folder: Path, task: Task) -> Record:
+    """The record of `task` in `folder`. Raises RunError when it is not there or made of other data."""
+    try:
+        entry = loads((folder / "record.json").read_text())
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder}: no readable record ({error}); run again to make it anew") from error
+    if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint:
+        raise RunError(f"{folder}: a record of other data than task '{task.id}' has now; run again")
+    return Record(task, entry["subject"], folder, entry["facts"], entry["rollout"])
+
+
+def write_scores(scores: Iterable[Score], subject: str, folder: Path) -> None:
+    """scores.json: an array with one score a line, by metric name, as scores.jsonl has them."""
+    lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
+    atomic_write(folder / "scores.json", "[\n" + "".join(f"{line},\n" for line in lines)[:-2] + "\n]\n")
+
+
+def score_of(entry: Mapping[str, Any]) -> Score:
+    """A score from its JSON object."""
+    score = Score(**entry)
+    return replace(score, series=tuple((int(frame), value) for frame, value in score.series))
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """Strict JSON with sorted keys, on one line unless `indent` is given.
+
+    Infinities and NaN are stored as {"value": null, "special": "+inf"}, "-inf", "nan". Raises UsageError naming the place of anything that is not a JSON value or a numpy number.
+    """
+    return json.dumps(_plain(value, "value"), allow_nan=False, sort_keys=True, indent=indent)
+
+
+def loads(text: str) -> Any:
+    """What `dumps` wrote. Raises ValueError on anything that is not strict JSON."""
+    return json.loads(text, object_hook=_special_of, parse_constant=_refuse)
+
+
+def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
+    """Write `path` whole or not at all: a new file beside it, on disk, then renamed.
+
+    Raises RunError when the disk is full or the folder is read-only; the old file then stays.
+    """
+    parts = [data.encode()] if isinstance(data, str) else [data] if isinstance(data, bytes) else data
+    temporary = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), 0o644)
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        temporary = None
+        sync_folder(path.parent)
+    except OSError as error:
+        raise out_of_space(error, path) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def slug(name: str) -> str:
+    """`name` as the name of a file: [A-Za-z0-9._-], "/" as "__", long ones cut and told apart by a digest.
+
+    Raises UsageError for names that cannot be meant, such as "..", "a//b" or "a b".
+    """
+    words = name.split("/")
+    if any(not re.fullmatch(r"[A-Za-z0-9._-]+", word) or set(word) == {"."} or word[0] == "." for word in words):
+        raise UsageError(f"'{name}' is no usable name: words of letters, digits and ._- joined by / are")
+    flat = "__".join(words)
+    if len(flat) <= MAX_NAME:
+        return flat
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{flat[: MAX_NAME - 17]}-{digest}"
+
+
+def check_slugs(names: Iterable[str]) -> None:
+    """Raises UsageError when two names are equal or would lie in the same folder (also where case is ignored)."""
+    seen: dict[str, str] = {}
+    for name in names:
+        folder = slug(name).lower()
+        if folder in seen:
+            other = seen[folder]
+            raise UsageError(f"'{name}' comes twice" if other == name else f"'{other}' and '{name}' share one folder")
+        seen[folder] = name
+
+
+def is_out_of_space(error: BaseException) -> bool:
+    """Whether `error` says that nothing more can be written: disk, quota or file size."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def out_of_space(error: OSError, path: Path) -> RunError:
+    """The one line that a failed write deserves."""
+    if is_out_of_space(error):
+        return RunError(f"{path}: the disk is full ({error.strerror}); make room, then start the same command again")
+    return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or mend the folder")
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames inside `path` last."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Names with a dot are those of files and folders in the making."""
+    for left in folder.glob(".*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _plain(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, np.generic):
+        return _plain(value.item(), where)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
+        return {"value": None, "special": "nan" if math.isnan(value) else "+inf" if value > 0 else "-inf"}
+    if isinstance(value, Mapping):
+        return {_key(key, where): _plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    raise UsageError(f"{where} is a {type(value).__name__}, which JSON cannot hold; give plain numbers, text or lists")
+
+
+def _key(key: Any, where: str) -> str:
+    if not isinstance(key, str):
+        raise UsageError(f"{where} has the key {key!r}; JSON takes only text")
+    return key
+
+
+def _special_of(entry: dict[str, Any]) -> Any:
+    if len(entry) == 2 and entry.get("value", 0) is None and entry.get("special") in _SPECIAL:
+        return _SPECIAL[entry["special"]]
+    return entry
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,242 @@
+"""Who is tested: a model by its registered name, by "package.module:Class", or by "./file.py:Class"."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl
+
+from worldgauge import errors
+from worldgauge.engine.identity import subject_identity
+from worldgauge.engine.pool import Job, Pool
+from worldgauge.engine.store import check_slugs, slug
+from worldgauge.engine.worker import Progress
+from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.models import models
+from worldgauge.subject import ModelSpec, WorldModel
+
+LOAD_DEADLINE_S = 1800.0
+"""Seconds a model may take to load."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model that is ready to be asked.
+
+    label: names its run folder and its rows. source: where it comes from, part of its identity.
+    """
+
+    model: WorldModel
+    label: str
+    source: str
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its output depends on."""
+        return subject_identity(self.model.spec, self.source)
+
+
+def resolve(what: str | WorldModel) -> Subject:
+    """The subject that `what` means: a live model, or a string with its settings as a query.
+
+    "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel", "./wm.py:MyModel?gain=0.8". Values are read as
+    JSON where they are JSON, else as text. Naming a module or a file is consent to run its code.
+    Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model.
+    """
+    if not isinstance(what, str):
+        model = _checked(what, repr(what))
+        return Subject(model, _label(model.spec.name, {}), f"{type(what).__module__}:{type(what).__qualname__}")
+    target, settings = parse(what)
+    factory, source = _find(target)
+    model = _checked(_make(factory, settings, target), target)
+    return Subject(model, _label(model.spec.name, settings), source)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A subject as a run sees it: who it is, and how to reach it.
+
+    text: makes it in a worker. model: the live object, asked in this process. Neither: records only.
+    """
+
+    label: str
+    identity: Mapping[str, Any]
+    text: str | None = None
+    model: WorldModel | None = None
+
+
+def enter(what: Sequence[str | WorldModel], pool: Pool) -> list[Entrant]:
+    """Entrants for models; those given as text are made in a worker, so that this process stays small.
+
+    Raises SubjectError for one that cannot be made, UsageError when two would share a run folder.
+    """
+    if not what:
+        raise UsageError("no model was given; list them with: worldgauge list models")
+    texts = list(dict.fromkeys(one for one in what if isinstance(one, str)))
+    jobs = [Job(text, f"{__name__}:introduce", {"text": text}, LOAD_DEADLINE_S) for text in texts]
+    made: dict[str, Entrant] = {}
+    for result in pool.run(jobs):
+        if result.error is not None:
+            known = hasattr(errors, result.kind or "") or result.trace is None
+            named = result.error if result.id in result.error else f"model '{result.id}': {result.error}"
+            raise SubjectError(named) if known else RuntimeError(f"{named}\n{result.trace}")
+        made[result.id] = Entrant(**result.value, text=result.id)
+    entrants = [made[one] if isinstance(one, str) else _live(one) for one in what]
+    try:
+        check_slugs(entrant.label for entrant in entrants)
+    except UsageError as error:
+        raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None
+    return entrants
+
+
+def introduce(*, text: str, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: label and identity of the model that `text` means."""
+    subject = resolve_once(text)
+    return {"label": subject.label, "identity": subject.identity}
+
+
+@lru_cache(maxsize=1)
+def resolve_once(text: str) -> Subject:
+    """`resolve`, kept: loading weights may take minutes, and all state of a rollout lives in its request."""
+    return resolve(text)
+
+
+def _live(model: WorldModel) -> Entrant:
+    subject = resolve(model)
+    return Entrant(subject.label, subject.identity, model=model)
+
+
+def parse(text: str) -> tuple[str, dict[str, Any]]:
+    """Target and settings of "target?name=value&name=value"."""
+    target, _, query = text.partition("?")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise UsageError(f"model '{text}': settings look like name?one=1&two=text, not '?{query}'") from None
+    settings = {name: value_of(value) for name, value in pairs}
+    if len(settings) < len(pairs):
+        raise UsageError(f"model '{text}': a setting is given twice")
+    return target, settings
+
+
+def value_of(text: str) -> Any:
+    """`text` as JSON where it is strict JSON, else as it stands."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return text
+
+
+def _find(target: str) -> tuple[Callable[..., Any], str]:
+    """The class or function behind a target, and its source for the identity."""
+    module_name, colon, name = target.rpartition(":")
+    if not colon:
+        return models.get(target), target
+    if module_name.endswith(".py"):
+        module, source = _import_file(Path(module_name).expanduser())
+    else:
+        module, source = _import_module(module_name, target), module_name
+    found = getattr(module, name, None)
+    if found is None:
+        raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'")
+    return found, f"{source}:{name}"
+
+
+def _import_module(name: str, target: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise SubjectError(f"model '{target}': importing '{name}' needs '{error.name}', not installed") from error
+        raise UsageError(
+            f"model '{target}': there is no module '{name}'; install it, or name its file: ./file.py:Class"
+        ) from None
+    except WorldgaugeError:
+        raise
+    except Exception as error:
+        raise SubjectError(f"model '{target}': importing '{name}' raised {type(error).__name__}: {error}") from error
+
+
+def _import_file(path: Path) -> tuple[ModuleType, str]:
+    """The module in file `path`; its digest is its source, so that an edited model is asked again."""
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"model file {path}: cannot be read ({error.strerror})") from None
+    name = f"_worldgauge_model_{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
+    if name in sys.modules:
+        return sys.modules[name], f"sha256:{digest}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # its neighbours can be imported, and shadow nothing
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, WorldgaugeError) or not isinstance(error, Exception):
+            raise
+        raise SubjectError(f"model file {path}: importing it raised {type(error).__name__}: {error}") from error
+    return module, f"sha256:{digest}"
+
+
+def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
+    if not callable(factory):
+        if settings:
+            raise UsageError(f"model '{target}' is an object, not a class: it takes no settings")
+        return factory
+    with suppress(ValueError):  # a class without a readable signature speaks for itself
+        signature = inspect.signature(factory)
+        try:
+            signature.bind(**settings)
+        except TypeError as error:
+            raise UsageError(f"model '{target}' takes {signature}: {error}") from None
+    try:
+        return factory(**settings)
+    except WorldgaugeError:
+        raise
+    except Exception as error:
+        raise SubjectError(f"model '{target}' could not be made: {type(error).__name__}: {error}") from error
+
+
+def _checked(model: Any, name: str) -> WorldModel:
+    lacks = [
+        text
+        for held, text in (
+            (isinstance(getattr(model, "spec", None), ModelSpec), "'spec', a worldgauge.subject.ModelSpec"),
+            (callable(getattr(model, "rollout", None)), "'rollout(request)'"),
+        )
+        if not held
+    ]
+    if lacks:
+        raise UsageError(f"'{name}' is no world model: it lacks {' and '.join(lacks)} (docs/adding.md shows one)")
+    checked: WorldModel = model
+    return checked
+
+
+def _label(name: str, settings: Mapping[str, Any]) -> str:
+    words = [name, *(f"{key}-{value}" for key, value in sorted(settings.items()))]
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(words)).strip("-._")
+    if not plain:
+        raise UsageError(f"model name '{name}' holds no letter or digit")
+    return slug(plain)

@@ -1,0 +1,135 @@
+"""One task in a worker: ask the subject, keep the record, score it. Whatever happens comes back as an outcome."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from worldgauge.engine.store import is_out_of_space, loads, read_record, write_record, write_scores
+from worldgauge.engine.subjects import resolve_once
+from worldgauge.engine.worker import Progress, one_line
+from worldgauge.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.subject import WorldModel
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Score, Suite, Task
+
+CALL = f"{__name__}:work"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended.
+
+    status: "full" means the disk is. stage: "perform" or "score", which of the two it ended in.
+    error: one line, or the reason of a skip.
+    """
+
+    status: str
+    stage: str
+    error: str | None = None
+    kind: str | None = None
+    trace: str | None = None
+
+
+def died(error: str, folder: Path) -> Outcome:
+    """Outcome of a task whose worker was killed or died; a record that was whole by then is kept."""
+    if (folder / "record.json").exists():
+        return Outcome("failed", "score", f"scoring: {error}")
+    return Outcome("failed", "perform", error)
+
+
+@dataclass
+class LocalBench:
+    """What the engine lends to a suite; see `suites.contract.Bench`.
+
+    deadline_s: for subjects that cannot be stopped from outside, seconds between two calls of
+    `progress` after which the later call raises.
+    """
+
+    directory: Path
+    seed: int
+    report: Callable[[int, int], None]
+    deadline_s: float | None = None
+
+    def __post_init__(self) -> None:
+        self._alive = time.monotonic()
+
+    def progress(self, done: int, total: int) -> None:
+        """Called as often as frames come. Raises SubjectError when the last call is too long ago."""
+        waited, self._alive = time.monotonic() - self._alive, time.monotonic()
+        if self.deadline_s is not None and waited > self.deadline_s:
+            raise SubjectError(f"timed out after {self.deadline_s:g} s without progress")
+        self.report(done, total)
+
+
+def work(
+    *,
+    suite: str,
+    settings: str,
+    task: str,
+    model: str | None,
+    label: str,
+    seed: int,
+    folder: str,
+    score: bool,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them."""
+    bench = LocalBench(Path(folder), seed, progress)
+    subject = None if model is None else resolve_once(model).model
+    progress(0, 0)  # loading the model does not count against the deadline of the task
+    outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, score=score)
+    return vars(outcome)
+
+
+def attempt(
+    suite: Suite, task: Task, model: WorldModel | None, label: str, bench: LocalBench, *, score: bool
+) -> Outcome:
+    """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted."""
+    stage = "perform"
+    try:
+        if model is None:
+            record = read_record(bench.directory, task)
+        else:
+            record = replace(suite.perform(task, model, bench), subject=label)
+            write_record(record, bench.directory)
+        stage = "score"
+        if score:
+            write_scores(_checked(suite.score(record, bench), task), label, bench.directory)
+    except NotApplicableError as error:
+        return Outcome("skipped", stage, one_line(error))
+    except (Exception, SystemExit) as error:
+        status = "full" if _disk_is_full(error) else "failed"
+        text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
+        return Outcome(status, stage, text, type(error).__name__, traceback.format_exc())
+    return Outcome("done", stage)
+
+
+def _checked(scores: list[Score], task: Task) -> list[Score]:
+    names = [score.metric for score in scores]
+    twice = {name for name in names if names.count(name) > 1}
+    other = {score.task for score in scores} - {task.id}
+    if twice or other:
+        what = f"two scores named '{min(twice)}'" if twice else f"a score of task '{min(other)}'"
+        raise UsageError(f"suite '{task.suite}' gave {what} for task '{task.id}'")
+    return scores
+
+
+def _disk_is_full(error: BaseException) -> bool:
+    """Whether the run's own files could not be written; what a model does on its disk is its failure."""
+    chain: BaseException | None = error
+    while chain is not None and not isinstance(chain, SubjectError):
+        if is_out_of_space(chain):
+            return True
+        chain = chain.__cause__
+    return False
+
+
+@lru_cache(maxsize=1)
+def _suite(name: str, settings: str) -> Suite:
+    return suites.get(name)(**loads(settings))

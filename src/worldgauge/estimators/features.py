@@ -1,0 +1,160 @@
+"""Learned features of the paper's pixel tables, from weights that you give: LPIPS (AlexNet); a place for FVD (I3D).
+
+No weights come with worldgauge. Without them these fail at once, in one line, and a score is recorded as missing
+with that line as its reason; nothing is replaced by a look-alike.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import DataError, MissingExtraError, ShapeError, WorldgaugeError
+from worldgauge.estimators import estimators
+
+Float32 = NDArray[np.float32]
+
+# (weight name, stride, padding, 3x3 max pooling with stride 2 before it)
+_LAYERS = (
+    ("features.0", 4, 2, False),
+    ("features.3", 1, 2, True),
+    ("features.6", 1, 1, True),
+    ("features.8", 1, 1, False),
+    ("features.10", 1, 1, False),
+)
+_SHIFT = np.array([-0.030, -0.088, -0.188], np.float32)
+_SCALE = np.array([0.458, 0.448, 0.450], np.float32)
+
+
+@estimators.register("lpips", needs="weights")
+class Lpips:
+    """Learned perceptual distance (LPIPS 0.1, AlexNet): 0 for equal images, larger for more different ones.
+
+    weights: a file or several that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the linear
+    heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch').
+    Raises WorldgaugeError when none are given, DataError when one cannot be used.
+    Source: Zhang et al. 2018, equation 1; used by LoopNav, section 4.
+    """
+
+    def __init__(self, weights: str | Path | Iterable[str | Path] | None = None) -> None:
+        if weights is None:
+            raise WorldgaugeError(
+                "LPIPS needs weights that worldgauge does not ship; give the AlexNet and LPIPS files as weights=[...]"
+            )
+        tensors: dict[str, Float32] = {}
+        paths = [weights] if isinstance(weights, (str, Path)) else list(weights)
+        for path in paths:
+            tensors |= _read_tensors(Path(path))
+        where = ", ".join(str(path) for path in paths)
+        self._convolutions = [
+            (_tensor(tensors, f"{name}.weight", 4, where), _tensor(tensors, f"{name}.bias", 1, where))
+            for name, *_ in _LAYERS
+        ]
+        self._heads = [_tensor(tensors, f"lin{i}.model.1.weight", 4, where).reshape(-1) for i in range(len(_LAYERS))]
+        channels = 3
+        for (weight, bias), head, (name, *_) in zip(self._convolutions, self._heads, _LAYERS, strict=True):
+            if weight.shape[1] != channels or not len(weight) == len(bias) == len(head):
+                raise DataError(f"{where}: the tensors of {name} do not fit an AlexNet: {weight.shape}, {head.shape}")
+            channels = len(weight)
+
+    def __call__(self, a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+        """Distance of two images (H, W, 3) uint8 RGB of equal size, at least 63 pixels a side."""
+        if a.shape != b.shape or a.ndim != 3 or a.shape[2] != 3 or min(a.shape[:2]) < 63:
+            raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {a.shape} and {b.shape}")
+        total = 0.0
+        for one, other, head in zip(self._features(a), self._features(b), self._heads, strict=True):
+            total += float((((one - other) ** 2) @ head).mean())
+        return total
+
+    def _features(self, image: NDArray[np.uint8]) -> list[Float32]:
+        """Activations (h, w, c) after every convolution, of unit length over channels."""
+        x = ((image.astype(np.float32) / 127.5 - 1) - _SHIFT) / _SCALE
+        found = []
+        for (weight, bias), (_, stride, padding, pooled) in zip(self._convolutions, _LAYERS, strict=True):
+            if pooled:
+                x = _windows(x, 3, 2).max((-1, -2))
+            x = np.maximum(_convolve(x, weight, stride, padding) + bias, 0)
+            found.append(x / (np.linalg.norm(x, axis=-1, keepdims=True) + 1e-10))
+        return found
+
+
+@estimators.register("i3d", needs="weights")
+class I3d:
+    """Video features for FVD: a place, not yet an implementation.
+
+    The network is published as code in a file, which worldgauge does not execute. Compute features elsewhere and
+    give them to the Frechet distance of `worldgauge.metrics`.
+    """
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        raise WorldgaugeError(
+            "FVD needs I3D features, and worldgauge has no I3D: compute the features elsewhere, "
+            "then take their Frechet distance"
+        )
+
+
+def _convolve(x: Float32, weight: Float32, stride: int, padding: int) -> Float32:
+    """Cross-correlation of (h, w, c) with (out, c, k, k), zero padding."""
+    padded = np.pad(x, ((padding, padding), (padding, padding), (0, 0)))
+    windows = _windows(padded, weight.shape[-1], stride)
+    result: Float32 = windows.reshape(*windows.shape[:2], -1) @ weight.reshape(len(weight), -1).T
+    return result
+
+
+def _windows(x: Float32, size: int, stride: int) -> Float32:
+    """(h, w, c) -> (h', w', c, size, size)."""
+    windows: Float32 = np.lib.stride_tricks.sliding_window_view(x, (size, size), (0, 1))[::stride, ::stride]
+    return windows
+
+
+def _tensor(tensors: Mapping[str, Float32], name: str, ndim: int, where: str) -> Float32:
+    if name not in tensors:
+        raise DataError(f"{where}: holds no tensor '{name}'; give the AlexNet and the LPIPS file together")
+    tensor = np.asarray(tensors[name], np.float32)
+    if tensor.ndim != ndim or not np.isfinite(tensor).all():
+        raise DataError(f"{where}: tensor '{name}' has shape {tensor.shape} or values that are not finite")
+    return tensor
+
+
+def _read_tensors(path: Path) -> dict[str, Float32]:
+    if not path.is_file():
+        raise DataError(f"{path}: no such weight file")
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        if path.suffix == ".safetensors":
+            return _read_safetensors(path)
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        raise DataError(f"{path}: not a readable weight file ({error})") from error
+    if path.suffix in (".pth", ".pt"):
+        try:
+            torch = importlib.import_module("torch")
+        except ImportError:
+            raise MissingExtraError(f"reading {path.name}", "torch") from None
+        try:
+            # weights_only: tensors are read, nothing in the file is executed.
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            return {name: tensor.numpy() for name, tensor in state.items()}
+        except Exception as error:
+            raise DataError(f"{path}: not a file of tensors ({error})") from error
+    raise DataError(f"{path}: weights come as .npz, .safetensors or .pth")
+
+
+def _read_safetensors(path: Path) -> dict[str, Float32]:
+    """Float32 tensors of the format: 8 bytes header length, JSON header, raw little-endian data."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    body = data[8 + size :]
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            start, stop = entry["data_offsets"]
+            tensors[name] = np.frombuffer(body[start:stop], "<f4").reshape(entry["shape"])
+    return tensors

@@ -1,0 +1,201 @@
+"""Segmenters: which thing does each pixel show? Exact from a world's view, or by colour from the frame alone.
+
+    scene = estimators.get("colour")().segment(rgb).scene()
+
+`scene` is what `worldgauge.metrics.sgcs` compares. The exact segmenter reads the rendered view in place of pixels;
+the colour one knows the textures of the embedded worlds and is meant for their frames only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import NotApplicableError, ShapeError, WorldgaugeError
+from worldgauge.estimators import _colour, estimators
+from worldgauge.metrics.sgcs import (
+    CATEGORIES,
+    Instances,
+    frame_sgcs,
+    instance_table,
+    instances_from_labels,
+    instances_from_masks,
+)
+from worldgauge.worlds import View
+from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
+
+MIN_SHARE = 30 / (640 * 360)
+"""Smallest instance as a share of the image: 30 pixels at 640x360."""
+
+CONFIDENCE = 0.5
+"""Masks of a prompted segmenter at or below this are dropped (LoopNav, section 3.3)."""
+
+COUNTABLE = ("building", "tree", "flower", "water")
+"""Categories whose connected parts the colour segmenter takes for instances; the others are one mask each."""
+
+
+class Segmentation(Protocol):
+    """What a segmenter found in one frame."""
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, tiny ones left out."""
+        ...
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        ...
+
+
+class Segmenter(Protocol):
+    """Finds the instances of CATEGORIES in a frame. Same frame, same result."""
+
+    name: str
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Segmentation:
+        """rgb: (H, W, 3) uint8. view: what the world's camera saw, for segmenters that read it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One label a pixel. category: (H, W) uint16, 0 for none, i + 1 for CATEGORIES[i]. instance: (H, W) uint16.
+
+    Pixels of one category and one instance number are one mask; number 0 is stuff, one mask a category.
+    """
+
+    category: NDArray[np.uint16]
+    instance: NDArray[np.uint16]
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, those under MIN_SHARE of the image left out."""
+        return instances_from_labels(self.category, self.instance, min_area=min_area(self.category.shape))
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        found: dict[str, list[NDArray[np.bool_]]] = {}
+        for (index, number), (area, *_) in zip(
+            *instance_table(self.category, self.instance, len(CATEGORIES)), strict=True
+        ):
+            if area >= min_area(self.category.shape):
+                mask = (self.category == index) & (self.instance == number)
+                found.setdefault(CATEGORIES[index - 1], []).append(mask)
+        return found
+
+
+@dataclass(frozen=True)
+class Masks:
+    """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap."""
+
+    found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, those of confidence above CONFIDENCE and not empty."""
+        return instances_from_masks(self.masks())
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        kept = {
+            name: [mask for mask, confidence in group if confidence > CONFIDENCE and mask.any()]
+            for name, group in self.found.items()
+        }
+        return {name: group for name, group in kept.items() if group}
+
+
+@estimators.register("exact", needs="view")
+class Exact:
+    """Exact masks of an embedded world: objects by their number, terrain and sky one mask a category.
+
+    categories: names of the view's category indices (`World.categories`); names outside the paper's ten are none.
+    """
+
+    name = "exact"
+
+    def __init__(self, categories: Sequence[str] = VOXEL_CATEGORIES) -> None:
+        self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+        """Labels of `view`; raises NotApplicableError without one."""
+        if view is None:
+            raise NotApplicableError("the exact segmenter needs the world's view; take 'colour' for frames alone")
+        return Labels(self._index[view.category], view.instance)
+
+
+@estimators.register("colour", needs="rgb")
+class Colour:
+    """Segmentation of embedded-world frames by what their colours are painted for; no weights."""
+
+    name = "colour"
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+        """Labels of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError on anything else."""
+        if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
+            raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+        category = _colour.classify(rgb)
+        instance = np.zeros(category.shape, np.uint16)
+        smallest = min_area(category.shape)
+        for name in COUNTABLE:
+            mask = category == CATEGORIES.index(name) + 1
+            parts = _colour.number_components(mask, smallest)
+            instance[mask] = parts[mask]
+            # A part too small to count would otherwise join the others of its kind under number 0.
+            category[mask & (parts == 0)] = 0
+        return Labels(category, instance)
+
+
+@estimators.register("sam3", needs="weights")
+class Sam3:
+    """The paper's text-prompted segmenter: a place, not an implementation; its weights are under their own licence."""
+
+    name = "sam3"
+
+    def __init__(self) -> None:
+        raise WorldgaugeError(
+            "SAM 3 is not part of worldgauge: its weights are under their own licence; run it yourself and hand its "
+            "masks over as worldgauge.estimators.segment.Masks, or take 'colour' or 'exact'"
+        )
+
+
+class Accuracy(NamedTuple):
+    """Agreement of a segmenter with exact labels: shares of pixels, and SGCS of its masks against the exact ones."""
+
+    pixel_accuracy: float
+    iou: dict[str, float | None]
+    sgcs: float | None
+    frames: int
+
+
+def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
+    """How good a segmenter is, over pairs (its labels, exact labels) of the same frames.
+
+    pixel_accuracy: pixels with the exact category, of those that have one. iou: by category over all frames
+    together, None where it never occurs. sgcs: mean over frames. Raises ShapeError without frames.
+    """
+    size = len(CATEGORIES) + 1
+    confusion = np.zeros((size, size), np.int64)
+    scores: list[float | None] = []
+    for got, exact in pairs:
+        codes = exact.category.astype(np.int64) * size + got.category
+        confusion += np.bincount(codes.ravel(), minlength=size * size).reshape(size, size)
+        height, width = exact.category.shape
+        scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
+    if not scores:
+        raise ShapeError("no frames to measure a segmenter on")
+    labelled = confusion[1:]
+    hits = np.diag(confusion)
+    unions = confusion.sum(0) + confusion.sum(1) - hits
+    defined = [score for score in scores if score is not None]
+    return Accuracy(
+        float(hits[1:].sum() / max(labelled.sum(), 1)),
+        {name: float(hits[i] / unions[i]) if labelled[i - 1].any() else None for i, name in enumerate(CATEGORIES, 1)},
+        float(np.mean(defined)) if defined else None,
+        len(scores),
+    )
+
+
+def min_area(shape: Sequence[int]) -> int:
+    """Pixels of the smallest instance that counts in an image of `shape` (H, W)."""
+    return max(1, round(MIN_SHARE * shape[0] * shape[1]))

@@ -1,0 +1,49 @@
+"""Frechet distance of two sets of feature vectors, each taken as a Gaussian (Heusel et al. 2017; Unterthiner et al. 2018)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.errors import ShapeError
+from worldgauge.geometry import FloatArray
+
+
+def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
+    """|mean_a - mean_b|^2 + trace(A + B - 2 sqrt(A B)), A and B the sample covariances (n - 1).
+
+    features_a, features_b: (n, d) and (m, d), finite. With one sample on each side there is no covariance and
+    the distance is that of the two vectors, squared: the "FVD" of a single pair. With one sample on one side
+    only, its covariance counts as zero.
+    Raises ShapeError on other shapes, empty sets and values that are not finite.
+    """
+    a, b = _features(features_a, "features_a"), _features(features_b, "features_b")
+    if a.shape[1] != b.shape[1]:
+        raise ShapeError(f"features differ in length: {a.shape[1]} and {b.shape[1]}")
+    offset = a.mean(0) - b.mean(0)
+    # With centred samples X, Y scaled so that A = X'X and B = Y'Y, trace sqrt(A B) is the sum of the singular values
+    # of X Y': no square root of an almost singular matrix, and small when there are few samples.
+    x, y = _centred(a), _centred(b)
+    product = x @ y.T if min(len(x), len(y)) < x.shape[1] else _root(x) @ _root(y).T
+    shared = np.linalg.svd(product, compute_uv=False).sum()
+    return max(0.0, float(offset @ offset + (x**2).sum() + (y**2).sum() - 2 * shared))
+
+
+def _centred(features: FloatArray) -> FloatArray:
+    """Samples about their mean, scaled so that their Gram matrix is the sample covariance."""
+    centred: FloatArray = (features - features.mean(0)) / np.sqrt(max(len(features) - 1, 1))
+    return centred
+
+
+def _root(x: FloatArray) -> FloatArray:
+    """(d, d) R with R'R = x'x, for more samples than dimensions."""
+    return np.linalg.qr(x, mode="r")
+
+
+def _features(features: ArrayLike, name: str) -> FloatArray:
+    array = np.asarray(features, np.float64)
+    if array.ndim != 2 or array.size == 0:
+        raise ShapeError(f"{name} must be (n, d) with at least one sample, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ShapeError(f"{name} holds values that are not finite")
+    return array

@@ -1,0 +1,118 @@
+"""The charts of the page, drawn from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from worldgauge.report import curves
+from worldgauge.report.appearance import Appearance
+from worldgauge.report.compare import Standing
+from worldgauge.report.curves import Curve, Look, Spot
+from worldgauge.report.evidence import Evidence, cell_of
+from worldgauge.report.words import number
+
+
+def sharp_yet_wrong(
+    evidence: Evidence,
+    looks: Mapping[str, Look],
+    metric: str,
+    name: str,
+    placed: Mapping[str, Standing],
+    shown: Appearance,
+) -> Markup:
+    """Every subject by how good its frames look (x) and by its score (y, with the intervals of `placed`)."""
+    spots = []
+    for entrant in evidence.entrants:
+        x, standing = shown.mean(entrant.label), placed.get(entrant.label)
+        if x is None or standing is None:
+            continue
+        xs, ys = shown.values[entrant.label], entrant.values(metric)
+        cloud = [(xs[task], ys[task]) for task in ys if task in xs]
+        spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud))
+    spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
+    notes = [("right top", "sharp, and the right place"), ("right bottom", "sharp, yet the wrong place")]
+    title = f"{name} against {shown.name}"
+    return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name, notes=notes)
+
+
+def over_frames(
+    evidence: Evidence, looks: Mapping[str, Look], metric: str, name: str, *, unit: bool
+) -> list[tuple[str, Markup]]:
+    """One panel a table cell: the mean score by generated frame. Cells without series are left out."""
+    cells: dict[str, list[str]] = {}
+    for task, group in evidence.groups.items():
+        cells.setdefault(cell_of(group), []).append(task)
+    panels = []
+    for place, (cell, tasks) in enumerate(cells.items()):
+        drawn = []
+        for entrant in evidence.entrants:
+            found = entrant.by_metric.get(metric, {})
+            series = [found[task].series for task in tasks if task in found and found[task].series]
+            if series:
+                drawn.append(Curve(looks[entrant.label], curves.mean_curve(series)))
+        drawn = [curve for curve in drawn if curve.points]
+        if drawn:
+            spoken = "; ".join(
+                f"{c.look.label} from {number(c.points[0][1])} to {number(c.points[-1][1])}" for c in drawn
+            )
+            title = f"{name} over generated frames, {cell}"
+            chart = curves.line_chart(
+                f"frames-{place}", title, spoken, drawn, x_label="generated frame", y_label=name, unit=unit
+            )
+            panels.append((cell, chart))
+    return panels
+
+
+def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing]) -> Markup:
+    """All subjects by their overall mean, with intervals and ranks."""
+    rows = [(looks[s.label], f"{s.rank}. {s.label}", s.mean, s.low, s.high) for s in placed]
+    spoken = "; ".join(f"{s.label}: rank {s.rank}, {number(s.mean)}" for s in placed)
+    return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"{name}, mean over trajectories")
+
+
+def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
+    """Subjects that were run with two or more context lengths: name -> (frames or None for all, label), shortest first."""
+    found: dict[str, list[tuple[int | None, str]]] = {}
+    for entrant in evidence.entrants:
+        found.setdefault(entrant.subject, []).append((entrant.context, entrant.label))
+    return {
+        subject: sorted(runs, key=lambda run: (run[0] is None, run[0] or 0))
+        for subject, runs in found.items()
+        if len({context for context, _ in runs}) > 1
+    }
+
+
+def memory_budget(
+    looks: Mapping[str, Look], name: str, placed: Mapping[str, Standing], found: Mapping[str, Sequence[tuple[int | None, str]]],
+    *, unit: bool,
+) -> Markup:
+    """Score against context frames, doubling scale by place: one tick a length, "all" last."""
+    lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
+    drawn = []
+    for subject, runs in found.items():
+        points = [
+            (float(lengths.index(context)), s.mean, s.low, s.high)
+            for context, label in runs
+            if (s := placed.get(label)) is not None
+        ]
+        drawn.append(Curve(Look(looks[runs[0][1]].key, looks[runs[0][1]].colour, subject), tuple(points)))
+    spoken = "; ".join(
+        f"{c.look.label}: " + ", ".join(f"{lengths[int(x)] or 'all'} frames {number(y)}" for x, y, _, _ in c.points)
+        for c in drawn
+    )
+    return curves.line_chart(
+        "budget",
+        f"{name} against frames of memory",
+        spoken,
+        drawn,
+        x_label="context frames",
+        y_label=name,
+        unit=unit,
+        ticks=[(float(k), "all" if c is None else str(c)) for k, c in enumerate(lengths)],
+    )
+
+
+def _interval(standing: Standing) -> tuple[float, float] | None:
+    return None if standing.low is None or standing.high is None else (standing.low, standing.high)

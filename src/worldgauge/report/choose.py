@@ -1,0 +1,54 @@
+"""Choice: which trajectories get a film when there are more than a page can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from worldgauge.report.evidence import Entrant, Evidence, cell_of
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The worst and the best trajectory of one subject: (task, value)."""
+
+    label: str
+    worst: tuple[str, float]
+    best: tuple[str, float]
+
+
+def extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
+    """Worst and best trajectory of every subject that has a value; ties go to the first task."""
+    found = []
+    for entrant in evidence.entrants:
+        values = entrant.values(metric)
+        if values:
+            low = min(values, key=lambda task: (values[task], task))
+            high = min(values, key=lambda task: (-values[task], task))
+            worst, best = (low, high) if higher else (high, low)
+            found.append(Extremes(entrant.label, (worst, values[worst]), (best, values[best])))
+    return found
+
+
+def choose(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
+    """At most `limit` tasks, in the order of the tasks: all of them where they fit; else the worst and best of the
+    models under test, then of the references that saw nothing hidden, then a spread over the cells of the table.
+    """
+    tasks = list(evidence.groups)
+    if len(tasks) <= limit:
+        return tasks
+    ranked = sorted(cases, key=lambda case: _interest(evidence[case.label]))
+    wanted = [task for case in ranked for task in (case.worst[0], case.best[0])]
+    cells: dict[str, list[str]] = {}
+    for task in tasks:
+        cells.setdefault(cell_of(evidence.groups[task]), []).append(task)
+    spread = [task for layer in zip_longest(*cells.values()) for task in layer if task is not None]
+    # Half of the room is kept for the spread: extremes alone would show no ordinary walk.
+    first = list(dict.fromkeys(wanted))[: max(1, limit // 2)]
+    chosen = set(list(dict.fromkeys([*first, *spread]))[:limit])
+    return [task for task in tasks if task in chosen]
+
+
+def _interest(entrant: Entrant) -> tuple[bool, bool]:
+    return entrant.kind == "reference", entrant.privileged

@@ -1,0 +1,287 @@
+"""Charts: scores over frames, a score against another, intervals side by side. All are inline SVG."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from worldgauge.report import svg
+
+WIDTH, HEIGHT = 300.0, 240.0
+LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
+LABEL_GAP = 12.5
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one subject is drawn everywhere. key: its own CSS class; colour: the class of its colour.
+
+    References are dashed and hollow.
+    """
+
+    key: str
+    colour: str
+    label: str
+    reference: bool = False
+
+    @property
+    def css(self) -> str:
+        """Class attribute of its marks."""
+        return f"{self.colour} ref" if self.reference else self.colour
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points (x, y, low, high) of one subject; low and high are None without a band."""
+
+    look: Look
+    points: tuple[tuple[float, float, float | None, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One subject in a plane: its mean, the interval of y where known, and the single trajectories behind it."""
+
+    look: Look
+    x: float
+    y: float
+    interval: tuple[float, float] | None = None
+    cloud: Sequence[tuple[float, float]] = field(default=())
+
+
+def mean_curve(
+    series: Iterable[Sequence[tuple[int, float | None]]],
+) -> tuple[tuple[float, float, float | None, float | None], ...]:
+    """Mean over trajectories a frame index, +- one population standard deviation where two or more are left.
+
+    Frames without a value are left out. The curve ends where fewer than half of the trajectories go on.
+    """
+    series = list(series)
+    at: dict[int, list[float]] = defaultdict(list)
+    for one in series:
+        for index, value in one:
+            if value is not None and math.isfinite(value):
+                at[index].append(value)
+    points = []
+    for index in sorted(at):
+        values = at[index]
+        if 2 * len(values) < len(series):
+            continue
+        mean = math.fsum(values) / len(values)
+        if len(values) < 2:
+            points.append((float(index), mean, None, None))
+        else:
+            std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
+            points.append((float(index), mean, mean - std, mean + std))
+    return tuple(points)
+
+
+def line_chart(
+    ident: str,
+    title: str,
+    description: str,
+    curves: Sequence[Curve],
+    *,
+    x_label: str,
+    y_label: str,
+    unit: bool,
+    ticks: Sequence[tuple[float, str]] | None = None,
+) -> Markup:
+    """Lines with bands, names at their ends. unit: the values live in [0, 1], show all of it. ticks: on the x axis."""
+    drawn = [curve for curve in curves if curve.points]
+    xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
+    ys = [p[1] for c in drawn for p in c.points]
+    x = svg.Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT)
+    low, high = (0.0, 1.0) if unit else svg.spread(ys, zero=True)
+    y = svg.Scale(low, high, HEIGHT - BOTTOM, TOP)
+    ends = svg.apart([y(c.points[-1][1]) for c in drawn], LABEL_GAP, TOP + 2, HEIGHT - BOTTOM)
+    return svg.picture(
+        ident,
+        WIDTH,
+        HEIGHT,
+        title,
+        description,
+        _axes(x, y, x_label, y_label, x_ticks=ticks),
+        *(_curve(curve, x, y, end) for curve, end in zip(drawn, ends, strict=True)),
+    )
+
+
+def scatter(
+    ident: str,
+    title: str,
+    description: str,
+    spots: Sequence[Spot],
+    *,
+    x_label: str,
+    y_label: str,
+    notes: Sequence[tuple[str, str]] = (),
+) -> Markup:
+    """Subjects in a plane with their intervals; names beside them. notes: (corner, words), corner such as "right bottom"."""
+    values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud]
+    log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
+    width, height = 460.0, 340.0
+    low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
+    x = svg.Scale(low, high, 46.0, width - 14, log=log)
+    y_low, y_high = svg.spread([s.y for s in spots] + [y for s in spots for _, y in s.cloud], zero=True, unit_top=True)
+    y = svg.Scale(y_low, y_high, height - 44, 16.0)
+    words = []
+    for corner, text in notes:
+        right, bottom = corner.startswith("right"), corner.endswith("bottom")
+        at = (width - 18, "end") if right else (54.0, "start")
+        words.append(svg.label(text, at[0], height - 54 if bottom else 28.0, anchor=at[1], class_="corner"))
+    clouds = [
+        svg.tag("g", *(svg.tag("circle", cx=x(a), cy=y(b), r=2) for a, b in s.cloud), class_=f"cloud {s.look.css}")
+        for s in spots
+    ]
+    return svg.picture(
+        ident,
+        width,
+        height,
+        title,
+        description,
+        _axes(x, y, x_label + (" (logarithmic)" if log else ""), y_label, ticks=6),
+        *words,
+        *clouds,
+        *(_spot(s, x, y) for s in spots),
+        *_spot_names(spots, x, y, width),
+    )
+
+
+def whisker(look: Look, mean: float, low: float | None, high: float | None, scale: tuple[float, float]) -> Markup:
+    """A table cell's small picture: the mean on a track, with its interval. Decoration: the numbers stand beside it."""
+    x = svg.Scale(*scale, 3.0, 93.0)
+    clip = [min(max(v, scale[0]), scale[1]) for v in (mean, low if low is not None else mean, high or mean)]
+    return svg.tag(
+        "svg",
+        svg.tag("path", d="M3 5H93", class_="track"),
+        svg.tag("path", d=f"M{x(clip[1]):.1f} 5H{x(clip[2]):.1f}", class_="reach"),
+        svg.tag("circle", cx=x(clip[0]), cy=5, r=3),
+        viewBox="0 0 96 10",
+        class_=f"whisker {look.css}",
+        aria_hidden="true",
+    )
+
+
+def forest(
+    ident: str,
+    title: str,
+    description: str,
+    rows: Sequence[tuple[Look, str, float, float | None, float | None]],
+    *,
+    x_label: str,
+    zero_line: bool = False,
+) -> Markup:
+    """Means with intervals, one row each: (look, words at the left, mean, low, high)."""
+    step, left, width = 24.0, 150.0, 520.0
+    height = step * len(rows) + 42
+    numbers = [v for _, _, *some in rows for v in some if v is not None]
+    low, high = svg.spread([*numbers, 0.0] if zero_line else numbers, zero=True, unit_top=not zero_line)
+    x = svg.Scale(low, high, left, width - 14)
+    bottom = height - 36
+    parts = [_x_axis(x, bottom, x_label)]
+    if zero_line:
+        parts.append(svg.tag("path", d=f"M{x(0):.1f} 8V{bottom}", class_="zero"))
+    for i, (look, words, mean, start, stop) in enumerate(rows):
+        y = 8 + step * (i + 0.5)
+        marks = [svg.label(words, left - 10, y + 4, anchor="end", class_="name")]
+        if start is not None and stop is not None:
+            marks.append(svg.tag("path", d=f"M{x(start):.1f} {y}H{x(stop):.1f}", class_="reach"))
+        marks.append(svg.tag("circle", cx=x(mean), cy=y, r=4.5, class_="dot"))
+        parts.append(svg.tag("g", *marks, class_=f"row {look.css}", data_subject=look.key))
+    return svg.picture(ident, width, height, title, description, *parts)
+
+
+def strip(looks: Mapping[str, Look], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
+    """All subjects of one trajectory as dots on a line, for its headline. Decoration: a table follows inside."""
+    x = svg.Scale(*scale, 5.0, 155.0)
+    dots = [
+        svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=looks[name].css)
+        for name, v in values.items()
+        if v is not None
+    ]
+    track = svg.tag("path", d="M5 8H155", class_="track")
+    return svg.tag("svg", track, *dots, viewBox="0 0 160 16", class_="strip", aria_hidden="true")
+
+
+def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
+    banded = [(px, low, high) for px, _, low, high in curve.points if low is not None and high is not None]
+    inside = [(x(px), _clip(y, high), _clip(y, low)) for px, low, high in banded]
+    last = curve.points[-1]
+    parts = []
+    if len(inside) > 1:
+        parts.append(svg.band([(a, b) for a, b, _ in inside], [(a, c) for a, _, c in inside], class_="band"))
+    points = [(x(px), _clip(y, mean)) for px, mean, _, _ in curve.points]
+    parts += [
+        svg.polyline(points, class_="line"),
+        svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (WIDTH - RIGHT + 10, end)], class_="leader"),
+        svg.label(curve.look.label[:14], WIDTH - RIGHT + 13, end + 3.5, class_="end"),
+    ]
+    return svg.tag("g", *parts, class_=f"curve {curve.look.css}", data_subject=curve.look.key)
+
+
+def _clip(scale: svg.Scale, value: float) -> float:
+    return scale(min(max(value, scale.low), scale.high))
+
+
+def _axes(
+    x: svg.Scale,
+    y: svg.Scale,
+    x_label: str,
+    y_label: str,
+    ticks: int = 5,
+    x_ticks: Sequence[tuple[float, str]] | None = None,
+) -> Markup:
+    grid = [
+        svg.tag("path", d=f"M{x.start:.1f} {y(v):.1f}H{x.stop:.1f}", class_="grid") for v in y.ticks(ticks)
+    ]
+    labels = [
+        svg.label(_number(v, y.high - y.low), x.start - 6, y(v) + 3.5, anchor="end") for v in y.ticks(ticks)
+    ]
+    name = svg.label(y_label, 11, (y.start + y.stop) / 2, anchor="middle", class_="axis")
+    turned = svg.tag("g", name, transform=f"rotate(-90 11 {(y.start + y.stop) / 2:.1f})")
+    return svg.tag("g", *grid, *labels, turned, _x_axis(x, y.start, x_label, x_ticks))
+
+
+def _x_axis(
+    x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float, str]] | None = None
+) -> Markup:
+    marks = []
+    for v, words in ticks or [(v, _number(v, x.high - x.low)) for v in x.ticks(5)]:
+        marks.append(svg.tag("path", d=f"M{x(v):.1f} {bottom:.1f}v4", class_="grid"))
+        marks.append(svg.label(words, x(v), bottom + 16, anchor="middle"))
+    base = svg.tag("path", d=f"M{x.start:.1f} {bottom:.1f}H{x.stop:.1f}", class_="base")
+    return svg.tag("g", base, *marks, svg.label(text, (x.start + x.stop) / 2, bottom + 31, anchor="middle", class_="axis"))
+
+
+def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
+    px, py = x(spot.x), y(spot.y)
+    parts = []
+    if spot.interval:
+        a, b = (_clip(y, v) for v in spot.interval)
+        parts.append(svg.tag("path", d=f"M{px:.1f} {a:.1f}V{b:.1f}", class_="reach"))
+    parts.append(svg.tag("circle", cx=px, cy=py, r=5.5, class_="dot"))
+    return svg.tag("g", *parts, class_=f"spot {spot.look.css}", data_subject=spot.look.key)
+
+
+def _spot_names(spots: Sequence[Spot], x: svg.Scale, y: svg.Scale, width: float) -> list[Markup]:
+    """Names right of their spots (left near the right edge), pushed apart within each side."""
+    names = []
+    for near_edge in (False, True):
+        side = [s for s in spots if (x(s.x) > width - 110) == near_edge]
+        places = svg.apart([y(s.y) for s in side], 13.0, 20.0, y.start)
+        for spot, place in zip(side, places, strict=True):
+            at, anchor = (x(spot.x) - 10, "end") if near_edge else (x(spot.x) + 10, "start")
+            # A hair above the whisker, which would strike the name through.
+            text = svg.label(spot.look.label, at, place - 4, anchor=anchor, class_="name")
+            names.append(svg.tag("g", text, class_=spot.look.css, data_subject=spot.look.key))
+    return names
+
+
+def _number(value: float, span: float) -> str:
+    digits = max(0, min(3, 1 - math.floor(math.log10(span)))) if 0 < span < 10 else 0
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,177 @@
+"""The page: one HTML file that opens from disk and asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from worldgauge.report import charts, tables, words
+from worldgauge.report.appearance import appearance
+from worldgauge.report.choose import choose, extremes
+from worldgauge.report.compare import Difference, Standing, differences, standings
+from worldgauge.report.curves import Look
+from worldgauge.report.evidence import Evidence
+from worldgauge.report.loading import load, tasks_of
+from worldgauge.report.provenance import count, provenance, troubles
+from worldgauge.report.verdict import verdict
+from worldgauge.report.walks import make_walks
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Suite, Table
+
+COLOURS = 8
+
+
+def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
+    """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
+
+    out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
+    the page says how many are left out. The file is written whole, then renamed into place.
+    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones.
+    """
+    evidence, suite = load(runs)
+    page = render(evidence, suite, films)
+    path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(page, encoding="utf-8")
+    os.replace(part, path)
+    return path
+
+
+def render(evidence: Evidence, suite: Suite, films: int) -> str:
+    """The page as text."""
+    looks = looks_of(evidence)
+    kinds = {e.label: e.kind for e in evidence.entrants}
+    made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds)
+    headline = made[0]
+    tasks = tasks_of(evidence, suite)
+    script = _asset("page.js")
+    return _environment().get_template("page.html.j2").render(
+        suite=evidence.suite,
+        question=suites.entry(evidence.suite).summary,
+        css=Markup(_asset("page.css")),
+        js=Markup(script),
+        js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        looks=looks,
+        entrants=evidence.entrants,
+        counts=[count(e, len(tasks) or len(e.outcomes)) for e in evidence.entrants],
+        **_results(evidence, looks, headline),
+        **_all_tables(evidence, suite, looks, made),
+        **_trajectories(evidence, suite, looks, headline, tasks, films),
+        troubles=troubles(evidence),
+        provenance=provenance(evidence),
+    )
+
+
+def looks_of(evidence: Evidence) -> dict[str, Look]:
+    """One colour a subject on the whole page; the truth is ink, colours repeat after the eighth."""
+    looks: dict[str, Look] = {}
+    others = 0
+    for place, entrant in enumerate(evidence.entrants):
+        if "truth" in entrant.sees:
+            colour = "k0"
+        else:
+            colour, others = f"k{1 + others % COLOURS}", others + 1
+        looks[entrant.label] = Look(f"s{place}", colour, entrant.label, entrant.kind == "reference")
+    return looks
+
+
+def _results(evidence: Evidence, looks: Mapping[str, Look], headline: Table) -> dict[str, Any]:
+    """Verdict, headline table, charts, comparison: all by the headline metric."""
+    metric, higher = headline.metric, headline.better != "lower"
+    name = headline.title.split(",")[0].split("(")[0].strip() or metric
+    unit = _in_unit(evidence, metric)
+    placed = standings(evidence, metric, higher=higher)
+    by_label = {s.label: s for s in placed}
+    pairs = differences(evidence, metric, [s.label for s in placed])
+    signed = {(d.a, d.b): d for pair in pairs for d in (pair, pair.flipped())}
+    shown = appearance(evidence)
+    budgets = charts.budgets(evidence)
+    return {
+        "name": name,
+        "metric": metric,
+        "verdict": verdict(evidence, metric, name, placed, signed, shown, higher=higher),
+        "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
+        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, by_label, shown) if shown else None,
+        "appearance": shown,
+        "panels": charts.over_frames(evidence, looks, metric, name, unit=unit),
+        "ranking": charts.ranking(looks, name, placed) if placed else None,
+        "standings": placed,
+        "matrix": _matrix(placed, signed),
+        "pairs": pairs,
+        "higher": higher,
+        "budget": charts.memory_budget(looks, name, by_label, budgets, unit=unit) if budgets else None,
+    }
+
+
+def _matrix(
+    placed: Sequence[Standing], signed: Mapping[tuple[str, str], Difference]
+) -> list[tuple[Standing, list[Difference | None]]]:
+    return [(row, [signed.get((row.label, column.label)) for column in placed]) for row in placed]
+
+
+def _all_tables(
+    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]
+) -> dict[str, Any]:
+    """Every table of the suite, each with the published one of the same metric; metrics without any value by reason."""
+    sees = {e.label: e.sees for e in evidence.entrants}
+    printed = {table.metric: table for table in suite.published()}
+    views = []
+    for place, table in enumerate(made):
+        published = printed.pop(table.metric, None)
+        beside = tables.view(f"published-{place}", published, {}, {}, whiskers=False) if published else None
+        views.append((tables.view(f"table-{place}", table, looks, sees), beside))
+    alone = [tables.view(f"printed-{k}", table, {}, {}, whiskers=False) for k, table in enumerate(printed.values())]
+    return {"tables": views, "printed": alone, "absent": _absent(evidence)}
+
+
+def _absent(evidence: Evidence) -> list[tuple[str, str]]:
+    """(metric, reason) of metrics that no subject has a value of."""
+    found = []
+    for metric in evidence.metrics:
+        scores = [s for e in evidence.entrants for s in e.by_metric.get(metric, {}).values()]
+        if all(s.value is None for s in scores):
+            found.append((metric, next((s.reason for s in scores if s.reason), "")))
+    return found
+
+
+def _trajectories(
+    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], headline: Table, tasks: Mapping[str, Any], films: int
+) -> dict[str, Any]:
+    metric, higher = headline.metric, headline.better != "lower"
+    cases = extremes(evidence, metric, higher=higher)
+    chosen = choose(evidence, cases, films)
+    known = [v for e in evidence.entrants for v in e.values(metric).values()]
+    scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
+    walks = make_walks(evidence, suite, tasks, chosen, looks, metric, scale)
+    return {
+        "walks": walks,
+        "left_out": len(evidence.groups) - len(chosen),
+        "cases": cases,
+        "walk_of": {walk.task: walk.ident for walk in walks},
+    }
+
+
+def _in_unit(evidence: Evidence, metric: str) -> bool:
+    """True when all values lie in [0, 1]: the axis then shows all of it."""
+    return all(0 <= v <= 1 for e in evidence.entrants for v in e.values(metric).values())
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True, loader=FunctionLoader(_asset), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(number=words.number, p_value=words.p_value, times=words.times)
+    return environment
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")

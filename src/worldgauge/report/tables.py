@@ -1,0 +1,131 @@
+"""Tables: a suite's tables made ready to print, every cell with its spread, count and interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from worldgauge.report import curves, svg
+from worldgauge.report.curves import Look
+from worldgauge.report.words import direction, number
+from worldgauge.suites.contract import Cell, Row, Table
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One printed cell. count: "n" where it differs from the column's; short: some trajectories are missing."""
+
+    mean: str
+    std: str = ""
+    interval: str = ""
+    count: str = ""
+    short: bool = False
+    best: bool = False
+    whisker: Markup = Markup("")
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One printed row. sees: hidden inputs it was given."""
+
+    label: str
+    look: Look
+    sees: tuple[str, ...]
+    cells: tuple[CellView, ...]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A printed table. columns: (name, count of trajectories as words). groups: (heading, rows)."""
+
+    ident: str
+    title: str
+    direction: str
+    columns: tuple[tuple[str, str], ...]
+    groups: tuple[tuple[str, tuple[RowView, ...]], ...]
+    notes: tuple[str, ...]
+    has_best: bool
+
+
+HEADINGS = {"subject": "Models under test", "reference": "References", "published": "Published, other data"}
+
+
+def view(
+    ident: str, table: Table, looks: Mapping[str, Look], sees: Mapping[str, tuple[str, ...]], *, whiskers: bool = True
+) -> TableView:
+    """`table` ready to print; rows in the order of `looks`.
+
+    The best cell of a column is marked among rows that saw nothing hidden; published rows are not compared.
+    """
+    order = {label: place for place, label in enumerate(looks)}
+    rows = sorted(table.rows, key=lambda row: order.get(row.label, len(order)))
+    counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
+    best = [_best(rows, k, table.better, sees) for k in range(len(table.columns))]
+    scale = _scale(rows)
+    views: dict[str, list[RowView]] = {kind: [] for kind in HEADINGS}
+    for row in rows:
+        look = looks.get(row.label, Look("", "kx", row.label, reference=True))
+        cells = tuple(
+            _cell(cell, counts[k], row.label in best[k], look, scale if whiskers else None)
+            for k, cell in enumerate(row.cells)
+        )
+        views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells))
+    return TableView(
+        ident,
+        table.title,
+        direction(table.better),
+        tuple((name, f"n = {n}" if n is not None else "") for name, n in zip(table.columns, counts, strict=True)),
+        tuple((HEADINGS[kind], tuple(found)) for kind, found in views.items() if found),
+        table.notes,
+        any(best),
+    )
+
+
+def _cell(cell: Cell, count: int | None, best: bool, look: Look, scale: tuple[float, float] | None) -> CellView:
+    short = cell.expected is not None and cell.n < cell.expected
+    words = f"{cell.n} of {cell.expected}" if short else f"n {cell.n}" if cell.n != count else ""
+    if cell.mean is None:
+        return CellView("–", count=words or f"n {cell.n}", short=short)
+    whisker = Markup("")
+    if scale is not None and math.isfinite(cell.mean):
+        whisker = curves.whisker(look, cell.mean, cell.low, cell.high, scale)
+    known = cell.low is not None and cell.high is not None
+    return CellView(
+        number(cell.mean),
+        "" if cell.std is None else f"± {number(cell.std)}",
+        f"{number(cell.low)} to {number(cell.high)}" if known else "",
+        words,
+        short,
+        best,
+        whisker,
+    )
+
+
+def _column_count(cells: Sequence[Cell]) -> int | None:
+    """The number of trajectories that most cells of a column have; None without cells."""
+    counts = [cell.n for cell in cells]
+    return max(set(counts), key=lambda n: (counts.count(n), n)) if counts else None
+
+
+def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tuple[str, ...]]) -> set[str]:
+    if better == "neither":
+        return set()
+    fair = {
+        row.label: row.cells[column].mean
+        for row in rows
+        if row.kind != "published" and not sees.get(row.label) and row.cells[column].mean is not None
+    }
+    if len(fair) < 2:
+        return set()
+    known = [mean for mean in fair.values() if mean is not None]
+    top = max(known) if better == "higher" else min(known)
+    # What prints alike is marked alike.
+    return {label for label, mean in fair.items() if number(mean) == number(top)}
+
+
+def _scale(rows: Sequence[Row]) -> tuple[float, float]:
+    values = [v for row in rows for c in row.cells for v in (c.mean, c.low, c.high) if v is not None]
+    return svg.spread(values, zero=True, unit_top=True)

@@ -1,0 +1,164 @@
+"""Walks: one card a trajectory, with its map, its film and the scores of all subjects in step with it."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.report.curves import Look, strip
+from worldgauge.report.evidence import Evidence, cell_of
+from worldgauge.report.film import STRIP_PX, Film, make_film
+from worldgauge.report.map import Map, draw_map
+from worldgauge.report.words import number
+from worldgauge.suites.contract import Picture, Suite, Task
+from worldgauge.video import Clip
+
+PAGE_FILM_BYTES = 6_600_000
+"""All films together, before base64 adds a third: keeps the page under 10 MB."""
+ONE_FILM_BYTES = 900_000
+PLAYER_METRICS = 5
+TRUTH = Look("truth", "k0", "hidden truth")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A card. film, map: None with `problem` saying why. rows: (look, values a metric). data: what the player needs."""
+
+    ident: str
+    task: str
+    cell: str
+    place: str
+    strip: Markup
+    metrics: tuple[str, ...]
+    rows: tuple[tuple[Look, tuple[str, ...]], ...]
+    map: Map | None
+    film: Film | None
+    encoded: str
+    tiles: tuple[tuple[str, Look], ...]
+    data: Mapping[str, Any]
+    problem: str = ""
+
+
+def make_walks(
+    evidence: Evidence,
+    suite: Suite,
+    tasks: Mapping[str, Task],
+    chosen: Sequence[str],
+    looks: Mapping[str, Look],
+    metric: str,
+    scale: tuple[float, float],
+) -> list[Walk]:
+    """Cards of the `chosen` tasks. A task whose data are gone keeps its scores and says what is missing."""
+    budget = min(ONE_FILM_BYTES, PAGE_FILM_BYTES // max(len(chosen), 1))
+    return [
+        _walk(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, metric, scale, budget)
+        for k, name in enumerate(chosen, 1)
+    ]
+
+
+def _walk(
+    ident: str,
+    name: str,
+    evidence: Evidence,
+    suite: Suite,
+    task: Task | None,
+    looks: Mapping[str, Look],
+    metric: str,
+    scale: tuple[float, float],
+    budget: int,
+) -> Walk:
+    film, drawn, problem = None, None, ""
+    try:
+        if task is None:
+            raise WorldgaugeError("the task is not in the data any more")
+        shown = suite.picture(task)
+        drawn = draw_map(ident, shown)
+        film = make_film(_clips(evidence, name, shown), budget=budget)
+    except WorldgaugeError as error:
+        log.warning("%s: no film (%s)", name, error)
+        problem = str(error)
+    group = evidence.groups[name]
+    values = {e.label: e.values(metric).get(name) for e in evidence.entrants}
+    return Walk(
+        ident,
+        name,
+        cell_of(group),
+        str(group.get("location", "")),
+        strip(looks, values, scale),
+        tuple(evidence.metrics),
+        tuple(_row(evidence, looks, label, name) for label in evidence.labels if _scored(evidence, label, name)),
+        drawn,
+        film,
+        base64.b64encode(film.data).decode() if film else "",
+        tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
+        _player(evidence, name, metric, scale, film, drawn, looks),
+        problem,
+    )
+
+
+def _clips(evidence: Evidence, task: str, shown: Picture) -> dict[str, Clip]:
+    """Truth first, then every subject that drew this task and is not the truth itself."""
+    clips = {TRUTH.label: shown.truth}
+    for entrant in evidence.entrants:
+        path = entrant.rollouts.get(task)
+        if path is not None and "truth" not in entrant.sees:
+            clips[entrant.label] = Clip.open(path)
+    return clips
+
+
+def _scored(evidence: Evidence, label: str, task: str) -> bool:
+    return any(task in scores for scores in evidence[label].by_metric.values())
+
+
+def _row(evidence: Evidence, looks: Mapping[str, Look], label: str, task: str) -> tuple[Look, tuple[str, ...]]:
+    texts = []
+    for metric in evidence.metrics:
+        score = evidence[label].by_metric.get(metric, {}).get(task)
+        texts.append("" if score is None else number(score.value) if score.value is not None else f"– ({score.reason})")
+    return looks[label], tuple(texts)
+
+
+def _player(
+    evidence: Evidence,
+    task: str,
+    metric: str,
+    scale: tuple[float, float],
+    film: Film | None,
+    drawn: Map | None,
+    looks: Mapping[str, Look],
+) -> dict[str, Any]:
+    """What the page's script needs, plain JSON values."""
+    if film is None:
+        return {}
+    curves: list[dict[str, Any]] = []
+    for name in [metric, *(m for m in evidence.metrics if m != metric)]:
+        lines = {
+            looks[e.label].key: [[i, round(v, 4)] for i, v in score.series if v is not None and math.isfinite(v)]
+            for e in evidence.entrants
+            if (score := e.by_metric.get(name, {}).get(task)) is not None and score.series
+        }
+        if any(lines.values()) and len(curves) < PLAYER_METRICS:
+            known = [v for line in lines.values() for _, v in line]
+            unit = scale if name == metric else (min(0.0, min(known)), max(1.0, max(known)))
+            curves.append({"name": name, "lines": lines, "range": list(unit)})
+    return {
+        "columns": film.columns,
+        "tile": list(film.tile),
+        "fps": film.fps,
+        "step": film.step,
+        "frames": film.frames,
+        "length": film.length,
+        "strip": STRIP_PX,
+        "looks": {look.key: look.css for look in looks.values()},
+        "trail": [list(point) for point in drawn.trail] if drawn else [],
+        "curves": curves,
+    }

@@ -1,0 +1,246 @@
+"""What the numbers can tell: means with intervals, paired tests, ranks, and how small a difference could be seen.
+
+Everywhere None is a missing value, left out and never zero; NaN is refused; results do not depend on the order
+of the values. One value is one trajectory: frames of a video are not independent, so average them first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import ShapeError
+
+FloatArray = NDArray[np.float64]
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+_EXACT_UP_TO = 14
+"""Pairs; 2^13 sign patterns, fewer than the draws of the random test."""
+_CHUNK = 1 << 20
+"""Resampled values held at once."""
+
+
+class MeanStd(NamedTuple):
+    """Mean, population standard deviation (ddof 0) and number of the values that exist; None where undefined."""
+
+    mean: float | None
+    std: float | None
+    n: int
+
+
+class Interval(NamedTuple):
+    """Two-sided interval of a mean."""
+
+    low: float
+    high: float
+
+
+class PairedDifference(NamedTuple):
+    """a minus b over the tasks that both have.
+
+    mean: None when they share none. interval: None for fewer than two pairs. p: two-sided, of "no difference".
+    n: pairs. excluded: tasks of either side that are not among them.
+    """
+
+    mean: float | None
+    interval: Interval | None
+    p: float | None
+    n: int
+    excluded: int
+
+
+class Place(NamedTuple):
+    """Best and worst rank that the data allow."""
+
+    first: int
+    last: int
+
+
+def mean_std(values: Iterable[float | None]) -> MeanStd:
+    """Mean and population std of the values that exist. An infinite value gives an infinite mean and no std."""
+    known = _known(values)
+    if not len(known):
+        return MeanStd(None, None, 0)
+    if np.isinf(known).any():
+        mean = float(known[np.isinf(known)].mean()) if len(set(known[np.isinf(known)])) == 1 else None
+        return MeanStd(mean, None, len(known))
+    return MeanStd(float(known.mean()), float(known.std()), len(known))
+
+
+def bootstrap_interval(
+    values: Iterable[float | None], *, rng: np.random.Generator, n: int = RESAMPLES, level: float = LEVEL
+) -> Interval | None:
+    """Interval of the mean by resampling trajectories; None for fewer than two values or an infinite one.
+
+    Percentile bootstrap, its levels widened so that few values do not look more certain than Student's t
+    would have them (Hesterberg 2015, "expanded percentile"). Stays inside the range of the values.
+    """
+    known = _known(values)
+    if len(known) < 2 or not np.isfinite(known).all():
+        return None
+    degrees = len(known) - 1
+    tail = NormalDist().cdf(-math.sqrt(len(known) / degrees) * _student_quantile((1 + level) / 2, degrees))
+    low, high = np.quantile(_resampled_means(known, n, rng), [tail, 1 - tail])
+    return Interval(float(low), float(high))
+
+
+def paired_difference(
+    a: Mapping[str, float | None],
+    b: Mapping[str, float | None],
+    *,
+    rng: np.random.Generator,
+    n: int = RESAMPLES,
+    level: float = LEVEL,
+) -> PairedDifference:
+    """Is a better than b on the same tasks? Mean of a minus b, its interval, and a sign-flip permutation test.
+
+    a, b: value by task id. Tasks that one side lacks, or where a value is None or infinite, are left out and
+    counted. The test takes all sign patterns up to 14 pairs and `n` random ones beyond (Phipson & Smyth 2010:
+    p is never zero).
+    """
+    tasks = a.keys() | b.keys()
+    pairs = [(a.get(task), b.get(task)) for task in tasks]
+    known = [x - y for x, y in pairs if x is not None and y is not None and not (math.isinf(x) or math.isinf(y))]
+    differences = _known(known)
+    count = len(differences)
+    if not count:
+        return PairedDifference(None, None, None, 0, len(tasks))
+    interval = bootstrap_interval(differences, rng=rng, n=n, level=level)
+    p = _sign_flip_p(differences, n, rng)
+    return PairedDifference(float(differences.mean()), interval, p, count, len(tasks) - count)
+
+
+def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:
+    """Rank of each mean, 1 for the best; equal means share the better rank (1, 2, 2, 4). None has none.
+
+    higher: whether a higher mean is better.
+    """
+    known = _known(means)
+    ordered = known if higher else -known
+    return [
+        None if mean is None else 1 + int(np.count_nonzero(ordered > (mean if higher else -mean))) for mean in means
+    ]
+
+
+def ranks_with_ties(
+    scores: Mapping[str, Mapping[str, float | None]],
+    *,
+    rng: np.random.Generator,
+    higher: bool = True,
+    level: float = LEVEL,
+    n: int = RESAMPLES,
+) -> dict[str, Place]:
+    """Places that the data can tell apart: {subject: {task id: value}} to {subject: Place}.
+
+    Every pair of subjects is tested (`paired_difference`), p-values corrected together (`holm`). A subject's
+    first place is 1 + the number significantly better than it, its last place the number of subjects minus the
+    number significantly worse. Subjects with the same first place share that rank.
+    """
+    pairs = list(combinations(scores, 2))
+    results = [paired_difference(scores[a], scores[b], rng=rng, n=n, level=level) for a, b in pairs]
+    better = dict.fromkeys(scores, 0)
+    worse = dict.fromkeys(scores, 0)
+    for (a, b), result, p in zip(pairs, results, holm([r.p for r in results]), strict=True):
+        if p is None or result.mean is None or p > 1 - level:
+            continue
+        winner, loser = (a, b) if (result.mean > 0) == higher else (b, a)
+        better[loser] += 1
+        worse[winner] += 1
+    return {name: Place(1 + better[name], len(scores) - worse[name]) for name in scores}
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values corrected for being many (Holm 1979): those at or under alpha hold together. None stays None."""
+    known = _known(p_values)
+    if len(known) and (known[0] < 0 or known[-1] > 1):
+        raise ShapeError(f"p-values lie in [0, 1], got {known[0]} to {known[-1]}")
+    adjusted = np.minimum(1, np.maximum.accumulate(known * np.arange(len(known), 0, -1)))
+    return [None if p is None else float(adjusted[np.searchsorted(known, p)]) for p in p_values]
+
+
+def smallest_resolvable_difference(
+    differences: Iterable[float | None], *, level: float = LEVEL, power: float = 0.8
+) -> float | None:
+    """Smallest true mean difference that as many pairs would show, in units of the score; None for fewer than two.
+
+    differences: paired differences, or the values of one subject for its mean against a fixed number. "Show": a
+    two-sided test at `level` finds it with probability `power`: (t[(1 + level) / 2] + t[power]) s / sqrt(n), s the
+    sample standard deviation, t the quantiles of Student's distribution with n - 1 degrees of freedom.
+    """
+    known = _known(differences)
+    if len(known) < 2 or not np.isfinite(known).all():
+        return None
+    degrees = len(known) - 1
+    quantiles = _student_quantile((1 + level) / 2, degrees) + _student_quantile(power, degrees)
+    return float(quantiles * known.std(ddof=1) / math.sqrt(len(known)))
+
+
+def _known(values: Iterable[float | None]) -> FloatArray:
+    """The values that exist, sorted, so that nothing depends on their order."""
+    known = np.sort(np.array([value for value in values if value is not None], np.float64))
+    if np.isnan(known).any():
+        raise ShapeError("values hold NaN; give None for what is missing")
+    return known
+
+
+def _resampled_means(values: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    size = len(values)
+    rows = max(1, _CHUNK // size)
+    parts = []
+    for start in range(0, n, rows):
+        picks = rng.integers(0, size, (min(rows, n - start), size), dtype=np.uint32)
+        parts.append(values[picks].mean(1))
+    return np.concatenate(parts)
+
+
+def _sign_flip_p(differences: FloatArray, n: int, rng: np.random.Generator) -> float:
+    """Share of sign patterns whose sum is at least as far from zero as the one observed."""
+    size = len(differences)
+    observed = abs(differences.sum())
+    # Sums in another order differ in the last bits; equal ones must count as equal.
+    reach = observed - 1e-12 * np.abs(differences).sum()
+    if size <= _EXACT_UP_TO:
+        # The first sign is fixed: the other half of the patterns mirrors these.
+        patterns = np.arange(2 ** (size - 1))[:, None] >> np.arange(size) & 1
+        return float(np.mean(np.abs((1 - 2 * patterns) @ differences) >= reach))
+    rows = max(1, _CHUNK // size)
+    hits = 0
+    for start in range(0, n, rows):
+        signs = rng.integers(0, 2, (min(rows, n - start), size), dtype=np.int8) * 2 - 1
+        hits += int(np.count_nonzero(np.abs(signs @ differences) >= reach))
+    return (hits + 1) / (n + 1)
+
+
+def _student_quantile(p: float, degrees: int) -> float:
+    """Quantile of Student's distribution, by bisection of its closed form for whole degrees of freedom."""
+    if p < 0.5:
+        return -_student_quantile(1 - p, degrees)
+    low, high = 0.0, 1.0
+    while _student_cdf(high, degrees) < p:
+        low, high = high, 2 * high
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_cdf(middle, degrees) < p else (low, middle)
+    return high
+
+
+def _student_cdf(t: float, degrees: int) -> float:
+    """P(T <= t), t >= 0 (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
+    angle = math.atan2(t, math.sqrt(degrees))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    first = 2 if degrees % 2 == 0 else 3
+    steps = np.arange(first, degrees - 1, 2, dtype=np.float64)
+    if degrees % 2 == 0:
+        series = 1 + np.cumprod((steps - 1) / steps * cosine**2).sum()
+        inside = sine * series
+    else:
+        series = (1 + np.cumprod((steps - 1) / steps * cosine**2).sum()) if degrees > 1 else 0.0
+        inside = 2 / math.pi * (angle + sine * cosine * series)
+    return float((1 + inside) / 2)

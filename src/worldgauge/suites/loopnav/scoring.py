@@ -1,0 +1,90 @@
+"""Scores of one record: the rollout against the recorded way back, on the same aligned frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from worldgauge.episode import Episode
+from worldgauge.errors import DataError
+from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_table
+from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.loopnav.scenes import scene_scores
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.suites.scores import mean_score
+from worldgauge.video import Clip, Frame, resize
+
+COMMON_SIZE = (320, 180)
+"""Width and height at which models of different sizes can be compared (specification section 4)."""
+
+ABSENT = {
+    "lpips": "AlexNet weights are not shipped; see docs/suites/loopnav.md",
+    "fvd_pair": "I3D weights are not shipped; see docs/suites/loopnav.md",
+    "fvd": "I3D weights are not shipped; see docs/suites/loopnav.md",
+}
+
+
+def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+    """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
+    episode, start = episode_of(record.task)
+    rollout = _stored_rollout(record)
+    truth = _drawable(episode.clip[start:], record)
+    compared = _drawable(_compared(episode, start, len(rollout), settings), record)
+    scores = [
+        *_pixel_scores(record, compared, rollout, bench),
+        *scene_scores(record, episode, start, truth, rollout, settings),
+        *(
+            Score(record.task.id, name, None, better="lower", reason=reason, group=record.task.group)
+            for name, reason in ABSENT.items()
+        ),
+    ]
+    return sorted(scores, key=lambda s: s.metric)
+
+
+def _stored_rollout(record: Record) -> Clip:
+    if record.rollout is None:
+        raise DataError(f"the record of '{record.task.id}' holds no rollout")
+    clip = Clip.open(record.directory / record.rollout)
+    expected = record.facts["frames_generated"]
+    if len(clip) != expected:
+        raise DataError(
+            f"{record.directory / record.rollout}: {len(clip)} frames where {expected} were recorded; "
+            "delete this record's folder and run again"
+        )
+    return clip
+
+
+def _compared(episode: Episode, start: int, count: int, settings: Settings) -> Clip:
+    """Frames of the recording that pixel metrics compare: the way back, or the fault of the release."""
+    return episode.clip[:count] if settings.alignment == "start" else episode.clip[start:]
+
+
+def _drawable(clip: Clip, record: Record) -> Clip:
+    """The centre part that the model can draw, when it declared one."""
+    crop = record.facts["crop"]
+    return clip.cropped(*crop) if crop else clip
+
+
+def _pixel_scores(record: Record, truth: Clip, rollout: Clip, bench: Bench) -> Iterator[Score]:
+    """SSIM, PSNR and MSE of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
+    series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
+    fitted = truth.resized(rollout.width, rollout.height)
+    for index, (want, got) in enumerate(zip(fitted, rollout, strict=True)):
+        for name, function in _PIXEL.items():
+            series[name].append((index, function(got, want)))
+        bench.progress(index + 1, len(rollout))
+    for name, values in series.items():
+        yield mean_score(record, name, values)
+
+
+def _common_ssim(got: Frame, want: Frame) -> float:
+    return ssim_table(resize(got, *COMMON_SIZE), resize(want, *COMMON_SIZE))
+
+
+_PIXEL: dict[str, Callable[[Frame, Frame], float]] = {
+    "ssim_table": ssim_table,
+    "ssim_320x180": _common_ssim,
+    "psnr": psnr,
+    "mse": mse,
+    "sharpness": lambda got, want: sharpness(got),
+}

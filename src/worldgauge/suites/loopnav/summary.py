@@ -1,0 +1,171 @@
+"""Tables: mean over trajectories by type and range, as the paper aggregates, with n and intervals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.statistics import bootstrap_interval, mean_std, paired_difference, smallest_resolvable_difference
+from worldgauge.suites.contract import Better, Cell, Row, Score, Table
+
+HEADLINE = "sgcs"
+TITLES = {
+    "sgcs": "Scene Graph Consistency Score",
+    "sgcs_chance_corrected": "SGCS above chance",
+    "sgcs_objects": "SGCS of objects only",
+    "sgcs_macro": "SGCS, every category alike",
+    "sgcs_informative": "SGCS, informative frames weighted",
+    "sgcs_relations": "Relations between objects",
+    "sgcs_drift_tolerant": "SGCS, best of neighbouring frames",
+    "sgcs_seen": "SGCS where the place had been seen",
+    "sgcs_unseen": "SGCS where it had not",
+    "loop_closure": "Loop closure against the look-around",
+    "coverage": "Share of the way back seen before",
+    "ssim_table": "SSIM (Gaussian 11x11, RGB)",
+    "ssim_320x180": "SSIM at 320x180",
+    "psnr": "PSNR",
+    "mse": "Mean squared error",
+    "sharpness": "Sharpness (variance of the Laplacian)",
+    "lpips": "LPIPS (AlexNet)",
+    "fvd_pair": "FVD per pair",
+    "fvd": "FVD",
+}
+"""Every metric in the order of the report, headline first."""
+
+_PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
+_BOOTSTRAP_SEED = 20250522
+
+Columns = list[tuple[str, int]]
+
+
+def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+    """One table a metric. scores: by subject. kinds: "subject" or "reference" by subject."""
+    columns = sorted({_column(score) for own in scores.values() for score in own})
+    return [_table(metric, scores, kinds, columns) for metric in TITLES if _occurs(metric, scores)]
+
+
+def published() -> list[Table]:
+    """Table 1 of the paper, one table a metric: other data, never compared cell by cell."""
+    data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
+    rows = data["rows"]
+    columns = sorted({(row["type"], row["range"]) for row in rows})
+    tables = []
+    for name, metric in _PUBLISHED_NAMES.items():
+        cells = {(r["model"], r["type"], r["range"]): r for r in rows if r["metric"] == name}
+        models = dict.fromkeys(model for model, _, _ in cells)
+        tables.append(
+            Table(
+                metric=metric,
+                title=f"{name} as published",
+                unit="1",
+                better="higher" if name in ("SGCS", "SSIM") else "lower",
+                columns=tuple(f"{kind} {radius}" for kind, radius in columns),
+                rows=tuple(
+                    Row(model, tuple(_published_cell(cells[model, *column]) for column in columns), "published")
+                    for model in models
+                ),
+                notes=(f"{data['source']}. {data['note']}",),
+            )
+        )
+    return tables
+
+
+def _published_cell(row: Mapping[str, float]) -> Cell:
+    return Cell(row["mean"], row["std"], 18)
+
+
+def _table(
+    metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns
+) -> Table:
+    mine = {subject: [s for s in own if s.metric == metric] for subject, own in scores.items()}
+    one = next(score for own in mine.values() for score in own)
+    rows = []
+    for subject, own in mine.items():
+        groups = [[s for s in own if _column(s) == column] for column in columns]
+        cells = tuple(_cell(group) for group in (*groups, own))
+        rows.append(Row(subject, cells, _kind(kinds[subject])))
+    return Table(
+        metric=metric,
+        title=TITLES[metric],
+        unit=one.unit,
+        better=one.better,
+        columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
+        rows=tuple(_ordered(rows, one.better)),
+        notes=tuple(_notes(mine)),
+    )
+
+
+def _cell(scores: Sequence[Score]) -> Cell:
+    """Mean, population std, n and a 95% bootstrap interval over trajectories; missing ones are counted, not zero."""
+    values = [score.value for score in scores]
+    known = [value for value in values if value is not None and np.isfinite(value)]
+    total = mean_std(known)
+    interval = bootstrap_interval(known, rng=np.random.default_rng(_BOOTSTRAP_SEED))
+    low, high = (interval.low, interval.high) if interval is not None else (None, None)
+    return Cell(total.mean, total.std, total.n, low, high, expected=len(values))
+
+
+def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
+    reasons: dict[str, int] = {}
+    infinite = 0
+    for own in mine.values():
+        for score in own:
+            if score.value is None:
+                reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
+            elif not np.isfinite(score.value):
+                infinite += 1
+    for reason, count in sorted(reasons.items()):
+        yield f"{count} scores are missing: {reason}."
+    if infinite:
+        yield f"{infinite} scores are infinite (identical frames) and left out of means."
+    smallest = _smallest_difference(mine)
+    if smallest is not None:
+        yield (
+            f"The smallest difference between two subjects that this set could resolve (80% power, 5% level) is about "
+            f"{smallest:.3g}, the median over pairs of subjects."
+        )
+
+
+def _smallest_difference(mine: Mapping[str, Sequence[Score]]) -> float | None:
+    """Median over pairs of subjects of the smallest resolvable paired difference."""
+    values = {
+        subject: {s.task: s.value for s in own if s.value is not None and np.isfinite(s.value)}
+        for subject, own in mine.items()
+    }
+    subjects = sorted(values)
+    found = []
+    for i, a in enumerate(subjects):
+        for b in subjects[i + 1 :]:
+            common = sorted(values[a].keys() & values[b].keys())
+            if len(common) > 1:
+                resolvable = smallest_resolvable_difference([values[a][t] - values[b][t] for t in common])
+                if resolvable is not None:
+                    found.append(resolvable)
+    return float(np.median(found)) if found else None
+
+
+def _ordered(rows: Sequence[Row], better: Better) -> list[Row]:
+    """Best first by the last column; rows without a mean at the end."""
+    sign = 1 if better == "lower" else -1
+
+    def key(row: Row) -> tuple[bool, float, str]:
+        mean = row.cells[-1].mean
+        return mean is None, sign * mean if mean is not None else 0.0, row.label
+
+    return sorted(rows, key=key)
+
+
+def _kind(kind: str) -> Literal["subject", "reference"]:
+    return "reference" if kind == "reference" else "subject"
+
+
+def _occurs(metric: str, scores: Mapping[str, Sequence[Score]]) -> bool:
+    return any(score.metric == metric for own in scores.values() for score in own)
+
+
+def _column(score: Score) -> tuple[str, int]:
+    return str(score.group["type"]), int(score.group["range"])

@@ -1,0 +1,48 @@
+"""Scores made of records: unit and direction come from where the metric is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from worldgauge.metrics import metrics
+from worldgauge.suites.contract import Record, Score, mean_of
+
+Series = Sequence[tuple[int, float | None]]
+
+
+def score_of(
+    record: Record,
+    metric: str,
+    value: float | None,
+    *,
+    n: int = 1,
+    reason: str | None = None,
+    series: Series = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Score:
+    """A score of `record` for a registered metric. Without a value there must be a reason."""
+    declared = metrics.entry(metric).facts
+    return Score(
+        task=record.task.id,
+        metric=metric,
+        value=value,
+        unit=declared["unit"],
+        better=declared["better"],
+        n=n if value is not None else 0,
+        reason=reason,
+        series=tuple(series),
+        group=record.task.group,
+        facts=facts or {},
+    )
+
+
+def mean_score(
+    record: Record, metric: str, series: Series, *, reason: str = "no frame has a value", **facts: Any
+) -> Score:
+    """The mean over the frames of `series` that have a value; None with `reason` when none has."""
+    known = [value for _, value in series if value is not None]
+    value = mean_of(known)
+    return score_of(
+        record, metric, value, n=len(known), reason=None if known else reason, series=series, facts=facts
+    )

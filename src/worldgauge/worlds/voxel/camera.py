@@ -1,0 +1,223 @@
+"""The ray-cast camera of the voxel world: colour, depth, labels and positions, exact to the pixel.
+
+A pixel shows the nearest face its centre ray meets: no fog, no blending, no entities. A pane reaches out to
+those of its four sides where a full block or another pane stands.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.errors import ShapeError
+from worldgauge.geometry import Camera, Panorama
+from worldgauge.worlds import View
+from worldgauge.worlds.voxel import _raycast as kernel
+from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene
+from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, FACING_OF, KINDS, LIQUID, SHAPE_OF, SHAPES, STATES
+from worldgauge.worlds.voxel.textures import SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+VIEW_M = 96.0
+"""How far the camera sees; what is farther is sky."""
+
+Box = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A world laid out for the kernel; build it once a world, share it between threads."""
+
+    scene: Scene
+
+    @classmethod
+    def of(cls, world: VoxelWorld) -> Grid:
+        """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early."""
+        filled = np.flatnonzero(world.states.any(axis=(0, 1)))
+        height = int(filled[-1]) + 1 if len(filled) else 1
+        states = np.pad(world.states[:, :, :height], 1, constant_values=kernel.END_STATE)
+        instances = np.pad(world.instances[:, :, :height].astype(np.uint16, copy=False), 1)
+        size = np.array([*world.shape[:2], height], np.int64)
+        return cls(Scene(states.reshape(-1), instances.reshape(-1), size))
+
+    def state_at(self, position: ArrayLike) -> int:
+        """State of the cell that holds a point (3,), 0 outside the world."""
+        cell = np.floor(np.asarray(position, np.float64)).astype(np.int64)
+        if (cell < 0).any() or (cell >= self.scene.size).any():
+            return 0
+        padded = tuple(int(n) + 2 for n in self.scene.size)
+        return int(self.scene.states.reshape(padded)[tuple(cell + 1)])
+
+
+def render(
+    grid: Grid,
+    pose: ArrayLike,
+    camera: Camera | Panorama,
+    *,
+    view_m: float = VIEW_M,
+    position: bool = False,
+    threads: int = 1,
+) -> View:
+    """What `camera` sees from camera-to-world `pose` (4, 4): the same bytes for any number of `threads`.
+
+    Surfaces farther than `view_m` metres along the ray are sky. The camera may stand anywhere: a full block
+    that it is inside of is not drawn, nor is any liquid while it is under water; from outside the
+    world, rays enter through its sides. Raises ShapeError on a pose that is not a finite (4, 4).
+    """
+    pose = np.asarray(pose, np.float64)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    rays = _rays(pose, camera, view_m)
+    shape = camera.height, camera.width
+    frame = Frame(
+        np.empty((*shape, 3), np.uint8),
+        np.empty(shape, np.float32),
+        np.empty(shape, np.uint16),
+        np.empty(shape, np.uint16),
+        np.empty((*shape, 3) if position else (0, 0, 3), np.float32),
+    )
+    seen = _materials(submerged=_submerged(grid, pose[:3, 3]))
+    if threads == 1:
+        kernel.cast(grid.scene, seen, rays, frame, 0, camera.height)
+    else:
+        # More bands than threads: rows of sky are done sooner than rows of leaves.
+        edges = np.linspace(0, camera.height, 4 * threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            done = pool.map(
+                lambda band: kernel.cast(grid.scene, seen, rays, frame, *band),
+                pairwise(edges),
+            )
+            list(done)
+    return View(frame.rgb, frame.depth, frame.category, frame.instance, frame.position if position else None)
+
+
+@lru_cache(maxsize=2)
+def _materials(*, submerged: bool) -> Materials:
+    """The block table as the kernel wants it; submerged: liquids are clear."""
+    roles = {"empty": kernel.AIR, "cross": kernel.CROSS, "pane": kernel.PANE}
+    roles["liquid"] = kernel.AIR if submerged else kernel.LIQUID
+    n = len(STATES)
+    role = np.full(256, kernel.AIR, np.uint8)
+    cutout, fused, joins = (np.zeros(256, np.bool_) for _ in range(3))
+    category = np.zeros(256, np.uint16)
+    category[:n] = CATEGORY_OF
+    box_range = np.zeros((256, 2), np.int64)
+    boxes: list[Box] = []
+    clear = (TEXELS[..., 3] == 0).any(axis=(1, 2))
+    for state in range(n):
+        shape = SHAPES[SHAPE_OF[state]]
+        cutout[state] = shape != "empty" and clear[TEXTURE_OF[state]].any()
+        solid_cube = shape == "cube" and not cutout[state]
+        role[state] = kernel.OPAQUE if solid_cube else roles.get(shape, kernel.BOXES)
+        fused[state] = shape == "cube"
+        joins[state] = shape in ("cube", "pane")
+        own = _boxes(shape, int(FACING_OF[state]), KINDS[STATES[state].kind].name)
+        box_range[state] = len(boxes), len(boxes) + len(own)
+        boxes += own
+    role[kernel.END_STATE] = kernel.END
+    page, texels = _pages()
+    return Materials(
+        role,
+        cutout,
+        fused,
+        joins,
+        category,
+        box_range,
+        np.array(boxes, np.float32),
+        page,
+        texels,
+        _packed(sky_colours(256)),
+    )
+
+
+def _boxes(shape: str, facing: int, name: str) -> list[Box]:
+    """The solid parts of a shape in its cell, (x0, y0, z0, x1, y1, z1); for a cross, a row a plane."""
+    half = {"glass_pane": (0.0625, 0.0625), "cobblestone_wall": (0.25, 0.1875)}
+    core, arm = half.get(name, (0.125, 0.0625))
+    low, high = 0.5 - arm, 0.5 + arm
+    steps: list[Box] = [(0.5, 0, 0.5, 1, 1, 1), (0, 0.5, 0.5, 1, 1, 1), (0, 0, 0.5, 0.5, 1, 1), (0, 0, 0.5, 1, 0.5, 1)]
+    parts: dict[str, list[Box]] = {
+        "empty": [],
+        "cube": [(0, 0, 0, 1, 1, 1)],
+        "slab": [(0, 0, 0, 1, 1, 0.5)],
+        "top_slab": [(0, 0, 0.5, 1, 1, 1)],
+        "stairs": [(0, 0, 0, 1, 1, 0.5), steps[facing]],
+        "cross": [(0, 0, 0, 1, 1, 1)] * 2,
+        "post": [(0.375, 0.375, 0, 0.625, 0.625, 0.8125 if name == "torch" else 1)],
+        "pane": [
+            (0.5 - core, 0.5 - core, 0, 0.5 + core, 0.5 + core, 1),
+            (0.5 + core, low, 0, 1, high, 1),
+            (low, 0.5 + core, 0, high, 1, 1),
+            (0, low, 0, 0.5 - core, high, 1),
+            (low, 0, 0, high, 0.5 - core, 1),
+        ],
+        "layer": [(0, 0, 0, 1, 1, 0.125)],
+        "liquid": [(0, 0, 0, 1, 1, 0.875)],
+        "carpet": [(0, 0, 0, 1, 1, 0.0625)],
+    }
+    return parts[shape]
+
+
+def _pages() -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """First texel (256, 7) of every state and face, and the lit texels: 341 a page, all sizes."""
+    levels = mipmaps(TEXELS)
+    group = np.array([1, 1, 1, 1, 0, 2, 1])
+    page = np.zeros((256, 7), np.int64)
+    pages: dict[tuple[int, int], int] = {}
+    texels: list[NDArray[np.uint32]] = []
+    for state in range(len(STATES)):
+        for face in range(7):
+            texture = int(TEXTURE_OF[state, group[face]])
+            if (texture, face) not in pages:
+                pages[texture, face] = 341 * len(pages)
+                texels += [_packed(level[texture].reshape(-1, 4), float(SHADES[face])) for level in levels]
+            page[state, face] = pages[texture, face]
+    return page, np.concatenate(texels)
+
+
+def _packed(colours: NDArray[np.uint8], shade: float = 1.0) -> NDArray[np.uint32]:
+    """RGB or RGBA (n, 3 or 4) as one integer each, red in the low byte, times `shade`."""
+    rgb = np.rint(colours[:, :3] * shade).astype(np.uint32)
+    alpha = colours[:, 3].astype(np.uint32) if colours.shape[1] == 4 else np.uint32(255)
+    packed: NDArray[np.uint32] = rgb[:, 0] | rgb[:, 1] << 8 | rgb[:, 2] << 16 | alpha << 24
+    return packed
+
+
+def _rays(pose: NDArray[np.float64], camera: Camera | Panorama, view_m: float) -> Rays:
+    """Every pixel's ray as a part of its column and a part of its row."""
+    rotation, origin = pose[:3, :3], pose[:3, 3]
+    if isinstance(camera, Panorama):
+        azimuth = ((np.arange(camera.width) + 0.5) / camera.width - 0.5) * 2 * np.pi
+        elevation = (0.5 - (np.arange(camera.height) + 0.5) / camera.height) * np.pi
+        columns = np.stack([np.sin(azimuth), np.zeros_like(azimuth), np.cos(azimuth)], -1) @ rotation.T
+        rows = -np.sin(elevation)[:, None] * rotation[:, 1]
+        scale = np.cos(elevation)
+        pixel = 2 * np.pi / camera.width
+    else:
+        columns = ((np.arange(camera.width) + 0.5 - camera.cx) / camera.fx)[:, None] * rotation[:, 0]
+        rows = ((np.arange(camera.height) + 0.5 - camera.cy) / camera.fy)[:, None] * rotation[:, 1] + rotation[:, 2]
+        scale = np.ones(camera.height)
+        pixel = 1 / camera.fx
+    cell = np.floor(origin)
+    return Rays(
+        columns.astype(np.float32),
+        rows.astype(np.float32),
+        scale.astype(np.float32),
+        cell.astype(np.int64),
+        (origin - cell).astype(np.float32),
+        np.float32(view_m),
+        np.float32(16 * pixel),
+        np.uint16(CATEGORIES.index("sky")),
+    )
+
+
+def _submerged(grid: Grid, origin: NDArray[np.float64]) -> bool:
+    """Whether a point is below the surface of a liquid."""
+    if not LIQUID[grid.state_at(origin)]:
+        return False
+    return bool(LIQUID[grid.state_at(origin + np.array([0.0, 0.0, 1.0]))] or origin[2] % 1 < 0.875)

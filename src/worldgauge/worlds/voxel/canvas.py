@@ -1,0 +1,125 @@
+"""Where a world is drawn: cells with their objects, and frames that let a building be drawn facing any way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.worlds.voxel.blocks import AIR, FACINGS, KINDS, STATES, block
+
+SIDES = ("right", "back", "left", "front")
+"""Directions of a frame's own axes +u, +v, -u, -v, in the order of blocks.FACINGS."""
+
+_WOOD = np.array([KINDS[state.kind].name.endswith("_log") for state in STATES])
+_LEAVES = np.array([KINDS[state.kind].name.endswith("_leaves") for state in STATES])
+_DIRECTED = {kind.name for kind in KINDS if kind.shape == "stairs"}
+
+
+@dataclass
+class Canvas:
+    """The cells of a world in the making; objects are numbered as they are begun."""
+
+    states: NDArray[np.uint8]
+    instances: NDArray[np.uint16]
+    _count: int = field(default=0)
+
+    @classmethod
+    def blank(cls, size: tuple[int, int, int]) -> Canvas:
+        """Air only."""
+        return cls(np.zeros(size, np.uint8), np.zeros(size, np.uint16))
+
+    def begin(self) -> int:
+        """Number of a new object."""
+        self._count += 1
+        return self._count
+
+    def renumber(self) -> None:
+        """Make the numbers 1, 2, ... without gaps, since an object may have been built over."""
+        self.instances[self.states == AIR] = 0
+        used = np.bincount(self.instances.ravel(), minlength=self._count + 1) > 0
+        used[0] = False
+        self.instances = (np.cumsum(used) * used).astype(np.uint16)[self.instances]
+        self._count = int(used.sum())
+
+    def put(self, x: int, y: int, z: int, name: str, instance: int = 0) -> None:
+        """Set one cell."""
+        self.states[x, y, z] = block(name)
+        self.instances[x, y, z] = instance
+
+    def stamp(self, x: int, y: int, z: int, shape: Stamp, instance: int) -> None:
+        """Set the cells of `shape` around (x, y, z) that are air; its wood also grows through leaves."""
+        i, j, k = shape.offsets[:, 0] + x, shape.offsets[:, 1] + y, shape.offsets[:, 2] + z
+        there = self.states[i, j, k]
+        free = (there == AIR) | (_WOOD[shape.states] & _LEAVES[there])
+        i, j, k = i[free], j[free], k[free]
+        self.states[i, j, k] = shape.states[free]
+        self.instances[i, j, k] = instance
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A small shape to be set many times. offsets: (N, 3) int. states: (N,) uint8."""
+
+    offsets: NDArray[np.int64]
+    states: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, cells: Iterable[tuple[int, int, int, str]]) -> Stamp:
+        """From (dx, dy, dz, block name); a later cell replaces an earlier one."""
+        table = {(x, y, z): block(name) for x, y, z, name in cells}
+        return cls(np.array(list(table), np.int64), np.array(list(table.values()), np.uint8))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A plot seen from the street: u to the right, v away from the street, w up from the ground cell.
+
+    (x, y): the plot's cell of least x and y. width, depth: cells along u and v. turn: quarter turns
+    counter-clockwise; with 0 the street lies to the south. Cell w = 0 is the ground itself.
+    """
+
+    canvas: Canvas
+    x: int
+    y: int
+    z: int
+    width: int
+    depth: int
+    turn: int
+    instance: int
+
+    def cell(self, u: int, v: int) -> tuple[int, int]:
+        """World (x, y) of plot cell (u, v)."""
+        last_u, last_v = self.width - 1, self.depth - 1
+        dx, dy = ((u, v), (last_v - v, u), (last_u - u, last_v - v), (v, last_u - u))[self.turn]
+        return self.x + dx, self.y + dy
+
+    def put(self, u: int, v: int, w: int, name: str, side: str | None = None) -> None:
+        """Set one cell; a stair is high on `side`, one of SIDES."""
+        x, y = self.cell(u, v)
+        self.canvas.put(x, y, self.z + w, self._state(name, side), self.instance if name != "air" else 0)
+
+    def box(self, u: range, v: range, w: range, name: str, side: str | None = None) -> None:
+        """Set all cells of a box."""
+        if not (len(u) and len(v) and len(w)):
+            return
+        (xa, ya), (xb, yb) = self.cell(u[0], v[0]), self.cell(u[-1], v[-1])
+        where = (
+            slice(min(xa, xb), max(xa, xb) + 1),
+            slice(min(ya, yb), max(ya, yb) + 1),
+            slice(self.z + w[0], self.z + w[-1] + 1),
+        )
+        self.canvas.states[where] = block(self._state(name, side))
+        self.canvas.instances[where] = self.instance if name != "air" else 0
+
+    def get(self, u: int, v: int, w: int) -> str:
+        """Kind of the block in one cell."""
+        x, y = self.cell(u, v)
+        return KINDS[STATES[self.canvas.states[x, y, self.z + w]].kind].name
+
+    def _state(self, name: str, side: str | None) -> str:
+        if name not in _DIRECTED:
+            return name
+        return f"{name}[facing={FACINGS[(SIDES.index(side or 'back') + self.turn) % 4]}]"

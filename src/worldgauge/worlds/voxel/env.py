@@ -1,0 +1,139 @@
+"""The voxel world as a gymnasium environment: a walker with keys and a camera, `worldgauge/Voxel-v0`."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from worldgauge.errors import UsageError, WorldError
+from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.worlds import View
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import GROUND
+from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, Action, PlayerState, step
+
+ENV_ID = "worldgauge/Voxel-v0"
+KEYS = ("forward", "back", "left", "right", "jump", "sprint", "sneak")
+EYE_HEIGHT_M = 1.6
+VERTICAL_FOV_DEG = 75.0
+MAX_TURN = 0.1
+"""Radians of one tick, as in LoopNav."""
+
+_SPAWN_REACH = 24
+
+Observation = NDArray[np.uint8]
+
+
+class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
+    """One tick (50 ms) a step in a settlement. There is no task: the reward is 0 and nothing terminates.
+
+    Observation: (height, width, 3) uint8 RGB. Action: {"keys": (7,) int8 in the order of KEYS, "camera":
+    (2,) float32 turn to the left and up in radians, at most MAX_TURN each}; the keys move the body along the
+    heading it had, then the view turns. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw,
+    pitch, on_ground, in_water; with labels=True also depth, category and instance (height, width).
+
+    world: the place; or kind and seed to generate one. `reset(seed=...)` chooses where the walker stands;
+    options={"position": (x, y, z), "yaw": ...} puts it anywhere.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": TICKS_PER_SECOND}  # noqa: RUF012
+
+    def __init__(
+        self,
+        kind: str = "plains",
+        seed: int = 0,
+        *,
+        world: Voxel | None = None,
+        width: int = 640,
+        height: int = 360,
+        labels: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise UsageError(f"no render mode '{render_mode}'. Known: rgb_array")
+        self.world = world if world is not None else Voxel(kind, seed)
+        self.camera = Camera.from_vertical_fov(width, height, VERTICAL_FOV_DEG)
+        self.render_mode = render_mode
+        self._labels = labels
+        self._state: PlayerState | None = None
+        self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
+        self.action_space = spaces.Dict(
+            {"keys": spaces.MultiBinary(len(KEYS)), "camera": spaces.Box(-MAX_TURN, MAX_TURN, (2,), np.float32)}
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Put the walker on open ground near the centre, looking somewhere; or where `options` say."""
+        super().reset(seed=seed)
+        options = options or {}
+        if unknown := set(options) - {"position", "yaw"}:
+            raise UsageError(f"reset takes the options 'position' and 'yaw', not {sorted(unknown)}")
+        position = options.get("position")
+        spot = self._spawn() if position is None else tuple(float(v) for v in position)
+        if len(spot) != 3:
+            raise UsageError(f"option 'position' needs x, y, z in metres, got {position}")
+        yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
+        self._state = PlayerState.standing((spot[0], spot[1], spot[2]), yaw)
+        return self._observe()
+
+    def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """One tick. Raises UsageError before the first reset and on actions outside the space."""
+        if self._state is None:
+            raise UsageError("call reset() before step()")
+        if not self.action_space.contains(action):
+            raise UsageError(f"action {action} is not in {self.action_space}")
+        keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
+        yaw, pitch = (float(angle) for angle in action["camera"])
+        self._state = step(self.world.voxels, self._state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
+        observation, info = self._observe()
+        return observation, 0.0, False, False, info
+
+    def render(self) -> Observation | None:
+        """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
+        return self._view().rgb if self.render_mode == "rgb_array" else None
+
+    @property
+    def pose(self) -> FloatArray:
+        """Camera-to-world pose (4, 4) of the eye."""
+        if self._state is None:
+            raise UsageError("call reset() first")
+        x, y, z = self._state.position
+        return pose_from_yaw_pitch([x, y, z + EYE_HEIGHT_M], self._state.yaw, self._state.pitch)
+
+    def _view(self) -> View:
+        return self.world.view(self.pose, self.camera)
+
+    def _observe(self) -> tuple[Observation, dict[str, Any]]:
+        assert self._state is not None
+        view = self._view()
+        info: dict[str, Any] = {
+            "pose": self.pose,
+            "position": np.array(self._state.position),
+            "yaw": self._state.yaw,
+            "pitch": self._state.pitch,
+            "on_ground": self._state.on_ground,
+            "in_water": self._state.in_water,
+        }
+        if self._labels:
+            info |= {"depth": view.depth, "category": view.category, "instance": view.instance}
+        return view.rgb, info
+
+    def _spawn(self) -> tuple[float, float, float]:
+        voxels = self.world.voxels
+        for _ in range(1000):
+            dx, dy = self.np_random.integers(-_SPAWN_REACH, _SPAWN_REACH + 1, 2)
+            x, y = voxels.centre[0] + int(dx), voxels.centre[1] + int(dy)
+            if voxels.inside(x, y):
+                surface = voxels.surface(x, y)
+                if GROUND[voxels.states[x, y, surface]]:
+                    return x + 0.5, y + 0.5, surface + 1.0
+        raise WorldError(f"no open ground within {_SPAWN_REACH} m of the centre {voxels.centre}; give a position")
+
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.voxel.env:VoxelEnv")

@@ -1,0 +1,99 @@
+"""The sampling rule: its support, its statistics, and each rejection."""
+
+import numpy as np
+import pytest
+
+from toyworld import hills, meadow
+from worldgauge.collect.sampling import is_natural, sample_offset, sample_place, standing_level, start_place
+from worldgauge.errors import WorldError
+
+
+@pytest.mark.parametrize("rule", ["released", "continuous"])
+@pytest.mark.parametrize("radius", [5, 15, 30, 50])
+def test_distances_lie_between_08_r_and_the_corner_of_the_square_and_average_r(rule, radius):
+    rng = np.random.default_rng(radius)
+    offsets = np.array([sample_offset(radius, rng, rule) for _ in range(2000)])
+    ratio = np.hypot(*offsets.T) / radius
+    slack = 0.0 if rule == "released" else 0.71 / radius
+    assert ratio.min() >= 0.8 - slack
+    assert ratio.max() <= np.sqrt(2) + slack
+    assert 0.98 < ratio.mean() < 1.02
+
+
+def test_released_offsets_are_the_lattice_minus_r_to_r_minus_1_of_the_game_axes():
+    rng = np.random.default_rng(0)
+    offsets = np.array([sample_offset(5, rng) for _ in range(4000)])
+    assert (offsets[:, 0].min(), offsets[:, 0].max()) == (-5, 4)
+    assert (offsets[:, 1].min(), offsets[:, 1].max()) == (-4, 5)
+    assert len(np.unique(offsets, axis=0)) == 55
+
+
+@pytest.mark.parametrize(("radius", "acceptance"), [(5, 0.550), (15, 0.514), (30, 0.503), (50, 0.499)])
+def test_acceptance_is_that_of_the_lattice(radius, acceptance):
+    grid = np.arange(-radius, radius)
+    far = (grid[:, None] ** 2 + grid**2) >= (0.8 * radius) ** 2
+    assert far.mean() == pytest.approx(acceptance, abs=6e-4)
+
+    class Counted:
+        def __init__(self):
+            self.rng, self.draws = np.random.default_rng(1), 0
+
+        def random(self, n):
+            self.draws += 1
+            return self.rng.random(n)
+
+    counted = Counted()
+    for _ in range(2000):
+        sample_offset(radius, counted)
+    assert 2000 / counted.draws == pytest.approx(acceptance, abs=0.03)
+
+
+def test_places_are_on_the_ground_and_not_on_roofs():
+    world = hills()
+    rng = np.random.default_rng(2)
+    start = start_place(world)
+    for _ in range(200):
+        x, y, z = sample_place(world, start, 30, rng)
+        assert world.surface(x, y) == z - 1
+        assert is_natural(world, x, y)
+        assert 0.8 * 30 <= np.hypot(x - start[0], y - start[1]) <= 30 * np.sqrt(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max_from_centre": 3}, "too far from the centre"),
+        ({"max_height_difference": -1}, "at another height"),
+        ({}, "not on natural ground"),
+        ({"far": True}, "outside the world"),
+    ],
+)
+def test_every_rejection_is_counted_and_a_thousand_are_an_error(options, reason):
+    roofed = {(x, y, 6): "oak_planks" for x in range(48) for y in range(48)} if not options else None
+    world = meadow(blocks=roofed)
+    around = (500, 500, 4) if options.pop("far", False) else (24, 24, 4)
+    with pytest.raises(WorldError, match=f"1000 {reason}"):
+        sample_place(world, around, 5, np.random.default_rng(0), **options)
+
+
+def test_both_the_surface_and_the_block_below_it_must_be_ground():
+    assert not is_natural(meadow(blocks={(5, 5, 2): "oak_planks"}), 5, 5)
+    assert not is_natural(meadow(blocks={(5, 5, 3): "water"}), 5, 5)
+    assert is_natural(meadow(blocks={(5, 5, 4): "poppy"}), 5, 5)
+
+
+def test_lying_snow_is_ground_and_the_feet_are_in_its_cell():
+    world = meadow(blocks={(5, 5, 4): "snow_layer"})
+    assert is_natural(world, 5, 5)
+    assert standing_level(world, 5, 5) == 4
+    assert standing_level(world, 6, 5) == 4
+
+
+def test_the_start_is_the_ground_nearest_to_the_centre():
+    world = meadow(blocks={(24, 24, 4): "cobblestone"})
+    x, y, z = start_place(world)
+    assert abs(x - 24) + abs(y - 24) == 1
+    assert z == 4
+    covered = {(x, y, 3): "oak_planks" for x in range(48) for y in range(48)}
+    with pytest.raises(WorldError, match="no natural ground"):
+        start_place(meadow(blocks=covered))

@@ -1,0 +1,167 @@
+"""A small suite and run folders in the real format, for the tests of the report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.geometry import pose_from_yaw_pitch
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
+from worldgauge.video import Clip, Writer
+
+FRAMES, SIZE, FPS = 24, (96, 54), 20.0
+METRICS = {"sgcs": 1.0, "ssim": 0.6, "sharpness": 1.0, "psnr": 20.0}
+QUALITY = {
+    # subject: (memory, sharpness)
+    "keeper": (0.82, 0.9),
+    "dreamer": (0.35, 0.8),
+    "truth": (1.0, 1.0),
+    "freeze": (0.42, 1.0),
+    "noise": (0.02, 6.0),
+    "mean": (0.3, 0.1),
+    "replay": (0.5, 1.0),
+    "forgetful": (0.33, 1.01),
+    "drift": (0.7, 1.0),
+}
+SEES = {"truth": ["truth"], "forgetful": ["world"], "drift": ["world"]}
+
+
+@suites.register("toyloop")
+class ToyLoop:
+    """Loops that are made up."""
+
+    name = "toyloop"
+    version = 1
+    references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+
+    def __init__(self, each: int = 2, context: int | None = None, frames: int = FRAMES) -> None:
+        self.each, self.context, self.frames = each, context, frames
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"each": self.each, "context": self.context, "frames": self.frames}
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        for kind in ("ABA", "ABCA"):
+            for radius in (5, 15):
+                for number in range(self.each):
+                    name = f"{kind}/plains_{number}/{radius}/0{number}"
+                    group = {"type": kind, "range": radius, "location": f"plains_{number}"}
+                    yield Task("toyloop", name, {"number": number}, f"f{number}", group)
+
+    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+        raise NotImplementedError
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        raise NotImplementedError
+
+    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+        columns = ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15")
+        tables = []
+        for metric in METRICS:
+            rows = []
+            for subject, theirs in scores.items():
+                cells = []
+                for column in columns:
+                    found = [
+                        s for s in theirs if s.metric == metric and f"{s.group['type']} {s.group['range']}" == column
+                    ]
+                    values = [s.value for s in found if s.value is not None]
+                    cells.append(_cell(values, len(found)))
+                rows.append(Row(subject, tuple(cells), kinds[subject]))  # type: ignore[arg-type]
+            notes = ("smallest difference this set resolves: 0.08",)
+            tables.append(Table(metric, metric.upper(), "1", "higher", columns, tuple(rows), notes))
+        return tables
+
+    def published(self) -> list[Table]:
+        cells = tuple(Cell(m, 0.2, 18) for m in (0.26, 0.2, 0.15, 0.2))
+        return [Table("sgcs", "SGCS, Table 1", "1", "higher", ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15"), (
+            Row("Oasis", cells, "published"),
+        ))]
+
+    def picture(self, task: Task) -> Picture:
+        turn = np.linspace(0, 2 * np.pi, 2 * self.frames, endpoint=False)
+        radius = task.group["range"] / 2
+        xyz = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, 1.6)], 1)
+        poses = pose_from_yaw_pitch(xyz, turn + np.pi / 2)
+        return Picture(
+            Clip.from_array(scene(task.id, self.frames), FPS), poses, self.frames,
+            marks={"A": (radius, 0.0), "B": (-radius, 0.0)},
+        )
+
+
+def scene(seed: str, frames: int, size: tuple[int, int] = SIZE) -> np.ndarray:
+    """Frames (T, H, W, 3) of a striped place that slides by."""
+    rng = np.random.default_rng(abs(sum(map(ord, seed))))
+    width, height = size
+    strip = np.kron(rng.integers(40, 220, (1, 64, 3)), np.ones((1, 16, 1))).astype(np.uint8)
+    out = np.empty((frames, height, width, 3), np.uint8)
+    for t in range(frames):
+        out[t] = np.take(strip[0], np.arange(width) + 3 * t, axis=0, mode="wrap")[None]
+        out[t, : height // 3] = (150, 190, 240)
+    return out
+
+
+def write_run(
+    folder: Path, subject: str, *, each: int = 2, frames: int = FRAMES, error: str = "", context: int | None = None,
+    films: bool = True, seed: int = 0,
+) -> Path:
+    """One run folder of `subject`; with `error` its last task failed with it and the one before was skipped."""
+    suite = ToyLoop(each, context, frames)
+    rng = np.random.default_rng([seed, *map(ord, subject)])
+    memory, sharp = QUALITY.get(subject, (0.4, 0.7))
+    if context is not None:
+        memory *= 1 - 0.8 / (1 + context / 8)
+    tasks = list(suite.tasks(folder))
+    folder.mkdir(parents=True)
+    kind = "reference" if subject in suite.references else "subject"
+    (folder / "run.json").write_text(json.dumps({
+        "suite": "toyloop", "suite_version": 1, "settings": suite.settings,
+        "subject": {"name": subject, "kind": kind, "inputs": SEES.get(subject, []), "settings": {}},
+        "seed": seed, "source": "data", "versions": {"worldgauge": "0.1.0", "numpy": np.__version__},
+        "platform": {"system": "Linux", "machine": "x86_64"}, "tasks": len(tasks),
+    }))
+    journal, scores = [], []
+    for k, task in enumerate(tasks):
+        bad = len(tasks) - k if error else 0
+        status = "failed" if bad == 1 else "skipped" if bad == 2 else "done"
+        journal.append({"task": task.id, "key": f"k{k}", "status": status, "error": error if bad in (1, 2) else None,
+                        "seconds": 0.5})
+        if status != "done":
+            continue
+        record = folder / "records" / task.id.replace("/", "__")
+        record.mkdir(parents=True)
+        (record / "record.json").write_text(json.dumps({"task": task.id, "rollout": "rollout.mp4", "facts": {}}))
+        if films:
+            truth = scene(task.id, frames)
+            with Writer(record / "rollout.mp4", fps=FPS, kind="lossless") as out:
+                out.write(truth if subject in ("truth", "keeper") else np.roll(truth, 31, axis=2))
+        for metric, top in METRICS.items():
+            level = top * (sharp if metric == "sharpness" else memory)
+            fall = np.linspace(0.1, -0.1, frames) * (0 if subject == "truth" else level)
+            wobble = 0.0 if subject == "truth" else 0.05 * level
+            series = level + fall + wobble * rng.standard_normal(frames)
+            value = math.inf if (subject, metric) == ("truth", "psnr") else float(series.mean())
+            scores.append({
+                "task": task.id, "metric": metric, "subject": subject, "unit": "1", "better": "higher", "n": frames,
+                "value": {"value": None, "special": "+inf"} if math.isinf(value) else value, "reason": None,
+                "series": [[t, float(v)] for t, v in enumerate(series)][::5], "group": task.group, "facts": {},
+            })
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in journal))
+    (folder / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in scores))
+    return folder
+
+
+def _cell(values: list[float], expected: int) -> Cell:
+    if not values:
+        return Cell(None, None, 0, expected=expected)
+    mean, std = float(np.mean(values)), float(np.std(values)) if np.isfinite(values).all() else None
+    reach = None if std is None else 1.96 * std / math.sqrt(len(values))
+    low, high = (None, None) if reach is None else (mean - reach, mean + reach)
+    return Cell(mean, std, len(values), low, high, expected)
