@@ -38,17 +38,21 @@ class FileSource:
             with _open(path) as (container, stream):
                 self.size = (stream.width, stream.height)
                 rate = stream.average_rate or stream.guessed_rate
-                times, keys = [], []
+                times: list[int] = []
+                keys: list[int] = []
                 for packet in container.demux(stream):
                     if packet.size == 0 or packet.pts is None or packet.is_discard:
                         continue
+                    if packet.is_corrupt:
+                        raise DataError(f"{path}: frame {len(times)} is cut off; write or download the file again")
                     times.append(packet.pts)
                     if packet.is_keyframe:
                         keys.append(packet.pts)
                     if len(times) > MAX_FRAMES:
                         raise DataError(f"{path}: more than {MAX_FRAMES} frames")
-        except av.error.FFmpegError as error:
-            raise DataError(f"{path}: not a readable video ({error.strerror}); write or download it again") from error
+        except (av.error.FFmpegError, ValueError) as error:
+            what = getattr(error, "strerror", None) or error
+            raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
         if not times:
             raise DataError(f"{path}: holds no frame")
         if not rate:
@@ -121,9 +125,9 @@ class _Reader:
                 raise DataError(f"{where} is listed in the file but does not decode")
             if (picture.width, picture.height) != self._source.size:
                 raise DataError(f"{where} is {picture.width}x{picture.height}, the file says {self._source.size}")
-            # Converted at every call: the caller owns what it gets.
             image: Frame = picture.to_ndarray(format="rgb24")
-            return image
+            # The caller owns what it gets: a picture that needs no conversion would be shared.
+            return image.copy() if picture.format.name == "rgb24" else image
         except (av.error.FFmpegError, ValueError) as error:
             self._time = self._source.times[-1]  # whatever comes next must seek
             raise DataError(f"{where} cannot be decoded ({error})") from error
@@ -156,10 +160,13 @@ def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
     # Both bounds are needed: the first holds while the file is probed, the second while it is decoded,
     # where a frame may be larger than its header says.
     bound = {"max_pixels": str(MAX_PIXELS)}
-    with av.open(str(path), options={**bound, "format_whitelist": CONTAINERS}) as container:
+    options = {**bound, "format_whitelist": CONTAINERS}
+    with av.open(str(path), options=options, metadata_errors="replace") as container:
         if not container.streams.video:
             raise DataError(f"{path}: holds no video stream")
         stream = container.streams.video[0]
+        if stream.codec_context is None:
+            raise DataError(f"{path}: its video is coded in a way that cannot be decoded here")
         width, height = stream.width, stream.height
         if not 0 < width * height <= MAX_PIXELS:
             raise DataError(f"{path}: frames of {width}x{height} pixels are empty or pass the limit of {MAX_PIXELS}")
@@ -182,7 +189,7 @@ def _count_problems(path: Path) -> list[str]:
                     decoded += len(packet.decode())
                 except (av.error.FFmpegError, ValueError) as error:
                     found.append(f"packet {number} cannot be decoded ({error})")
-    except (DataError, av.error.FFmpegError) as error:
+    except (DataError, av.error.FFmpegError, ValueError) as error:
         return [str(error).removeprefix(f"{path}: ")]
     if stated not in (0, listed):
         found.append(f"its header states {stated} frames, it holds {listed}")

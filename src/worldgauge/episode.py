@@ -91,6 +91,11 @@ class Context:
         depth = None if inner is None else (lambda i: inner(start + i))
         return Context(self.clip[start:], self.poses[start:], self.actions[start:], self.camera, depth)
 
+    def cropped(self, across: int, down: int) -> Context:
+        """The centre of every frame with sides across:down; given depth is dropped (its grid would not fit)."""
+        clip = self.clip.cropped(across, down)
+        return Context(clip, self.poses, self.actions, self.camera.cropped(clip.width, clip.height), None)
+
     def resized(self, width: int, height: int) -> Context:
         """The same context on another pixel grid; given depth is dropped (its grid would not fit)."""
         if (width, height) == (self.camera.width, self.camera.height):

@@ -137,6 +137,12 @@ class Camera:
         sx, sy = width / self.width, height / self.height
         return Camera(width, height, self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy)
 
+    def cropped(self, width: int, height: int) -> Camera:
+        """The centre `width` x `height` pixels of the same view."""
+        return Camera(
+            width, height, self.fx, self.fy, self.cx - (self.width - width) / 2, self.cy - (self.height - height) / 2
+        )
+
     def rays(self) -> FloatArray:
         """Direction of every pixel centre, (H, W, 3), camera frame, z = 1."""
         u = (np.arange(self.width) + 0.5 - self.cx) / self.fx

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from worldgauge.actions import Actions, Control
 from worldgauge.episode import Context, Goal, WorldFacts
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.errors import NotApplicableError, SubjectError, UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.video import Clip
 
@@ -123,6 +123,8 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
     done = 0
     try:
         chunks = iter(model.rollout(request))
+    except NotApplicableError:
+        raise
     except Exception as error:
         raise SubjectError(f"model '{name}' raised {type(error).__name__}: {error}") from error
     while done < request.horizon:
@@ -130,6 +132,8 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
             chunk = next(chunks)
         except StopIteration:
             raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames") from None
+        except NotApplicableError:
+            raise
         except Exception as error:
             raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
         _check_chunk(name, chunk, done, request.horizon, (height, width))

@@ -181,7 +181,7 @@ def test_a_blocked_walker_gets_stuck(monkeypatch):
     for _ in range(200):
         control = follower.control(body)
         assert control is not None
-        tick(world.states, body, float(control.forward), 0.0, control.jump, False, False)
+        tick(world, body, ahead=control.forward, jump=control.jump)
     assert follower.stuck
     assert body[0] < 26
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.engine.journal import Journal
+from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write, dumps, write_record, write_scores
 from worldgauge.geometry import pose_from_yaw_pitch
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
@@ -121,41 +122,52 @@ def write_run(
     tasks = list(suite.tasks(folder))
     folder.mkdir(parents=True)
     kind = "reference" if subject in suite.references else "subject"
-    (folder / "run.json").write_text(json.dumps({
-        "suite": "toyloop", "suite_version": 1, "settings": suite.settings,
-        "subject": {"name": subject, "kind": kind, "inputs": SEES.get(subject, []), "settings": {}},
-        "seed": seed, "source": "data", "versions": {"worldgauge": "0.1.0", "numpy": np.__version__},
-        "platform": {"system": "Linux", "machine": "x86_64"}, "tasks": len(tasks),
-    }))
-    journal, scores = [], []
-    for k, task in enumerate(tasks):
-        bad = len(tasks) - k if error else 0
-        status = "failed" if bad == 1 else "skipped" if bad == 2 else "done"
-        journal.append({"task": task.id, "key": f"k{k}", "status": status, "error": error if bad in (1, 2) else None,
-                        "seconds": 0.5})
-        if status != "done":
-            continue
-        record = folder / "records" / task.id.replace("/", "__")
-        record.mkdir(parents=True)
-        (record / "record.json").write_text(json.dumps({"task": task.id, "rollout": "rollout.mp4", "facts": {}}))
-        if films:
-            truth = scene(task.id, frames)
-            with Writer(record / "rollout.mp4", fps=FPS, kind="lossless") as out:
-                out.write(truth if subject in ("truth", "keeper") else np.roll(truth, 31, axis=2))
-        for metric, top in METRICS.items():
-            level = top * (sharp if metric == "sharpness" else memory)
-            fall = np.linspace(0.1, -0.1, frames) * (0 if subject == "truth" else level)
-            wobble = 0.0 if subject == "truth" else 0.05 * level
-            series = level + fall + wobble * rng.standard_normal(frames)
-            value = math.inf if (subject, metric) == ("truth", "psnr") else float(series.mean())
-            scores.append({
-                "task": task.id, "metric": metric, "subject": subject, "unit": "1", "better": "higher", "n": frames,
-                "value": {"value": None, "special": "+inf"} if math.isinf(value) else value, "reason": None,
-                "series": [[t, float(v)] for t, v in enumerate(series)][::5], "group": task.group, "facts": {},
+    run = RunFolder(folder)
+    run.create()
+    facts = {
+        "schema": SCHEMA, "suite": "toyloop", "suite_version": 1, "settings": suite.settings, "metrics": {},
+        "subject": {"name": subject, "kind": kind, "model": subject, "inputs": SEES.get(subject, []), "settings": {},
+                    "control": "actions"},
+        "seed": seed, "limit": None, "source": "data", "data_fingerprint": "d", "tasks": len(tasks),
+        "task_keys": {task.id: f"k{k}" for k, task in enumerate(tasks)},
+        "versions": {"worldgauge": "0.1.0"}, "platform": {"system": "Linux"}, "created": "2026-01-01T00:00:00+00:00",
+    }
+    atomic_write(run.facts_path, dumps(facts) + "\n")
+    with Journal(run.journal_path) as journal:
+        for k, task in enumerate(tasks):
+            left = len(tasks) - k if error else 0
+            status = {1: "failed", 2: "skipped"}.get(left, "done")
+            if status == "done":
+                place = run.prepare()
+                _record(place, task, subject, rng, memory, sharp, frames, films)
+                run.commit(place, task.id)
+            journal.append({
+                "task": task.id, "key": f"k{k}", "scores": "s" if status == "done" else None, "status": status,
+                "stage": "perform", "error": None if status == "done" else error, "seconds": 0.5,
             })
-    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in journal))
-    (folder / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in scores))
+        run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["status"] == "done")
     return folder
+
+
+def _record(
+    place: Path, task: Task, subject: str, rng: np.random.Generator, memory: float, sharp: float, frames: int,
+    films: bool,
+) -> None:
+    if films:
+        truth = scene(task.id, frames)
+        with Writer(place / "rollout.mp4", fps=FPS, kind="lossless") as out:
+            out.write(truth if subject in ("truth", "keeper") else np.roll(truth, 31, axis=2))
+    write_record(Record(task, subject, place, {}, "rollout.mp4" if films else None), place)
+    scores = []
+    for metric, top in METRICS.items():
+        level = top * (sharp if metric == "sharpness" else memory)
+        still = subject == "truth"
+        fall = np.linspace(0.1, -0.1, frames) * (0 if still else level)
+        series = level + fall + (0.0 if still else 0.05 * level) * rng.standard_normal(frames)
+        value = math.inf if still and metric == "psnr" else float(series.mean())
+        points = tuple((t, float(v)) for t, v in enumerate(series))[::5]
+        scores.append(Score(task.id, metric, value, n=frames, series=points, group=task.group))
+    write_scores(scores, subject, place)
 
 
 def _cell(values: list[float], expected: int) -> Cell:

@@ -7,7 +7,17 @@ import pytest
 from scipy import ndimage
 
 from worldgauge.errors import WorldError
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, GROUND, KINDS, LIQUID, SHAPE_OF, SHAPES, SOLID, STATES
+from worldgauge.worlds.voxel.blocks import (
+    CATEGORIES,
+    CATEGORY_OF,
+    GROUND,
+    KINDS,
+    LIQUID,
+    SHAPE_OF,
+    SHAPES,
+    SOLID,
+    STATES,
+)
 from worldgauge.worlds.voxel.generate import SMALLEST, generate
 from worldgauge.worlds.voxel.terrain import grow, value_noise
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS

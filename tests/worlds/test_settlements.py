@@ -7,17 +7,29 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, GROUND, KINDS, LIQUID, SHAPE_OF, SHAPES, SOLID, STATES, block
-from worldgauge.worlds.voxel.buildings import DESIGNS, Site
+from worldgauge.worlds.voxel.blocks import (
+    CATEGORIES,
+    CATEGORY_OF,
+    GROUND,
+    KINDS,
+    LIQUID,
+    SHAPE_OF,
+    SHAPES,
+    SOLID,
+    STATES,
+    block,
+)
+from worldgauge.worlds.voxel.buildings import DESIGNS
 from worldgauge.worlds.voxel.canvas import SIDES, Canvas, Frame, Stamp
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.grounds import GROUNDS
 from worldgauge.worlds.voxel.ruins import decay
+from worldgauge.worlds.voxel.site import Site
 from worldgauge.worlds.voxel.styles import BIOMES
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS
 from worldgauge.worlds.voxel.world import VoxelWorld
 
-BUILDING = CATEGORY_OF == CATEGORIES.index("building")
+BUILDING = CATEGORIES.index("building") == CATEGORY_OF
 REACH_M = 80
 
 
@@ -82,7 +94,9 @@ def test_a_frame_turns_the_front_to_the_street(turn: int) -> None:
     np.testing.assert_array_equal(front - inner, ((0, -1), (1, 0), (0, 1), (-1, 0))[turn])
     # A stair that is high at the back has its high side away from the street.
     frame.put(0, 0, 1, "oak_stairs", SIDES[1])
-    assert canvas.states[(*frame.cell(0, 0), 3)] == block(f"oak_stairs[facing={('north', 'west', 'south', 'east')[turn]}]")
+    assert canvas.states[(*frame.cell(0, 0), 3)] == block(
+        f"oak_stairs[facing={('north', 'west', 'south', 'east')[turn]}]"
+    )
 
 
 def test_a_stamp_leaves_what_stands_but_wood_grows_through_leaves() -> None:

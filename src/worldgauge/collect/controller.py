@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from numba import njit
-
 from worldgauge.geometry import FloatArray
-from worldgauge.worlds.voxel.player import tick
+from worldgauge.worlds.voxel.player import reached, would_reach
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 TURN_LIMIT = 0.1
@@ -19,8 +17,8 @@ TURN_LIMIT = 0.1
 TURN_DONE = 0.01
 TURN_QUANTUM = math.radians(0.15)
 """Turns are whole multiples of the game's mouse step."""
-NODE_REACH_M = 0.25
-NODE_REACH_HEIGHT_M = 1.0
+NODE_REACH_M = (0.25, 1.0)
+"""Along x and along y; in height."""
 STUCK_TICKS = 70
 MAX_STUCK = 5
 
@@ -51,7 +49,7 @@ class Follower:
     """Steers a body along `path` (N, 3), feet positions in metres."""
 
     def __init__(self, world: VoxelWorld, path: FloatArray) -> None:
-        self._states = world.states
+        self._world = world
         self._path = path
         self._next = 0
         self._turning = False
@@ -65,7 +63,7 @@ class Follower:
     def control(self, body: FloatArray) -> Control | None:
         """What to do now, for a body (10,) as in `player.pack`; None when the last node is reached."""
         self._ticks_on_node += 1
-        while self._next < len(self._path) and _reached(body, self._path[self._next]):
+        while self._next < len(self._path) and reached(body, self._path[self._next], NODE_REACH_M):
             self._next += 1
             self._ticks_on_node = 0
         if self._next == len(self._path):
@@ -90,34 +88,12 @@ class Follower:
 
     def _gait(self, body: FloatArray, target: FloatArray) -> tuple[bool, bool]:
         """Whether to walk and to jump now: whichever a look ahead with the body's own rules says gets there."""
-        if _gets_there(self._states, body, target, _STRAIGHT_TICKS, _STRAIGHT_TICKS):
+        if self._gets_there(body, target, jump_after=_STRAIGHT_TICKS, ticks=_STRAIGHT_TICKS):
             return True, False
-        if _gets_there(self._states, body, target, 0, _JUMP_TICKS):
+        if self._gets_there(body, target, jump_after=0, ticks=_JUMP_TICKS):
             return True, True
-        later = any(_gets_there(self._states, body, target, n, _JUMP_TICKS) for n in range(1, _LATER_JUMPS))
-        return later, False
+        later = range(1, _LATER_JUMPS)
+        return any(self._gets_there(body, target, jump_after=n, ticks=_JUMP_TICKS) for n in later), False
 
-
-@njit(cache=True, nogil=True)
-def _reached(body, target):  # type: ignore[no-untyped-def]
-    return (
-        abs(target[0] - body[0]) <= NODE_REACH_M
-        and abs(target[1] - body[1]) <= NODE_REACH_M
-        and abs(target[2] - body[2]) < NODE_REACH_HEIGHT_M
-    )
-
-
-@njit(cache=True, nogil=True)
-def _gets_there(states, body, target, jump_after, ticks):  # type: ignore[no-untyped-def]
-    """Whether a body that heads for `target`, jumping from tick `jump_after` on, reaches it within `ticks`."""
-    ghost = body.copy()
-    for now in range(ticks):
-        ghost[6] = math.atan2(target[1] - ghost[1], target[0] - ghost[0])
-        before_x, before_y, before_z = ghost[0], ghost[1], ghost[2]
-        tick(states, ghost, 1.0, 0.0, now >= jump_after, False, False)
-        if _reached(ghost, target):
-            return True
-        still = ghost[0] == before_x and ghost[1] == before_y and ghost[2] == before_z
-        if still and now > 0 and jump_after >= ticks:
-            return False
-    return False
+    def _gets_there(self, body: FloatArray, target: FloatArray, *, jump_after: int, ticks: int) -> bool:
+        return would_reach(self._world, body, target, within=NODE_REACH_M, jump_after=jump_after, ticks=ticks)

@@ -179,7 +179,7 @@ class _Recording:
     def _move(self) -> None:
         """First half of a tick: the keys of the last tick move the body along the heading it had."""
         keys = self._control
-        tick(self._world.states, self._body, float(keys.forward), 0.0, keys.jump, False, False)
+        tick(self._world, self._body, ahead=float(keys.forward), jump=keys.jump)
 
     def _show(self, control: Control, goal: WalkGoal | None) -> None:
         """Second half: the view turns, and what can be seen now is recorded, unless nothing happens."""

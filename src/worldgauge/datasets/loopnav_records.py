@@ -22,6 +22,7 @@ MAX_JSON_BYTES = 16 * 2**20
 
 MAX_RECORDS = 50_000
 MAX_COORDINATE = 1e8
+MAX_WHOLE = 2**64
 HELD_KEYS = ("back", "left", "right", "sprint", "sneak")
 """Keys that released records carry beside forward and jump; false in all of them."""
 
@@ -190,9 +191,13 @@ class _Fields:
         return None if value is None else self._finite(name, value)
 
     def whole(self, name: str) -> int | None:
-        number = self.maybe(name)
-        if number is None:
+        value = self._values.get(_plain(name))
+        if value is None:
             return None
+        # Seeds fill 64 bits: read as they are, not through a float.
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE:
+            return value
+        number = self._finite(name, value)
         if number != int(number):
             raise self._error(name, f"must be a whole number, got {number}")
         return int(number)

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -82,7 +82,7 @@ class Pool:
         self._busy: list[_Worker] = []
         self._events: queue.SimpleQueue[tuple[_Worker, bytes | None]] = queue.SimpleQueue()
 
-    def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Iterator[Result]:
+    def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
         """Results in the order in which jobs end. A job is taken from `jobs` only when a worker is free.
 
         watch: called with (job id, done, total) whenever a job reports progress.
@@ -153,7 +153,8 @@ class Pool:
             return None
         self._busy.remove(worker)
         self._idle.append(worker)
-        return Result(worker.job.id, message.get("value"), message.get("error"), message.get("trace"), worker.seconds())
+        value, error, kind, trace = (message.get(name) for name in ("value", "error", "kind", "trace"))
+        return Result(worker.job.id, value, error, kind, trace, worker.seconds())
 
     def _check(self) -> Result | None:
         for worker in self._busy:

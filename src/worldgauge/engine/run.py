@@ -151,8 +151,8 @@ def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
     for name in changes:
         if name not in allowed:
             raise UsageError(
-                f"suite '{facts['suite']}': '{name}' is no setting of scoring alone, so records cannot be scored anew "
-                f"with it; use: worldgauge run --set {name}=... (scoring settings: {', '.join(sorted(allowed)) or 'none'})"
+                f"suite '{facts['suite']}': the setting '{name}' changes what is asked, not only how it is scored; "
+                f"use: worldgauge run --set {name}=... (settings of scoring: {', '.join(sorted(allowed)) or 'none'})"
             )
     return open_suite(facts["suite"], {**facts["settings"], **changes})
 

@@ -159,7 +159,8 @@ def score_of(entry: Mapping[str, Any]) -> Score:
 def dumps(value: Any, indent: int | None = None) -> str:
     """Strict JSON with sorted keys, on one line unless `indent` is given.
 
-    Infinities and NaN are stored as {"value": null, "special": "+inf"}, "-inf", "nan". Raises UsageError naming the place of anything that is not a JSON value or a numpy number.
+    Infinities are stored as {"value": null, "special": "+inf"}. Raises UsageError naming the place
+    of anything that is not a JSON value or a numpy number.
     """
     return json.dumps(_plain(value, "value"), allow_nan=False, sort_keys=True, indent=indent)
 
@@ -243,9 +244,10 @@ def sync_folder(path: Path) -> None:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Names with a dot are those of files and folders in the making."""
+    """Ours begin with ".part-", those of `video.Writer` with a dot and end with ".part"."""
     for left in folder.glob(".*"):
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _plain(value: Any, where: str) -> Any:

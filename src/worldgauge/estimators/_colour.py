@@ -1,4 +1,9 @@
-"""What each colour of the embedded worlds is painted for, and the cleaning of the label images that follow from it."""
+"""What each colour of the embedded worlds is painted for, read off their textures.
+
+Every texture under every light is a material with its own spread of colours. A colour speaks for a category as
+strongly as for that category's most favourable material (the mean over materials would drown buildings, which
+have fifty, in dirt, which has five). The evidence of a neighbourhood is added before deciding.
+"""
 
 from __future__ import annotations
 
@@ -10,122 +15,142 @@ from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, STATES
-from worldgauge.worlds.voxel.textures import SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
+from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 
-BITS = 5
+BITS = 6
 """Bits a channel of the colour table."""
 
-SPREAD = 1.2
-"""Blur of the colour histograms in table cells of 8 levels: what video compression does to a colour."""
+SPREAD = 1.0
+"""Standard deviation, in table cells of 4 levels, of what video compression does to a colour."""
 
-FLOOR = 2e-5
+FLOOR = 5e-4
 """Likelihood of a colour that a category never shows."""
 
-WINDOW = 5
-"""Pixels at 640 columns: neighbourhood whose evidence is added before deciding."""
+NEAR_PX, WIDE_PX, WIDE_WEIGHT = 5, 21, 0.5
+"""Sides, at 640 columns, of the neighbourhoods: one keeps edges, the other bridges the grain of near textures."""
 
-_SIDE, _UP, _DOWN = 1, 0, 2
-_GROUPS = {"east": _SIDE, "west": _SIDE, "north": _SIDE, "south": _SIDE, "up": _UP, "down": _DOWN, "plant": _SIDE}
+BUILDING_BIAS = -0.15
+"""Log-likelihood taken from the category with the most materials, which wins most ties."""
 
 
 def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
     """Category index (H, W), of blocks.CATEGORIES, for every pixel of an image (H, W, 3) uint8."""
-    height, width = rgb.shape[:2]
-    planes = _gather(np.ascontiguousarray(rgb), colour_table())
-    window = max(3, round(WINDOW * width / 640) | 1)
-    for plane in planes:
-        cv2.blur(plane, (window, window), dst=plane, borderType=cv2.BORDER_REPLICATE)
-    return _best(planes)
+    codes = _codes(np.ascontiguousarray(rgb))
+    near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (NEAR_PX, WIDE_PX))
+    best = np.zeros(codes.shape, np.uint16)
+    highest = np.full(codes.shape, -np.inf, np.float32)
+    plane = np.empty(codes.shape, np.float32)
+    # One category at a time stays in the processor's cache.
+    for index, column in enumerate(colour_table()):
+        np.take(column, codes, out=plane, mode="clip")
+        edges = cv2.blur(plane, (near, near), borderType=cv2.BORDER_REPLICATE)
+        grain = cv2.blur(plane, (wide, wide), borderType=cv2.BORDER_REPLICATE)
+        _keep_higher(edges, grain, WIDE_WEIGHT, index, highest, best)
+    return best
 
 
 def number_components(mask: NDArray[np.bool_], min_area: int) -> NDArray[np.uint16]:
     """Connected parts (8 neighbours) of a mask (H, W) numbered from 1; parts under `min_area` pixels get 0."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
     kept = stats[:, cv2.CC_STAT_AREA] >= min_area
     kept[0] = False
-    number = np.where(kept, np.cumsum(kept), 0).astype(np.uint16)
-    numbered: NDArray[np.uint16] = number[labels]
+    numbered: NDArray[np.uint16] = np.where(kept, np.cumsum(kept), 0).astype(np.uint16)[labels]
     return numbered
 
 
 @lru_cache(maxsize=1)
 def colour_table() -> NDArray[np.float32]:
-    """Log-likelihood (2^(3 BITS), n_categories) of every colour cell under each category of blocks.CATEGORIES.
-
-    From the texels at all sizes under the light of each face; every kind of block counts the same.
-    """
-    cells = 1 << BITS
-    histograms = np.zeros((len(CATEGORIES), cells, cells, cells))
-    levels = mipmaps(TEXELS)
-    for category, colours in _painted(levels):
-        index = colours >> (8 - BITS)
-        np.add.at(histograms[category], tuple(index.T), 1 / len(colours))
-    table = np.empty((cells**3, len(CATEGORIES)), np.float32)
-    for category, histogram in enumerate(histograms):
-        blurred = _blur(histogram).ravel()
-        table[:, category] = np.log(blurred / max(blurred.sum(), 1e-12) + FLOOR)
+    """Log-likelihood (n_categories, 2^(3 BITS)) of every colour cell under each category of blocks.CATEGORIES."""
+    likelihood = np.zeros((len(CATEGORIES), 1 << (3 * BITS)))
+    radius = int(np.ceil(3 * SPREAD))
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / SPREAD) ** 2)
+    work = np.zeros(1 << (3 * BITS))
+    for category, colours in _materials():
+        cells, counts = np.unique(colours >> (8 - BITS), axis=0, return_counts=True)
+        _raise(likelihood[category], work, cells.astype(np.int64), counts / counts.sum(), kernel / kernel.sum())
+    table: NDArray[np.float32] = np.log(likelihood + FLOOR).astype(np.float32)
+    table[CATEGORIES.index("building")] += BUILDING_BIAS
     return table
 
 
-def _painted(levels: list[NDArray[np.uint8]]) -> list[tuple[int, NDArray[np.uint8]]]:
-    """(category, colours (n, 3)) of every state, face and size, and of the sky."""
-    faces = [(SHADES[i], group) for i, group in enumerate(_GROUPS.values())]
+def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
+    """(category, colours (n, 3)): every texture at all sizes under each light, and the sky in four bands."""
+    levels = mipmaps(TEXELS)
     found = {}
     for state in range(1, len(STATES)):
-        for shade, group in faces:
+        for group, shade in zip(FACE_GROUP, SHADES, strict=True):
             texture = int(TEXTURE_OF[state, group])
-            key = (int(CATEGORY_OF[state]), texture, float(shade))
-            if key in found:
-                continue
-            parts = []
-            for level in levels:
-                texels = level[texture].reshape(-1, 4)
-                lit = np.rint(texels[texels[:, 3] > 0, :3] * shade).astype(np.uint8)
-                if len(lit):
-                    # Every size weighs the same, however many texels it has.
-                    parts.append(np.resize(lit, (256, 3)))
-            if parts:
-                found[key] = np.concatenate(parts)
-    return [(category, colours) for (category, _, _), colours in found.items()] + [
-        (CATEGORIES.index("sky"), sky_colours(1024))
+            sizes = [level[texture].reshape(-1, 4) for level in levels]
+            lit = [np.rint(texels[texels[:, 3] > 0, :3] * shade).astype(np.uint8) for texels in sizes]
+            if len(lit[0]):
+                # Every size weighs the same, however many texels it has.
+                colours = np.concatenate([np.resize(part, (256, 3)) for part in lit if len(part)])
+                found[int(CATEGORY_OF[state]), texture, float(shade)] = colours
+    sky = CATEGORIES.index("sky")
+    return [(key[0], colours) for key, colours in found.items()] + [
+        (sky, band) for band in np.split(sky_colours(1024), 4)
     ]
 
 
-def _blur(histogram: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussian blur along the three colour axes."""
-    radius = int(np.ceil(3 * SPREAD))
-    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / SPREAD) ** 2)
-    kernel /= kernel.sum()
-    for axis in range(3):
-        histogram = np.apply_along_axis(np.convolve, axis, histogram, kernel, "same")
-    return histogram
+@njit(cache=True, nogil=True)
+def _raise(
+    likelihood: NDArray[np.float64],
+    work: NDArray[np.float64],
+    cells: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    kernel: NDArray[np.float64],
+) -> None:
+    """Lift `likelihood` (cells^3,) to that of one material: its weighted colour cells (n, 3), blurred by `kernel`.
+
+    work: zeros (cells^3,), and zeros again afterwards. What the blur carries past black or white comes back in scale.
+    """
+    side = 1 << BITS
+    radius = len(kernel) // 2
+    inside = 0.0
+    for emptying in (False, True):
+        for i in range(len(cells)):
+            for r in range(max(cells[i, 0] - radius, 0), min(cells[i, 0] + radius + 1, side)):
+                for g in range(max(cells[i, 1] - radius, 0), min(cells[i, 1] + radius + 1, side)):
+                    share = weights[i] * kernel[r - cells[i, 0] + radius] * kernel[g - cells[i, 1] + radius]
+                    for b in range(max(cells[i, 2] - radius, 0), min(cells[i, 2] + radius + 1, side)):
+                        code = (r * side + g) * side + b
+                        if emptying:
+                            likelihood[code] = max(likelihood[code], work[code] / inside)
+                            work[code] = 0.0
+                        else:
+                            part = share * kernel[b - cells[i, 2] + radius]
+                            work[code] += part
+                            inside += part
 
 
 @njit(cache=True, nogil=True)
-def _gather(rgb: NDArray[np.uint8], table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Evidence planes (n, H, W) of every pixel's colour."""
+def _codes(rgb: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Index (H, W) of every pixel's cell in the colour table."""
     height, width = rgb.shape[:2]
     shift = 8 - BITS
-    n = table.shape[1]
-    planes = np.empty((n, height, width), np.float32)
+    codes = np.empty((height, width), np.int32)
     for y in range(height):
         for x in range(width):
-            r, g, b = np.int64(rgb[y, x, 0]), np.int64(rgb[y, x, 1]), np.int64(rgb[y, x, 2])
-            code = ((r >> shift) << (2 * BITS)) | ((g >> shift) << BITS) | (b >> shift)
-            for c in range(n):
-                planes[c, y, x] = table[code, c]
-    return planes
+            r, g, b = np.int32(rgb[y, x, 0]), np.int32(rgb[y, x, 1]), np.int32(rgb[y, x, 2])
+            codes[y, x] = ((r >> shift) << (2 * BITS)) | ((g >> shift) << BITS) | (b >> shift)
+    return codes
 
 
 @njit(cache=True, nogil=True)
-def _best(planes: NDArray[np.float32]) -> NDArray[np.uint16]:
-    n, height, width = planes.shape
-    best = np.empty((height, width), np.uint16)
+def _keep_higher(
+    edges: NDArray[np.float32],
+    grain: NDArray[np.float32],
+    weight: float,
+    index: int,
+    highest: NDArray[np.float32],
+    best: NDArray[np.uint16],
+) -> None:
+    """Where edges + weight * grain passes `highest`, set both outputs; the first of equals stays."""
+    height, width = edges.shape
+    scale = np.float32(weight)
     for y in range(height):
         for x in range(width):
-            choice = 0
-            for c in range(1, n):
-                if planes[c, y, x] > planes[choice, y, x]:
-                    choice = c
-            best[y, x] = choice
-    return best
+            evidence = edges[y, x] + scale * grain[y, x]
+            if evidence > highest[y, x]:
+                highest[y, x] = evidence
+                best[y, x] = index

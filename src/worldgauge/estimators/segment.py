@@ -31,11 +31,16 @@ from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
 MIN_SHARE = 30 / (640 * 360)
 """Smallest instance as a share of the image: 30 pixels at 640x360."""
 
+SPECK_SHARE = 5e-4
+"""A category that covers less of a frame than this is not believed by the colour segmenter."""
+
 CONFIDENCE = 0.5
 """Masks of a prompted segmenter at or below this are dropped (LoopNav, section 3.3)."""
 
 COUNTABLE = ("building", "tree", "flower", "water")
-"""Categories whose connected parts the colour segmenter takes for instances; the others are one mask each."""
+"""Categories that come in instances; the others are one mask each, wherever in the image they lie."""
+
+_COUNTABLE_INDICES = [CATEGORIES.index(name) + 1 for name in COUNTABLE]
 
 
 class Segmentation(Protocol):
@@ -107,7 +112,7 @@ class Masks:
 
 @estimators.register("exact", needs="view")
 class Exact:
-    """Exact masks of an embedded world: objects by their number, terrain and sky one mask a category.
+    """Exact masks of an embedded world: countable things by their object number, the others one mask a category.
 
     categories: names of the view's category indices (`World.categories`); names outside the paper's ten are none.
     """
@@ -118,10 +123,15 @@ class Exact:
         self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of `view`; raises NotApplicableError without one."""
+        """Labels of `view`, tiny instances set to none; raises NotApplicableError without one."""
         if view is None:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'colour' for frames alone")
-        return Labels(self._index[view.category], view.instance)
+        category = self._index[view.category]
+        instance = np.where(np.isin(category, _COUNTABLE_INDICES), view.instance, 0).astype(np.uint16)
+        for key, (area, *_) in zip(*instance_table(category, instance, len(CATEGORIES)), strict=True):
+            if area < min_area(category.shape):
+                category[(category == key[0]) & (instance == key[1])] = 0
+        return Labels(category, instance)
 
 
 @estimators.register("colour", needs="rgb")
@@ -135,14 +145,15 @@ class Colour:
         if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
             raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
         category = _colour.classify(rgb)
+        areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
+        category[np.isin(category, np.flatnonzero(areas < SPECK_SHARE * category.size))] = 0
         instance = np.zeros(category.shape, np.uint16)
-        smallest = min_area(category.shape)
-        for name in COUNTABLE:
-            mask = category == CATEGORIES.index(name) + 1
-            parts = _colour.number_components(mask, smallest)
-            instance[mask] = parts[mask]
-            # A part too small to count would otherwise join the others of its kind under number 0.
-            category[mask & (parts == 0)] = 0
+        for index in _COUNTABLE_INDICES:
+            mask = category == index
+            if mask.any():
+                parts = _colour.number_components(mask, min_area(category.shape))
+                instance += parts
+                category[mask & (parts == 0)] = 0
         return Labels(category, instance)
 
 

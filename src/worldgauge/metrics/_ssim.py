@@ -1,4 +1,4 @@
-"""Structural similarity with a Gaussian window, in one pass over the rows (Wang et al. 2004)."""
+"""Structural similarity (Wang et al. 2004) in one pass over the rows, with a Gaussian and with a uniform window."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ _W0, _W1, _W2, _W3, _W4, _W5 = (np.float32(tap) for tap in (_taps / _taps.sum())
 _C1, _C2 = np.float32((0.01 * 255) ** 2), np.float32((0.03 * 255) ** 2)
 _HALF = np.float32(0.5)
 
+BOX = 7
+_BOX_AREA = BOX * BOX
+# The constants, scaled as the whole-number sums are.
+_BOX_C1 = np.float32((0.01 * 255) ** 2 * _BOX_AREA**2)
+_BOX_C2 = np.float32((0.03 * 255) ** 2 * _BOX_AREA * (_BOX_AREA - 1))
+
 _CHANNELS = 3
 _HALO = 2 * _RADIUS * _CHANNELS
 _STRIP = 480
@@ -23,6 +29,7 @@ _ROW = 4 * _WIDTH
 
 Strip = NDArray[np.uint8]
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
 
 # Divisors are never zero; without the "numpy" model a check for it would keep loops from being vectorised.
 _fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
@@ -66,7 +73,28 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
             _down(ring[first + 2 * _WIDTH :], mean_dd, wide)
             _down(ring[first + 3 * _WIDTH :], mean_ss, wide)
             total += _across(mean_d, mean_s, mean_dd, mean_ss, centre_d, centre_s, size)
-    return total / ((height - WINDOW + 1) * (n - _HALO))
+    return float(total / ((height - WINDOW + 1) * (n - _HALO)))
+
+
+@_fast
+def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """Mean SSIM over channels and all pixels whose 7x7 window fits. a, b: (H, W, 3) C-contiguous, H and W >= 7.
+
+    All sums are exact: 49 times a window's sum of squares still fits in 32 bits. Sample covariance (n - 1).
+    """
+    height, n = a.shape[0], a.shape[1] * _CHANNELS
+    rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
+    sum_a, sum_b = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    squares, products = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    total = 0.0
+    for y in range(height):
+        _add_row(rows_a[y], rows_b[y], np.int32(1), sum_a, sum_b, squares, products)
+        if y < BOX - 1:
+            continue
+        total += _across_box(sum_a, sum_b, squares, products)
+        gone = y - BOX + 1
+        _add_row(rows_a[gone], rows_b[gone], np.int32(-1), sum_a, sum_b, squares, products)
+    return float(total / ((height - BOX + 1) * (n - (BOX - 1) * _CHANNELS)))
 
 
 @_fast
@@ -74,12 +102,9 @@ def _centres(a: Strip, b: Strip) -> tuple[np.float32, np.float32]:
     """Whole numbers near the mean of a - b and of a + b: squares about them are small, and so is what rounding loses."""
     sum_a, sum_b = 0, 0
     for y in range(a.shape[0]):
-        row_a, row_b = np.int32(0), np.int32(0)
         for i in range(a.shape[1]):
-            row_a += np.int32(a[y, i])
-            row_b += np.int32(b[y, i])
-        sum_a += row_a
-        sum_b += row_b
+            sum_a += int(a[y, i])
+            sum_b += int(b[y, i])
     return np.float32((sum_a - sum_b) // a.size), np.float32((sum_a + sum_b) // a.size)
 
 
@@ -88,10 +113,12 @@ def _enter(a: Strip, b: Strip, centre_d: np.float32, centre_s: np.float32, slot:
     for i in range(a.size):
         x, y = np.float32(a[i]), np.float32(b[i])
         d, s = x - y - centre_d, x + y - centre_s
-        slot[i] = twin[i] = d
-        slot[_WIDTH + i] = twin[_WIDTH + i] = s
-        slot[2 * _WIDTH + i] = twin[2 * _WIDTH + i] = d * d
-        slot[3 * _WIDTH + i] = twin[3 * _WIDTH + i] = s * s
+        slot[i] = d
+        slot[_WIDTH + i] = s
+        slot[2 * _WIDTH + i] = d * d
+        slot[3 * _WIDTH + i] = s * s
+    for i in range(_ROW):
+        twin[i] = slot[i]
 
 
 @_fast
@@ -109,7 +136,7 @@ def _across(
     centre_d: np.float32,
     centre_s: np.float32,
     size: int,
-) -> np.float32:
+) -> float:
     """Sum of SSIM over one row."""
     total = np.float32(0)
     for i in range(size):
@@ -120,13 +147,13 @@ def _across(
         light = (s * s + d * d) * _HALF + _C1
         contrast = (spread_s + spread_d) * _HALF + _C2
         total += (light - d * d) * (contrast - spread_d) / (light * contrast)
-    return total
+    return float(total)
 
 
 @_fast
 def _weighted(v: Floats, i: int, step: int) -> np.float32:
     """Gaussian mean of the eleven values i, i + step, ..."""
-    return (
+    return np.float32(
         _W0 * (v[i] + v[i + 10 * step])
         + _W1 * (v[i + step] + v[i + 9 * step])
         + _W2 * (v[i + 2 * step] + v[i + 8 * step])
@@ -134,3 +161,37 @@ def _weighted(v: Floats, i: int, step: int) -> np.float32:
         + _W4 * (v[i + 4 * step] + v[i + 6 * step])
         + _W5 * v[i + 5 * step]
     )
+
+
+@_fast
+def _add_row(a: Strip, b: Strip, sign: np.int32, sum_a: Ints, sum_b: Ints, squares: Ints, products: Ints) -> None:
+    """Enter a row into the column sums, or with sign -1 take it out."""
+    for i in range(a.size):
+        sum_a[i] += sign * a[i]
+    for i in range(a.size):
+        sum_b[i] += sign * b[i]
+    for i in range(a.size):
+        x, y = np.int32(a[i]), np.int32(b[i])
+        squares[i] += sign * (x * x + y * y)
+    for i in range(a.size):
+        products[i] += sign * np.int32(a[i]) * np.int32(b[i])
+
+
+@_fast
+def _across_box(sum_a: Ints, sum_b: Ints, squares: Ints, products: Ints) -> float:
+    """Sum of SSIM over one row of windows."""
+    total = np.float32(0)
+    for i in range(sum_a.size - (BOX - 1) * _CHANNELS):
+        x, y = _seven(sum_a, i), _seven(sum_b, i)
+        xx_yy, xy = np.int32(x * x + y * y), np.int32(np.int32(2) * x * y)
+        spread = np.int32(np.int32(_BOX_AREA) * _seven(squares, i) - xx_yy)
+        shared = np.int32(np.int32(2 * _BOX_AREA) * _seven(products, i) - xy)
+        above = (np.float32(xy) + _BOX_C1) * (np.float32(shared) + _BOX_C2)
+        total += above / ((np.float32(xx_yy) + _BOX_C1) * (np.float32(spread) + _BOX_C2))
+    return float(total)
+
+
+@_fast
+def _seven(v: Ints, i: int) -> np.int32:
+    """Sum of the seven column sums i, i + 3, ..."""
+    return np.int32(v[i] + v[i + 3] + v[i + 6] + v[i + 9] + v[i + 12] + v[i + 15] + v[i + 18])

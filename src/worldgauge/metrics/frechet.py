@@ -37,7 +37,8 @@ def _centred(features: FloatArray) -> FloatArray:
 
 def _root(x: FloatArray) -> FloatArray:
     """(d, d) R with R'R = x'x, for more samples than dimensions."""
-    return np.linalg.qr(x, mode="r")
+    root: FloatArray = np.linalg.qr(x).R
+    return root
 
 
 def _features(features: ArrayLike, name: str) -> FloatArray:

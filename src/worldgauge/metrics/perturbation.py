@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -24,6 +24,7 @@ from worldgauge.errors import ShapeError
 
 Image = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+Pixels = TypeVar("Pixels", NDArray[np.uint8], NDArray[np.uint16])
 
 CONTRAST, BRIGHTNESS, SATURATION = 1.12, 18.0, 1.15
 SHIFT = 0.04
@@ -218,9 +219,10 @@ def warp_labels(labels: Labels | None, matrix: NDArray[np.float64]) -> Labels | 
     return None if labels is None else Labels(*(_warp(image, matrix, cv2.INTER_NEAREST) for image in labels))
 
 
-def _warp(image: NDArray, matrix: NDArray[np.float64], interpolation: int) -> NDArray:
+def _warp(image: Pixels, matrix: NDArray[np.float64], interpolation: int) -> Pixels:
     height, width = image.shape[:2]
-    return cv2.warpAffine(image, matrix, (width, height), flags=interpolation, borderMode=cv2.BORDER_REFLECT_101)
+    warped = cv2.warpAffine(image, matrix, (width, height), flags=interpolation, borderMode=cv2.BORDER_REFLECT_101)
+    return warped.astype(image.dtype, copy=False)
 
 
 def _resized_labels(image: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
@@ -273,10 +275,10 @@ def _iou(a: Mask, b: Mask) -> float:
 
 
 def _codes(labels: Labels) -> NDArray[np.uint32]:
-    return (labels.category.astype(np.uint32) << 16) | labels.instance
+    return labels.category.astype(np.uint32) * np.uint32(1 << 16) + labels.instance
 
 
-def _bytes(image: NDArray) -> Image:
+def _bytes(image: NDArray[Any]) -> Image:
     return np.asarray(image, np.uint8)
 
 

@@ -6,8 +6,9 @@ The window, border and channel rule belong to an SSIM value: two that differ in 
 | --- | --- | --- | --- |
 | ssim_table | Gaussian 11x11, sigma 1.5 | 5 pixels cut | mean over R, G, B |
 | ssim_perturbation | Gaussian 11x11, sigma 1.5 | mirrored, edge pixel not repeated | grey |
+| ssim_uniform | uniform 7x7, sample covariance | 3 pixels cut | mean over R, G, B |
 
-All take K1 0.01, K2 0.03, range 255 and population covariance (Wang et al. 2004).
+All take K1 0.01, K2 0.03 and range 255; the first two population covariance (Wang et al. 2004).
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ import math
 
 import cv2
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.metrics._ssim import gaussian_ssim
+from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
 
 Image = NDArray[np.uint8]
-
-WINDOW = 11
 
 
 @metrics.register(
@@ -36,7 +36,20 @@ def ssim_table(a: Image, b: Image) -> float:
     a, b: (H, W, 3) uint8, at least 11 x 11. Raises ShapeError.
     """
     _check_pair(a, b, smallest=WINDOW)
-    return gaussian_ssim(a, b)
+    return float(gaussian_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
+
+
+@metrics.register(
+    "ssim_320x180", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="ssim_table at one common size"
+)
+def ssim_320x180(a: Image, b: Image) -> float:
+    """`ssim_table` after both frames are brought to 320x180: comparable between models of different sizes.
+
+    a, b: (H, W, 3) uint8 of any size. Area average where no side grows, else bilinear. Raises ShapeError.
+    """
+    for x in (a, b):
+        _check(x)
+    return ssim_table(*(_resized(x, 320, 180) for x in (a, b)))
 
 
 @metrics.register(
@@ -49,16 +62,28 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     """
     radius = WINDOW // 2
     _check_pair(a, b, smallest=radius + 1)
-    grey = (cv2.copyMakeBorder(_grey(x), radius, radius, radius, radius, cv2.BORDER_REFLECT_101) for x in (a, b))
-    one, other = (np.asarray(x, np.uint8)[..., None] for x in grey)
-    return gaussian_ssim(one, other)
+    one, other = (np.pad(_grey(x), radius, mode="reflect") for x in (a, b))
+    return float(gaussian_ssim(_three(one), _three(other)))
+
+
+@metrics.register(
+    "ssim_uniform", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="Wang et al. 2004, 7x7 window"
+)
+def ssim_uniform(a: Image, b: Image) -> float:
+    """Structural similarity with a uniform 7x7 window, per RGB channel, mean over channels: what scikit-image gives.
+
+    a, b: (H, W, 3) uint8, at least 7 x 7. Sums of pixels are exact. Raises ShapeError.
+    """
+    _check_pair(a, b, smallest=BOX)
+    return float(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
 @metrics.register("mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="definition")
 def mse(a: Image, b: Image) -> float:
     """Mean squared difference over pixels and channels; the sum is exact. Raises ShapeError."""
     _check_pair(a, b)
-    return float(np.square(a.astype(np.int64) - b).mean())
+    squared = float(_squared_error(a.ravel(), b.ravel()))
+    return squared / a.size
 
 
 @metrics.register("psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="10 log10(255^2 / MSE)")
@@ -72,9 +97,37 @@ def psnr(a: Image, b: Image) -> float:
     "sharpness", unit="grey^2", better="neither", bounds=(0.0, math.inf), version=1, source="variance of the Laplacian"
 )
 def sharpness(a: Image) -> float:
-    """Variance of the Laplacian of the grey frame: how much fine detail it shows, not whether it is right."""
+    """Variance of the Laplacian (3x3, mirrored border) of the grey frame: how much fine detail it shows.
+
+    Needs no truth, so it says nothing about being right: read beside a memory score, it tells a model that blurs
+    what it forgot (low) from one that invents a crisp new place (as high as the truth's). Compare only frames of
+    one size, and with the truth's own value. a: (H, W, 3) uint8. Raises ShapeError.
+    """
     _check(a)
     return float(cv2.Laplacian(_grey(a), cv2.CV_64F, ksize=1).var())
+
+
+@njit(cache=True, nogil=True)
+def _squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> int:
+    """Sum of squared differences of flat arrays, exact."""
+    total = 0
+    for i in range(a.size):
+        difference = int(a[i]) - int(b[i])
+        total += difference * difference
+    return int(total)
+
+
+def _three(grey: Image) -> Image:
+    """A grey frame as RGB: the kernel knows three channels only."""
+    return np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), np.uint8)
+
+
+def _resized(a: Image, width: int, height: int) -> Image:
+    if a.shape[:2] == (height, width):
+        return a
+    shrinks = width <= a.shape[1] and height <= a.shape[0]
+    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(a, (width, height), interpolation=how), np.uint8)
 
 
 def _grey(a: Image) -> Image:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import NotApplicableError
@@ -20,6 +21,7 @@ from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.world import VoxelWorld
 
+IntArray = NDArray[np.int64]
 EYE_M = 1.6
 SEED_STEP = 1_000_003
 
@@ -57,7 +59,7 @@ def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tr
     natural = _natural(cells, ground)
     size = np.array(ground.shape)
     spot = np.floor(poses[:, :2, 3]).astype(int)
-    best: tuple[float, np.ndarray] | None = None
+    best: tuple[float, IntArray] | None = None
     for _ in range(tries):
         shift = rng.integers(-40, 41, 2)
         moved = np.clip(spot + shift, 0, size - 1)
@@ -69,27 +71,25 @@ def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tr
     moved = np.clip(spot + shift, 0, size - 1)
     laid = poses.copy()
     laid[:, :2, 3] += shift
-    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]] + 1.0) + EYE_M
+    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]].astype(np.float64)) + 1 + EYE_M
     return laid
 
 
-def _ground_heights(cells: VoxelWorld) -> np.ndarray:
+def _ground_heights(cells: VoxelWorld) -> IntArray:
     """z of the highest cell of natural ground in every column, (X, Y)."""
-    is_ground = GROUND[cells.states]
-    depth = cells.shape[2]
-    return depth - 1 - np.argmax(is_ground[:, :, ::-1], axis=2)
+    from_top = np.argmax(GROUND[cells.states][:, :, ::-1], axis=2)
+    return np.asarray(cells.shape[2] - 1 - from_top, np.int64)
 
 
-def _natural(cells: VoxelWorld, ground: np.ndarray) -> np.ndarray:
+def _natural(cells: VoxelWorld, ground: IntArray) -> NDArray[np.bool_]:
     """Columns whose two cells above the ground are free, (X, Y) bool: a walker fits."""
     x, y = np.indices(ground.shape)
     top = cells.shape[2] - 1
     free = [cells.states[x, y, np.minimum(ground + up, top)] == 0 for up in (1, 2)]
-    natural: np.ndarray = free[0] & free[1]
-    return natural
+    return np.asarray(free[0] & free[1], np.bool_)
 
 
-def _smooth(heights: np.ndarray, width: int = 5) -> np.ndarray:
+def _smooth(heights: FloatArray, width: int = 5) -> FloatArray:
     """Moving average: a step up takes a few frames, as a jump does."""
     padded = np.pad(heights, width // 2, mode="edge")
     return np.convolve(padded, np.ones(width) / width, mode="valid")

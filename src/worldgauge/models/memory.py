@@ -108,4 +108,5 @@ def _elevation_band(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.int
     """Index of the elevation of every pixel's ray, 0 straight down to SKY_BANDS - 1 straight up, (H, W)."""
     rays = camera.rays()
     sine = (rays @ pose[2, :3]) / np.linalg.norm(rays, axis=-1)
-    return np.clip((np.arcsin(np.clip(sine, -1, 1)) / np.pi + 0.5) * SKY_BANDS, 0, SKY_BANDS - 1).astype(np.int64)
+    share = np.arcsin(np.clip(sine, -1, 1)) / np.pi + 0.5
+    return np.asarray(np.minimum(share * SKY_BANDS, SKY_BANDS - 1), np.int64)

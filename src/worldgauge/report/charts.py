@@ -11,7 +11,11 @@ from worldgauge.report.appearance import Appearance
 from worldgauge.report.compare import Standing
 from worldgauge.report.curves import Curve, Look, Spot
 from worldgauge.report.evidence import Evidence, cell_of
+from worldgauge.report.verdict import STAND_IN
 from worldgauge.report.words import number
+
+SHARP = 0.8
+"""Share of the truth's sharpness above which a subject is called sharp."""
 
 
 def sharp_yet_wrong(
@@ -30,11 +34,11 @@ def sharp_yet_wrong(
             continue
         xs, ys = shown.values[entrant.label], entrant.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
-        spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud))
+        remark = "sharp, another place" if entrant.subject == STAND_IN and shown.relative and x > SHARP else ""
+        spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
     spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
-    notes = [("right top", "sharp, and the right place"), ("right bottom", "sharp, yet the wrong place")]
     title = f"{name} against {shown.name}"
-    return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name, notes=notes)
+    return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name)
 
 
 def over_frames(
@@ -65,9 +69,9 @@ def over_frames(
     return panels
 
 
-def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing]) -> Markup:
-    """All subjects by their overall mean, with intervals and ranks."""
-    rows = [(looks[s.label], f"{s.rank}. {s.label}", s.mean, s.low, s.high) for s in placed]
+def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
+    """All subjects by their overall mean, with intervals; ranks where the data can give them."""
+    rows = [(looks[s.label], f"{s.rank}. {s.label}" if ranked else s.label, s.mean, s.low, s.high) for s in placed]
     spoken = "; ".join(f"{s.label}: rank {s.rank}, {number(s.mean)}" for s in placed)
     return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"{name}, mean over trajectories")
 

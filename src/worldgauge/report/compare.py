@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from worldgauge.report.evidence import Evidence
+from worldgauge.statistics import bootstrap_interval, holm, mean_std, paired_difference, ranks_with_ties
+
+SEED = 20250522
+"""Of the resampling: the same runs give the same page."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One subject over all trajectories it was scored on. ranks: best and worst place it may hold."""
+    """One subject over all trajectories it was scored on. places: best and worst that the data allow it."""
 
     label: str
     mean: float
     low: float | None
     high: float | None
     n: int
-    ranks: tuple[int, int] = (0, 0)
+    places: tuple[int, ...]
 
     @property
     def rank(self) -> str:
         """"2" or, where the data cannot tell, "2-4"."""
-        first, last = self.ranks
+        first, last = self.places
         return str(first) if first == last else f"{first}–{last}"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """a minus b on the trajectories that both were scored on, so that positive means a is higher. p: two-sided."""
+    """a minus b on the trajectories that both were scored on, so that positive means a is higher.
+
+    p: two-sided, of this pair alone; p_holm: corrected for all pairs of the page.
+    """
 
     a: str
     b: str
@@ -40,6 +48,7 @@ class Difference:
     high: float | None
     p: float | None
     n: int
+    p_holm: float | None = None
 
     @property
     def clear(self) -> bool:
@@ -49,35 +58,45 @@ class Difference:
     def flipped(self) -> Difference:
         """b minus a."""
         low, high = (None, None) if self.low is None or self.high is None else (-self.high, -self.low)
-        return Difference(self.b, self.a, -self.mean, low, high, self.p, self.n)
+        return Difference(self.b, self.a, -self.mean, low, high, self.p, self.n, self.p_holm)
 
 
 def standings(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Standing]:
-    rows = []
-    for e in evidence.entrants:
-        v = np.array([x for x in e.values(metric).values() if np.isfinite(x)])
-        if not len(v):
-            continue
-        low, high = _boot(v)
-        rows.append(Standing(e.label, float(v.mean()), low, high, len(v)))
-    rows.sort(key=lambda s: -s.mean if higher else s.mean)
-    return [Standing(s.label, s.mean, s.low, s.high, s.n, (i + 1, i + 1)) for i, s in enumerate(rows)]
+    """All subjects that have a finite value, best mean first, with the places that the data allow them."""
+    values = {e.label: _finite(e.values(metric)) for e in evidence.entrants}
+    values = {label: theirs for label, theirs in values.items() if theirs}
+    places = ranks_with_ties(values, rng=np.random.default_rng(SEED), higher=higher)
+    found = []
+    for label, theirs in values.items():
+        interval = bootstrap_interval(theirs.values(), rng=np.random.default_rng(SEED))
+        mean = mean_std(theirs.values()).mean
+        assert mean is not None
+        low, high = interval if interval is not None else (None, None)
+        found.append(Standing(label, mean, low, high, len(theirs), tuple(places[label])))
+    return sorted(found, key=lambda standing: (-standing.mean if higher else standing.mean, standing.label))
 
 
 def differences(evidence: Evidence, metric: str, labels: Sequence[str]) -> list[Difference]:
-    out = []
+    """Every pair of `labels`, earlier minus later, p-values corrected together (Holm); pairs without a common task are left out."""
+    found = []
     for a, b in combinations(labels, 2):
-        va, vb = evidence[a].values(metric), evidence[b].values(metric)
-        common = [t for t in va if t in vb and np.isfinite(va[t]) and np.isfinite(vb[t])]
-        if not common:
-            continue
-        d = np.array([va[t] - vb[t] for t in common])
-        low, high = _boot(d)
-        out.append(Difference(a, b, float(d.mean()), low, high, 0.5, len(d)))
-    return out
+        result = paired_difference(
+            _finite(evidence[a].values(metric)), _finite(evidence[b].values(metric)), rng=np.random.default_rng(SEED)
+        )
+        if result.mean is not None:
+            low, high = result.interval if result.interval is not None else (None, None)
+            found.append(Difference(a, b, result.mean, low, high, result.p, result.n))
+    corrected = holm([difference.p for difference in found])
+    return [replace(difference, p_holm=p) for difference, p in zip(found, corrected, strict=True)]
 
 
-def _boot(v):
-    r = np.random.default_rng(0)
-    m = v[r.integers(0, len(v), (2000, len(v)))].mean(1)
-    return tuple(np.quantile(m, [0.025, 0.975]))
+def can_order(pairs: Sequence[Difference]) -> bool:
+    """Whether so few trajectories could ever order so many subjects.
+
+    The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
+    """
+    return any(2.0 ** (1 - pair.n) * len(pairs) <= 0.05 for pair in pairs)
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float]:
+    return {task: value for task, value in values.items() if math.isfinite(value)}

@@ -44,13 +44,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Spot:
-    """One subject in a plane: its mean, the interval of y where known, and the single trajectories behind it."""
+    """One subject in a plane: its mean, the interval of y where known, and the single trajectories behind it.
+
+    remark: words in small print beside its name.
+    """
 
     look: Look
     x: float
     y: float
     interval: tuple[float, float] | None = None
     cloud: Sequence[tuple[float, float]] = field(default=())
+    remark: str = ""
 
 
 def mean_curve(
@@ -111,28 +115,16 @@ def line_chart(
 
 
 def scatter(
-    ident: str,
-    title: str,
-    description: str,
-    spots: Sequence[Spot],
-    *,
-    x_label: str,
-    y_label: str,
-    notes: Sequence[tuple[str, str]] = (),
+    ident: str, title: str, description: str, spots: Sequence[Spot], *, x_label: str, y_label: str
 ) -> Markup:
-    """Subjects in a plane with their intervals; names beside them. notes: (corner, words), corner such as "right bottom"."""
+    """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8."""
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
     width, height = 460.0, 340.0
     low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
     x = svg.Scale(low, high, 46.0, width - 14, log=log)
     y_low, y_high = svg.spread([s.y for s in spots] + [y for s in spots for _, y in s.cloud], zero=True, unit_top=True)
-    y = svg.Scale(y_low, y_high, height - 44, 16.0)
-    words = []
-    for corner, text in notes:
-        right, bottom = corner.startswith("right"), corner.endswith("bottom")
-        at = (width - 18, "end") if right else (54.0, "start")
-        words.append(svg.label(text, at[0], height - 54 if bottom else 28.0, anchor=at[1], class_="corner"))
+    y = svg.Scale(y_low, y_high, height - 44, 20.0)
     clouds = [
         svg.tag("g", *(svg.tag("circle", cx=x(a), cy=y(b), r=2) for a, b in s.cloud), class_=f"cloud {s.look.css}")
         for s in spots
@@ -144,10 +136,9 @@ def scatter(
         title,
         description,
         _axes(x, y, x_label + (" (logarithmic)" if log else ""), y_label, ticks=6),
-        *words,
         *clouds,
         *(_spot(s, x, y) for s in spots),
-        *_spot_names(spots, x, y, width),
+        *_names(spots, [(x(s.x), y(s.y)) for s in spots], width, y.start),
     )
 
 
@@ -267,18 +258,15 @@ def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
     return svg.tag("g", *parts, class_=f"spot {spot.look.css}", data_subject=spot.look.key)
 
 
-def _spot_names(spots: Sequence[Spot], x: svg.Scale, y: svg.Scale, width: float) -> list[Markup]:
-    """Names right of their spots (left near the right edge), pushed apart within each side."""
-    names = []
-    for near_edge in (False, True):
-        side = [s for s in spots if (x(s.x) > width - 110) == near_edge]
-        places = svg.apart([y(s.y) for s in side], 13.0, 20.0, y.start)
-        for spot, place in zip(side, places, strict=True):
-            at, anchor = (x(spot.x) - 10, "end") if near_edge else (x(spot.x) + 10, "start")
-            # A hair above the whisker, which would strike the name through.
-            text = svg.label(spot.look.label, at, place - 4, anchor=anchor, class_="name")
-            names.append(svg.tag("g", text, class_=spot.look.css, data_subject=spot.look.key))
-    return names
+def _names(spots: Sequence[Spot], points: Sequence[tuple[float, float]], width: float, bottom: float) -> list[Markup]:
+    texts = [f"{spot.look.label} {spot.remark}".strip() for spot in spots]
+    places = svg.place_names(points, texts, width, bottom)
+    written = []
+    for spot, (at, down, anchor) in zip(spots, places, strict=True):
+        remark = svg.tag("tspan", f" {spot.remark}", class_="remark") if spot.remark else ""
+        name = svg.tag("text", spot.look.label, remark, x=at, y=down, text_anchor=anchor, class_="name")
+        written.append(svg.tag("g", name, class_=spot.look.css, data_subject=spot.look.key))
+    return written
 
 
 def _number(value: float, span: float) -> str:

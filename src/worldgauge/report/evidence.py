@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from worldgauge.errors import UsageError
 from worldgauge.suites.contract import Score
 
 
@@ -65,11 +64,15 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All runs of one report. Models under test come first, then references, each in its given order."""
+    """All runs of one report. Models under test come first, then references, each in its given order.
+
+    notes: what a reader must know before comparing them.
+    """
 
     suite: str
     settings: Mapping[str, Any]
     entrants: tuple[Entrant, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
@@ -92,22 +95,6 @@ class Evidence:
     def sample(self, metric: str) -> Score | None:
         """Any score of `metric`: its unit and direction."""
         return next((s for e in self.entrants for s in e.by_metric.get(metric, {}).values()), None)
-
-
-def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Run folders among and directly under `paths`, sorted within each. Raises UsageError when one holds none."""
-    found: list[Path] = []
-    for path in paths:
-        if (path / "run.json").is_file():
-            inside = [path]
-        else:
-            inside = sorted(p.parent for p in path.glob("*/run.json")) or sorted(
-                p.parent for p in path.glob("*/*/run.json")
-            )
-        if not inside:
-            raise UsageError(f"{path}: no run here (a run folder holds run.json); give the folder that `run` wrote")
-        found += [run for run in inside if run not in found]
-    return found
 
 
 def cell_of(group: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
@@ -18,7 +19,7 @@ from worldgauge.video import Clip, Frame, resize
 
 TILE_PX = 256
 STRIP_PX = 18
-MAX_FRAMES = 160
+MAX_FRAMES = 120
 INK, PAPER, VOID = (236, 234, 228), (24, 26, 30), (52, 54, 60)
 
 
@@ -55,8 +56,10 @@ def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     fps = rate / step
     strips = [_strip(name, width) for name in clips]
     streams = [_fitted(clip[::step], width, height) for clip in clips.values()]
-    sheets = (_sheet([next(stream) for stream in streams], strips, columns) for _ in range(frames))
-    data = _encode(sheets, fps, kbps=max(150, int(budget * 8 * fps / frames / 1000)))
+    kbps = max(150, int(budget * 8 * fps / frames / 1000))
+    with ThreadPoolExecutor() as pool:  # decoding leaves Python's lock alone, so tiles decode side by side
+        sheets = (_sheet(list(pool.map(next, streams)), strips, columns) for _ in range(frames))
+        data = _encode(sheets, fps, kbps=kbps)
     return Film(data, tuple(clips), columns, (width, height), fps, step, frames, length)
 
 

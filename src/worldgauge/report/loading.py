@@ -1,48 +1,109 @@
-"""Loading: run folders on disk become Evidence."""
+"""Loading: run folders on disk become Evidence, by the engine's own readers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from worldgauge.engine.plan import open_suite
+from worldgauge.engine.result import current_lines, find_runs
+from worldgauge.engine.store import RunFolder, loads
 from worldgauge.errors import RunError, UsageError
-from worldgauge.report.evidence import Entrant, Evidence, Outcome, find_runs, unique_labels
-from worldgauge.suites.contract import Score
+from worldgauge.report.evidence import Entrant, Evidence, Outcome, unique_labels
+from worldgauge.suites.contract import Suite, Task
 
 
-def load(paths):
-    from worldgauge.suites import suites
-    runs = find_runs(paths)
-    facts = [json.loads((r / "run.json").read_text()) for r in runs]
-    names = [f["subject"]["name"] for f in facts]
-    labels = unique_labels(names, [(f"context {f['settings'].get('context') or 'all'}", f"seed {f['seed']}") for f in facts])
-    entrants = []
-    for run, fact, label in zip(runs, facts, labels):
-        outcomes = []
-        for line in (run / "journal.jsonl").read_text().splitlines():
-            e = json.loads(line)
-            outcomes.append(Outcome(e["task"], e["status"], e["error"] or "", e["seconds"]))
-        scores = [score_of(json.loads(line)) for line in (run / "scores.jsonl").read_text().splitlines()]
-        rollouts = {}
-        for rec in sorted((run / "records").glob("*/record.json")):
-            r = json.loads(rec.read_text())
-            if r.get("rollout") and (rec.parent / r["rollout"]).is_file():
-                rollouts[r["task"]] = rec.parent / r["rollout"]
-        entrants.append(Entrant(label, fact["subject"]["name"], fact["subject"]["kind"], tuple(fact["subject"]["inputs"]),
-            fact["settings"].get("context"), fact, run, tuple(scores), tuple(outcomes), rollouts))
-    suite = suites.get(facts[0]["suite"])(**facts[0]["settings"])
-    references = suite.references
-    entrants.sort(key=lambda e: (e.kind == "reference", references.index(e.subject) if e.subject in references else -1))
-    return Evidence(facts[0]["suite"], facts[0]["settings"], tuple(entrants)), suite
+def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
+    """All runs in `paths` (run folders or folders of them) and their suite, with the settings of the first run.
 
-def tasks_of(evidence, suite):
-    return {t.id: t for t in suite.tasks(Path(evidence.entrants[0].facts["source"]))}
+    Raises UsageError when the runs are of different suites or none was given, RunError when one cannot be read.
+    """
+    folders = find_runs(paths)
+    if not folders:
+        raise UsageError("a report needs at least one run folder")
+    facts = [folder.facts() for folder in folders]
+    names = sorted({str(fact["suite"]) for fact in facts})
+    if len(names) > 1:
+        raise UsageError(f"these runs are of the suites {', '.join(names)}; write one report for each")
+    suite = open_suite(names[0], facts[0]["settings"])
+    labels = unique_labels([fact["subject"]["name"] for fact in facts], [_marks(fact) for fact in facts])
+    entrants = [_entrant(*each) for each in zip(folders, facts, labels, strict=True)]
+    order = {name: place for place, name in enumerate(suite.references)}
+    entrants.sort(key=lambda e: (e.kind == "reference", order.get(e.subject, -1)))
+    return Evidence(suite.name, facts[0]["settings"], tuple(entrants), _mismatches(facts)), suite
 
-def score_of(d):
-    v = d["value"]
-    if isinstance(v, dict): v = float(v["special"])
-    d = {**d, "value": v, "series": tuple((i, x) for i, x in d["series"])}
-    d.pop("subject")
-    return Score(**d)
+
+def tasks_of(evidence: Evidence) -> dict[str, Task]:
+    """task id -> the task, from the records."""
+    found: dict[str, Task] = {}
+    for entrant in evidence.entrants:
+        for task in entrant.rollouts.keys() - found.keys():
+            entry = _record(entrant.rollouts[task].parent)
+            found[task] = Task(entry["suite"], task, entry["sample"], entry["fingerprint"], entry["group"])
+    return found
+
+
+def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant:
+    subject = facts["subject"]
+    outcomes, rollouts = [], {}
+    for task, line in current_lines(folder).items():
+        if line is None:
+            outcomes.append(Outcome(task, "missing", "not run yet"))
+        elif line["status"] == "done" and not line["scores"]:
+            outcomes.append(Outcome(task, "missing", "asked, not scored yet", line["seconds"]))
+        else:
+            outcomes.append(Outcome(task, line["status"], line["error"] or "", line["seconds"]))
+        if line is not None and line["status"] == "done":
+            directory = folder.record(task)
+            name = _record(directory).get("rollout")
+            if name and (directory / Path(name).name).is_file():
+                rollouts[task] = directory / Path(name).name
+    return Entrant(
+        label,
+        str(subject["name"]),
+        "reference" if subject["kind"] == "reference" else "subject",
+        tuple(name for name in subject["inputs"] if name in ("truth", "world")),
+        _context(facts),
+        facts,
+        folder.directory,
+        tuple(score for _, score in folder.scores()),
+        tuple(outcomes),
+        rollouts,
+    )
+
+
+def _record(directory: Path) -> dict[str, Any]:
+    try:
+        entry: dict[str, Any] = loads((directory / "record.json").read_text())
+    except (OSError, ValueError) as error:
+        raise RunError(f"{directory}: no readable record ({error}); run again to make it anew") from error
+    return entry
+
+
+def _context(facts: Mapping[str, Any]) -> int | None:
+    """Frames the subject was allowed to see: the suite's setting, or the model's own where that is shorter."""
+    limits = (facts["settings"].get("context"), facts["subject"]["settings"].get("max_context"))
+    known = [limit for limit in limits if isinstance(limit, int)]
+    return min(known) if known else None
+
+
+def _marks(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """What may tell two runs of one subject apart."""
+    context = facts["settings"].get("context")
+    return f"context {context}" if context else "all context", f"seed {facts['seed']}"
+
+
+def _mismatches(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What a reader must know before comparing these runs."""
+    notes = []
+    if len({fact["data_fingerprint"] for fact in facts}) > 1:
+        notes.append("These runs were made on different sets of trajectories; differences use only those that both have.")
+    if len({fact["suite_version"] for fact in facts}) > 1:
+        notes.append("These runs were made with different versions of the suite; their numbers may not mean the same.")
+    varied = sorted(
+        {name for fact in facts for name, value in fact["settings"].items() if value != facts[0]["settings"].get(name)}
+    )
+    if varied:
+        notes.append(f"Settings that differ between these runs: {', '.join(varied)}.")
+    return tuple(notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from functools import cache
 
 import cv2
 import numpy as np
@@ -15,24 +16,12 @@ from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.report import svg
 from worldgauge.suites.contract import Picture
 from worldgauge.worlds import open_world
-from worldgauge.worlds.voxel.blocks import AIR, CATEGORIES, CATEGORY_OF
+from worldgauge.worlds.voxel.blocks import AIR, STATES
+from worldgauge.worlds.voxel.textures import texture_of
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 SIDE_PX = 320
 MARGIN_M = 6.0
-CATEGORY_COLOURS = {
-    "none": (126, 126, 126),
-    "building": (158, 120, 84),
-    "tree": (66, 108, 52),
-    "flower": (206, 120, 150),
-    "grass": (124, 164, 84),
-    "path": (196, 176, 132),
-    "water": (84, 136, 200),
-    "sky": (225, 225, 220),
-    "sand": (224, 212, 164),
-    "dirt": (140, 104, 74),
-    "snow": (238, 242, 246),
-}
 
 
 @dataclass(frozen=True)
@@ -94,9 +83,16 @@ def top_view(cells: VoxelWorld, low: tuple[int, int], side: int) -> NDArray[np.u
     return np.ascontiguousarray(rows_down)
 
 
+@cache
 def state_colours() -> NDArray[np.float64]:
-    """(states, 3): the colour a cell has on a map, that of its category."""
-    return np.array([CATEGORY_COLOURS[name] for name in CATEGORIES], np.float64)[CATEGORY_OF]
+    """(states, 3): the mean colour of what is opaque of a state's upper face."""
+    colours = np.full((len(STATES), 3), 225.0)
+    for state in range(1, len(STATES)):
+        texels = texture_of(state, "up").reshape(-1, 4)
+        opaque = texels[texels[:, 3] > 0, :3]
+        if len(opaque):
+            colours[state] = opaque.mean(0)
+    return colours
 
 
 @dataclass(frozen=True)

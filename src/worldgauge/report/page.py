@@ -16,7 +16,7 @@ from markupsafe import Markup
 from worldgauge.report import charts, tables, words
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
-from worldgauge.report.compare import Difference, Standing, differences, standings
+from worldgauge.report.compare import Difference, Standing, can_order, differences, standings
 from worldgauge.report.curves import Look
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.loading import load, tasks_of
@@ -52,7 +52,7 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     kinds = {e.label: e.kind for e in evidence.entrants}
     made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds)
     headline = made[0]
-    tasks = tasks_of(evidence, suite)
+    tasks = tasks_of(evidence)
     script = _asset("page.js")
     return _environment().get_template("page.html.j2").render(
         suite=evidence.suite,
@@ -62,7 +62,8 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
         js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         looks=looks,
         entrants=evidence.entrants,
-        counts=[count(e, len(tasks) or len(e.outcomes)) for e in evidence.entrants],
+        counts=[count(e) for e in evidence.entrants],
+        warnings=evidence.notes,
         **_results(evidence, looks, headline),
         **_all_tables(evidence, suite, looks, made),
         **_trajectories(evidence, suite, looks, headline, tasks, films),
@@ -87,7 +88,7 @@ def looks_of(evidence: Evidence) -> dict[str, Look]:
 def _results(evidence: Evidence, looks: Mapping[str, Look], headline: Table) -> dict[str, Any]:
     """Verdict, headline table, charts, comparison: all by the headline metric."""
     metric, higher = headline.metric, headline.better != "lower"
-    name = headline.title.split(",")[0].split("(")[0].strip() or metric
+    name = metric.upper() if metric.isalpha() and len(metric) <= 5 else headline.title
     unit = _in_unit(evidence, metric)
     placed = standings(evidence, metric, higher=higher)
     by_label = {s.label: s for s in placed}
@@ -103,10 +104,11 @@ def _results(evidence: Evidence, looks: Mapping[str, Look], headline: Table) -> 
         "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, by_label, shown) if shown else None,
         "appearance": shown,
         "panels": charts.over_frames(evidence, looks, metric, name, unit=unit),
-        "ranking": charts.ranking(looks, name, placed) if placed else None,
+        "ranking": charts.ranking(looks, name, placed, ranked=can_order(pairs)) if placed else None,
         "standings": placed,
         "matrix": _matrix(placed, signed),
         "pairs": pairs,
+        "can_order": can_order(pairs),
         "higher": higher,
         "budget": charts.memory_budget(looks, name, by_label, budgets, unit=unit) if budgets else None,
     }

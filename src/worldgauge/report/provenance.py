@@ -36,10 +36,10 @@ class Count:
         return self.scored == self.expected
 
 
-def count(entrant: Entrant, expected: int) -> Count:
-    """Tasks by how they ended; a task that the journal does not know is missing."""
-    scored, skipped, failed = (entrant.count(status) for status in ("done", "skipped", "failed"))
-    return Count(entrant.label, expected, scored, skipped, failed, max(0, expected - scored - skipped - failed))
+def count(entrant: Entrant) -> Count:
+    """Tasks by how they ended."""
+    scored, skipped, failed, missing = (entrant.count(status) for status in ("done", "skipped", "failed", "missing"))
+    return Count(entrant.label, len(entrant.outcomes), scored, skipped, failed, missing)
 
 
 def troubles(evidence: Evidence) -> list[Trouble]:

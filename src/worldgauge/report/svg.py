@@ -124,6 +124,44 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
     return result
 
 
+def place_names(
+    points: Sequence[tuple[float, float]], texts: Sequence[str], width: float, height: float
+) -> list[tuple[float, float, str]]:
+    """Where to write each text near its point so that it covers as little as possible: (x, y, anchor).
+
+    Tries right, left, above and below, near and farther off; the first to be placed have the best choice.
+    """
+    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+    found = []
+    for (x, y), text in zip(points, texts, strict=True):
+        long = 6.3 * len(text) + 2
+        spots = [
+            (x + side * 11, y + 4 + up, "start" if side > 0 else "end")
+            for up in (0, -10, 10, -18, 18)
+            for side in (1, -1)
+        ]
+        spots += [(x, y - 12, "middle"), (x, y + 20, "middle")]
+        boxes = [_text_box(at, down, anchor, long) for at, down, anchor in spots]
+        costs = [sum(_overlap(box, other) for other in taken) + 9 * _outside(box, width, height) for box in boxes]
+        best = min(range(len(spots)), key=lambda k: (round(costs[k]), k))
+        found.append(spots[best])
+        taken.append(boxes[best])
+    return found
+
+
+def _text_box(x: float, y: float, anchor: str, long: float) -> tuple[float, float, float, float]:
+    left = x - {"start": 0.0, "middle": long / 2, "end": long}[anchor]
+    return left, y - 11, left + long, y + 3
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+
+def _outside(box: tuple[float, float, float, float], width: float, height: float) -> float:
+    return max(0.0, -box[0]) + max(0.0, box[2] - width) + max(0.0, -box[1]) + max(0.0, box[3] - height)
+
+
 def _round_step(raw: float) -> float:
     power = 10.0 ** math.floor(math.log10(raw))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)

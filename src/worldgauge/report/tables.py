@@ -56,12 +56,11 @@ HEADINGS = {"subject": "Models under test", "reference": "References", "publishe
 def view(
     ident: str, table: Table, looks: Mapping[str, Look], sees: Mapping[str, tuple[str, ...]], *, whiskers: bool = True
 ) -> TableView:
-    """`table` ready to print; rows in the order of `looks`.
+    """`table` ready to print, rows in its own order.
 
     The best cell of a column is marked among rows that saw nothing hidden; published rows are not compared.
     """
-    order = {label: place for place, label in enumerate(looks)}
-    rows = sorted(table.rows, key=lambda row: order.get(row.label, len(order)))
+    rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
     best = [_best(rows, k, table.better, sees) for k in range(len(table.columns))]
     scale = _scale(rows)

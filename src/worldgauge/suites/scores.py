@@ -43,6 +43,4 @@ def mean_score(
     """The mean over the frames of `series` that have a value; None with `reason` when none has."""
     known = [value for _, value in series if value is not None]
     value = mean_of(known)
-    return score_of(
-        record, metric, value, n=len(known), reason=None if known else reason, series=series, facts=facts
-    )
+    return score_of(record, metric, value, n=len(known), reason=None if known else reason, series=series, facts=facts)

@@ -19,7 +19,7 @@ class LoopNav:
 
     name = "loopnav"
     version = 1
-    references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    references: tuple[str, ...] = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
 
     def __init__(self, **options: Any) -> None:
         self.options = Settings.of(options)

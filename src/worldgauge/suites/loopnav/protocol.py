@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.actions import describe
-from worldgauge.episode import Context, Episode
+from worldgauge.episode import Episode
 from worldgauge.errors import NotApplicableError
 from worldgauge.subject import ModelSpec, RolloutRequest, WorldModel, checked_rollout
 from worldgauge.suites.contract import Bench, Record, Task
@@ -59,9 +59,10 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         if limit is not None:
             context = context.last(limit)
     truth = episode.clip[start:]
+    if spec.crop is not None:
+        context, truth = context.cropped(*spec.crop), truth.cropped(*spec.crop)
     if spec.frame_size is not None:
-        context = _cropped_and_resized(context, spec)
-        truth = truth.resized(*spec.frame_size)
+        context, truth = context.resized(*spec.frame_size), truth.resized(*spec.frame_size)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     future = episode.actions[start - 1 :]
     return RolloutRequest(
@@ -74,13 +75,6 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         world=episode.world if "world" in spec.inputs else None,
         truth=truth if "truth" in spec.inputs else None,
     )
-
-
-def _cropped_and_resized(context: Context, spec: ModelSpec) -> Context:
-    assert spec.frame_size is not None
-    if spec.crop is not None:
-        context = context.cropped(*spec.crop)
-    return context.resized(*spec.frame_size)
 
 
 def _depth_of(episode: Episode) -> Callable[[int], NDArray[np.float32]] | None:

@@ -62,7 +62,7 @@ def scene_scores(
     got = [_seen(fitted_frame, "colour", None) for fitted_frame in fitted.take(pairs.indices_a)]
     frames_shown = tuple(start + i for i in pairs.indices_b)
     want = _truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], settings.segmenter)
-    size = {"height": height, "width": width, "tau": settings.tau}
+    size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
     video, frames = sgcs(scenes_got, scenes_want, **size, empty=settings.empty, matching=settings.matching)
     covered = _coverage(record.task, frames_shown)
@@ -100,9 +100,7 @@ def scene_scores(
 
 def _seen(rgb: Frame, segmenter: str, view: View | None) -> Seen:
     labels = estimators.get(segmenter)().segment(rgb, view)
-    looks = mean_colours(
-        rgb, labels.category, labels.instance, CATEGORIES, min_area=min_area(labels.category.shape)
-    )
+    looks = mean_colours(rgb, labels.category, labels.instance, CATEGORIES, min_area=min_area(labels.category.shape))
     return Seen(labels.scene(), looks)
 
 
@@ -179,7 +177,9 @@ def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | N
     episode, start = episode_of(key.task)
     assert episode.world is not None
     world = open_world(episode.world)
-    camera = episode.camera.resized(COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * episode.camera.height / episode.camera.width))
+    camera = episode.camera.resized(
+        COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * episode.camera.height / episode.camera.width)
+    )
 
     def surfaces(index: int) -> NDArray[np.float32]:
         position = world.view(episode.poses[index], camera, position=True).position

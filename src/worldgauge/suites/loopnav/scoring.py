@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator
 
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError
-from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_table
+from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
 from worldgauge.suites.contract import Bench, Record, Score
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.scores import mean_score
-from worldgauge.video import Clip, Frame, resize
-
-COMMON_SIZE = (320, 180)
-"""Width and height at which models of different sizes can be compared (specification section 4)."""
+from worldgauge.video import Clip, Frame
 
 ABSENT = {
     "lpips": "AlexNet weights are not shipped; see docs/suites/loopnav.md",
@@ -77,13 +74,9 @@ def _pixel_scores(record: Record, truth: Clip, rollout: Clip, bench: Bench) -> I
         yield mean_score(record, name, values)
 
 
-def _common_ssim(got: Frame, want: Frame) -> float:
-    return ssim_table(resize(got, *COMMON_SIZE), resize(want, *COMMON_SIZE))
-
-
 _PIXEL: dict[str, Callable[[Frame, Frame], float]] = {
     "ssim_table": ssim_table,
-    "ssim_320x180": _common_ssim,
+    "ssim_320x180": ssim_320x180,
     "psnr": psnr,
     "mse": mse,
     "sharpness": lambda got, want: sharpness(got),

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from worldgauge.statistics import bootstrap_interval, mean_std, paired_difference, smallest_resolvable_difference
+from worldgauge.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
 from worldgauge.suites.contract import Better, Cell, Row, Score, Table
 
 HEADLINE = "sgcs"
@@ -78,9 +78,7 @@ def _published_cell(row: Mapping[str, float]) -> Cell:
     return Cell(row["mean"], row["std"], 18)
 
 
-def _table(
-    metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns
-) -> Table:
+def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:
     mine = {subject: [s for s in own if s.metric == metric] for subject, own in scores.items()}
     one = next(score for own in mine.values() for score in own)
     rows = []

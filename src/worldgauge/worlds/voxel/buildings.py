@@ -1,151 +1,45 @@
-"""Designs of buildings. Each is drawn on a plot whose front, v = 0, is the street's side.
+"""All buildings by name, and the drawing of those that are not dwellings.
 
-A plot has one free column on each side and at the back for the eaves, and YARD free rows in front.
+Each is drawn on a plot whose front, v = 0, is the street's side, and returns its door's cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-import numpy as np
-
-from worldgauge.worlds.voxel.canvas import Frame
+from worldgauge.worlds.voxel.dwellings import (
+    draw_corner_house,
+    draw_cottage,
+    draw_igloo,
+    draw_longhouse,
+    draw_round_hut,
+    draw_tent,
+    draw_townhouse,
+)
 from worldgauge.worlds.voxel.parts import (
     Rect,
     awning,
     band,
-    base,
     chimney,
     dome_roof,
     door,
     flat_roof,
-    gable_roof,
     hip_roof,
     one,
     post,
-    timbering,
     walls,
     windows,
 )
-from worldgauge.worlds.voxel.styles import Biome, Palette
-
-Cell = tuple[int, int]
-YARD = 2
-
-
-class Site(NamedTuple):
-    """All that a design needs to draw itself."""
-
-    frame: Frame
-    palette: Palette
-    biome: Biome
-    rng: np.random.Generator
-
-    @property
-    def body(self) -> Rect:
-        """The rectangle of the outer walls."""
-        return Rect(1, YARD, self.frame.width - 2, self.frame.depth - 2)
-
-
-class Design(NamedTuple):
-    """A kind of building: how wide and deep its walls can be (least, most), and how it is drawn.
-
-    draw returns the plot cell of the door.
-    """
-
-    width: tuple[int, int]
-    depth: tuple[int, int]
-    draw: Callable[[Site], Cell]
-
-    def plot(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Width and depth in cells of a plot for one building of this kind."""
-        width, depth = (int(rng.integers(low, high + 1)) for low, high in (self.width, self.depth))
-        return width + 2, depth + YARD + 1
-
-
-def draw_cottage(site: Site) -> Cell:
-    """One room under one roof."""
-    f, p, r = site.frame, site.palette, site.body
-    top = 3 + int(site.rng.integers(2))
-    _room(site, r, top)
-    door_u = int(site.rng.integers(r.u0 + 2, r.u1 - 1))
-    door(f, door_u, r.v0, p)
-    windows(f, r, range(2, top), p, every=4, wide=2)
-    windows(f, r, range(2, top), p, every=3, sides="f")
-    ridge = _roof(site, r, top)
-    if site.rng.integers(2):
-        chimney(f, r.u0 + 1 if door_u > r.middle[0] else r.u1 - 1, r.v1, ridge)
-    if site.rng.integers(2):
-        _porch(site, range(door_u - 1, door_u + 2), 3)
-    _furnish(site, r)
-    return door_u, r.v0
-
-
-def draw_townhouse(site: Site) -> Cell:
-    """Two storeys; the upper one stands out over the street."""
-    f, p, r = site.frame, site.palette, site.body
-    _room(site, r, 4)
-    door(f, r.middle[0], r.v0, p)
-    windows(f, r, range(2, 4), p, every=4, wide=2, sides="lrb")
-    windows(f, r, range(2, 4), p, every=4, sides="f")
-    upper = Rect(r.u0, r.v0 - 1, r.u1, r.v1)
-    f.box(upper.u, upper.v, one(4), p.beam)
-    walls(f, upper, range(5, 8), p.upper, p.beam)
-    windows(f, upper, one(6), p, every=3, wide=2)
-    ridge = _roof(site, upper, 7, along="v")
-    chimney(f, r.u1 - 1, r.v1, ridge)
-    _furnish(site, r)
-    return r.middle[0], r.v0
-
-
-def draw_longhouse(site: Site) -> Cell:
-    """A long hall with a porch along its front."""
-    f, p, r = site.frame, site.palette, site.body
-    _room(site, r, 4)
-    middle = r.middle[0]
-    door(f, middle, r.v0, p, width=2)
-    windows(f, r, range(2, 4), p, every=4, wide=2)
-    ridge = _roof(site, r, 4, along="u")
-    for u in (r.u0 + 1, r.u1 - 1):
-        chimney(f, u, r.v1 - 1, ridge, p.plinth)
-    _porch(site, range(middle - 3, middle + 5), 4)
-    _furnish(site, r)
-    return middle, r.v0
-
-
-def draw_corner_house(site: Site) -> Cell:
-    """Two wings at a right angle under crossing roofs."""
-    f, p, r = site.frame, site.palette, site.body
-    left = bool(site.rng.integers(2))
-    hall = Rect(r.u0, r.v0 + 4, r.u1, r.v1)
-    wing = Rect(r.u0, r.v0, r.u0 + 5, r.v0 + 5) if left else Rect(r.u1 - 5, r.v0, r.u1, r.v0 + 5)
-    _room(site, wing, 4)
-    _room(site, hall, 4)
-    f.box(range(wing.u0 + 1, wing.u1), one(hall.v0), range(1, 4), "air")
-    door_u = r.u1 - 2 if left else r.u0 + 2
-    door(f, door_u, hall.v0, p)
-    windows(f, hall, range(2, 4), p, every=4, wide=2, sides="lrb")
-    windows(f, wing, range(2, 4), p, every=3, wide=2, sides="lrf")
-    _roof(site, wing, 4, along="v")
-    ridge = _roof(site, hall, 4, along="u")
-    chimney(f, door_u, r.v1, ridge + 1)
-    for u in range(wing.u1 + 1, r.u1 + 1) if left else range(r.u0, wing.u0):
-        if u != door_u:
-            f.put(u, r.v0 + 1, 1, p.fence)
-    _furnish(site, hall)
-    return door_u, hall.v0
+from worldgauge.worlds.voxel.site import Cell, Design, Site, furnish, roof, room
 
 
 def draw_barn(site: Site) -> Cell:
     """A tall barn, open in front, full of hay."""
     f, p, r = site.frame, site.palette, site.body
-    _room(site, r, 5)
+    room(site, r, 5)
     f.box(range(r.u0 + 1, r.u1), range(r.v0 + 1, r.v1), one(0), "coarse_dirt")
     middle = r.middle[0]
     door(f, middle - 1, r.v0, p, height=4, width=3)
     windows(f, r, one(3), p, every=4, sides="lrb")
-    ridge = _roof(site, r, 5, along="v")
+    ridge = roof(site, r, 5, along="v")
     f.put(middle, r.v0, ridge - 2, p.window)
     for v in range(r.v0 + 2, r.v1):
         for u in (r.u0 + 1, r.u1 - 1):
@@ -170,7 +64,7 @@ def draw_smithy(site: Site) -> Cell:
     f.box(range(r.u1 - 2, r.u1), one(r.v1 - 1), one(1), "bricks")
     f.put(r.u1 - 3, r.v1 - 1, 1, "barrel")
     f.put(split + 2, r.v0 + 2, 1, "cobblestone_slab")
-    ridge = _roof(site, r, 4, along="u")
+    ridge = roof(site, r, 4, along="u")
     f.box(range(r.u1 - 2, r.u1), one(r.v1 - 1), range(2, ridge + 2), "bricks")
     return room.middle[0], r.v0
 
@@ -178,7 +72,7 @@ def draw_smithy(site: Site) -> Cell:
 def draw_library(site: Site) -> Cell:
     """A tall hall on columns of beams, with high windows and walls of books."""
     f, p, r = site.frame, site.palette, site.body
-    _room(site, r, 6)
+    room(site, r, 6)
     for u in range(r.u0 + 3, r.u1 - 2, 3):
         for v in (r.v0, r.v1):
             post(f, u, v, range(1, 7), p.beam)
@@ -205,9 +99,9 @@ def draw_church(site: Site) -> Cell:
     middle = r.middle[0]
     nave = Rect(r.u0, r.v0 + 4, r.u1, r.v1)
     tower = Rect(middle - 2, r.v0, middle + 2, r.v0 + 4)
-    _room(site, nave, 5)
+    room(site, nave, 5)
     windows(f, nave, range(2, 5), p, every=2, sides="lrb")
-    _roof(site, nave, 5, along="v")
+    roof(site, nave, 5, along="v")
     f.box(tower.u, tower.v, one(0), p.plinth)
     walls(f, tower, range(1, 14), p.wall, p.plinth)
     for w in (5, 10):
@@ -310,76 +204,14 @@ def draw_temple(site: Site) -> Cell:
     return middle, body.v0
 
 
-def draw_tent(site: Site) -> Cell:
-    """A ridge tent of striped cloth."""
-    f, p, r = site.frame, site.palette, site.body
-    f.box(r.u, r.v, one(0), p.floor)
-    for n, v in enumerate(r.v):
-        cloth = p.cloth if n % 2 == 0 else "white_plaster"
-        for step in range((len(r.u) + 1) // 2):
-            f.put(r.u0 + step, v, step + 1, cloth)
-            f.put(r.u1 - step, v, step + 1, cloth)
-    middle = r.middle[0]
-    f.box(range(r.u0 + 1, r.u1), one(r.v1), one(1), p.cloth)
-    f.box(range(r.u0 + 2, r.u1 - 1), one(r.v1), one(2), p.cloth)
-    post(f, middle, r.v1, range(1, (len(r.u) + 1) // 2), p.fence)
-    f.put(middle - 1, r.v1 - 1, 1, "barrel")
-    f.box(range(middle, middle + 2), range(r.v0 + 1, r.v1 - 1), one(1), "white_carpet")
-    return middle, r.v0
-
-
-def draw_igloo(site: Site) -> Cell:
-    """A dome of ice and packed snow with a low tunnel."""
-    f, r = site.frame, site.body
-    mid_u, mid_v = r.middle[0], r.v1 - 4
-    for u in r.u:
-        for v in range(mid_v - 4, r.v1 + 1):
-            for w in range(6):
-                d2 = (u - mid_u) * (u - mid_u) + (v - mid_v) * (v - mid_v) + w * w
-                if d2 <= 20:
-                    f.put(u, v, w, "spruce_planks" if w == 0 else "ice_bricks" if d2 > 11 else "air")
-    for u, top in ((mid_u - 1, 2), (mid_u, 3), (mid_u + 1, 2)):
-        f.box(one(u), range(r.v0, r.v0 + 3), range(1, top + 1), "white_plaster")
-    f.box(one(mid_u), range(r.v0, r.v0 + 4), range(1, 3), "air")
-    f.put(mid_u, mid_v, 1, "white_carpet")
-    f.put(mid_u + 2, mid_v, 1, "barrel")
-    return mid_u, r.v0
-
-
-def draw_round_hut(site: Site) -> Cell:
-    """A round hut under a cone of thatch."""
-    f, p, r = site.frame, site.palette, site.body
-    mid_u, mid_v = (r.u0 + r.u1) / 2, (r.v0 + r.v1) / 2
-    half = (r.u1 - r.u0) / 2
-    thatch = "hay_bale" if site.rng.integers(2) else p.roof_cube
-    for u in range(r.u0 - 1, r.u1 + 2):
-        for v in range(r.v0 - 1, r.v1 + 2):
-            d2 = (u - mid_u) * (u - mid_u) + (v - mid_v) * (v - mid_v)
-            inside, hollow = d2 <= (half + 0.2) * (half + 0.2), d2 <= (half - 0.8) * (half - 0.8)
-            if inside:
-                f.put(u, v, 0, p.floor if hollow else p.plinth)
-                for w in range(1, 4):
-                    f.put(u, v, w, "air" if hollow else p.plinth if w == 1 else p.wall)
-            for step in range(int(half) + 2):
-                if d2 <= (half + 1.0 - step) * (half + 1.0 - step):
-                    f.put(u, v, 4 + step, thatch)
-    u = r.middle[0]
-    door(f, u, r.v0, p)
-    f.box(one(u), range(r.v0, r.v0 + 2), range(1, 3), "air")
-    f.put(r.u0, r.middle[1], 2, p.window)
-    f.put(r.u1, r.middle[1], 2, p.window)
-    f.put(u, r.middle[1], 1, "barrel")
-    return u, r.v0
-
-
 def draw_watermill(site: Site) -> Cell:
     """A mill house with a great wheel on its side."""
     f, p = site.frame, site.palette
     r = Rect(site.body.u0 + 2, site.body.v0, site.body.u1, site.body.v1)
-    _room(site, r, 5)
+    room(site, r, 5)
     door(f, r.middle[0], r.v0, p)
     windows(f, r, range(2, 4), p, every=3, wide=2)
-    ridge = _roof(site, r, 5, along="v")
+    ridge = roof(site, r, 5, along="v")
     chimney(f, r.u1 - 1, r.v1, ridge)
     hub_v, hub_w = r.middle[1], 4
     f.box(range(r.u0 - 2, r.u0), one(hub_v), one(hub_w), p.beam)
@@ -388,7 +220,7 @@ def draw_watermill(site: Site) -> Cell:
             d2 = dv * dv + dw * dw
             if d2 in (9, 10, 13) or (d2 <= 9 and (dv == 0 or dw == 0) and d2 > 0) or d2 == 16:
                 f.put(r.u0 - 2, hub_v + dv, max(hub_w + dw, 0), p.roof_cube if d2 > 9 else p.beam)
-    _furnish(site, r)
+    furnish(site, r)
     return r.middle[0], r.v0
 
 
@@ -427,55 +259,3 @@ DESIGNS: dict[str, Design] = {
     "watermill": Design((10, 10), (9, 9), draw_watermill),
     "stall": Design((5, 5), (3, 3), draw_stall),
 }
-
-
-def _room(site: Site, r: Rect, top: int) -> None:
-    """Floor and walls up to level `top`, the lowest course of plinth."""
-    f, p = site.frame, site.palette
-    base(f, r, p)
-    walls(f, r, range(1, top + 1), p.wall, p.beam)
-    for u, v in r.border:
-        if (u, v) not in r.corners:
-            f.put(u, v, 1, p.plinth)
-    if "plaster" in p.wall and site.biome.roofs[0] != "flat":
-        timbering(f, r, range(2, top + 1), p, every=4)
-
-
-def _roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
-    """A roof in the manner of the country; returns its highest level."""
-    f, p, biome, rng = site
-    style = biome.roofs[int(rng.integers(len(biome.roofs)))]
-    ridge = along or ("u", "v")[int(rng.integers(2))]
-    if style == "gable" or (along and style == "hip"):
-        return gable_roof(f, r, top, p, along=ridge, snowy=biome.snowy)
-    if style == "hip":
-        return hip_roof(f, r, top, p, snowy=biome.snowy)
-    flat = flat_roof(f, r, top, p)
-    if style == "dome":
-        side = min(len(r.u), len(r.v)) - 2
-        return dome_roof(f, Rect(r.u0 + 1, r.v0 + 1, r.u0 + side, r.v0 + side), top, p.cloth, p.roof_cube)
-    if top > 3 and rng.integers(2):
-        f.box(range(r.u0 + 1, r.u1), one(r.v0 - 1), one(top - 1), p.roof_slab)
-        awning(f, range(r.u0 + 1, r.u1), r.v0 - 1, top, p.cloth)
-    return flat
-
-
-def _porch(site: Site, u: range, w: int) -> None:
-    """A slab roof on posts before the door."""
-    f, p = site.frame, site.palette
-    v = site.body.v0 - 1
-    f.box(u, one(v), one(w), p.roof_slab)
-    for end in (u[0], u[-1]):
-        post(f, end, v, range(1, w), p.fence)
-    f.box(u, one(v), one(0), p.plinth)
-
-
-def _furnish(site: Site, r: Rect) -> None:
-    """A few things to see through door and windows."""
-    f = site.frame
-    inner = r.grown(-1)
-    f.put(inner.u0, inner.v1, 1, "barrel")
-    f.box(one(inner.u1), one(inner.v1), range(1, 3), "bookshelf")
-    f.put(*r.middle, 1, "white_carpet")
-    if not site.biome.ruined:
-        f.put(inner.u1, inner.v0, 1, "torch")

@@ -20,7 +20,7 @@ from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
 from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, FACING_OF, KINDS, LIQUID, SHAPE_OF, SHAPES, STATES
-from worldgauge.worlds.voxel.textures import SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
+from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 VIEW_M = 96.0
@@ -166,13 +166,12 @@ def _boxes(shape: str, facing: int, name: str) -> list[Box]:
 def _pages() -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """First texel (256, 7) of every state and face, and the lit texels: 341 a page, all sizes."""
     levels = mipmaps(TEXELS)
-    group = np.array([1, 1, 1, 1, 0, 2, 1])
     page = np.zeros((256, 7), np.int64)
     pages: dict[tuple[int, int], int] = {}
     texels: list[NDArray[np.uint32]] = []
     for state in range(len(STATES)):
         for face in range(7):
-            texture = int(TEXTURE_OF[state, group[face]])
+            texture = int(TEXTURE_OF[state, FACE_GROUP[face]])
             if (texture, face) not in pages:
                 pages[texture, face] = 341 * len(pages)
                 texels += [_packed(level[texture].reshape(-1, 4), float(SHADES[face])) for level in levels]

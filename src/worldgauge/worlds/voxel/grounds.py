@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from worldgauge.worlds.voxel.buildings import Cell, Design, Site
 from worldgauge.worlds.voxel.parts import awning, band, hip_roof, one, post
+from worldgauge.worlds.voxel.site import Cell, Design, Site
 
 
 def draw_farm(site: Site) -> Cell:

@@ -80,9 +80,7 @@ def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 
     f.box(range(u, u + width), one(v), one(0), p.plinth)
 
 
-def windows(
-    f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf"
-) -> None:
+def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf") -> None:
     """Panes `wide` cells across at regular steps along the left, right, back and front walls, where these are plain."""
     along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
     spots = {

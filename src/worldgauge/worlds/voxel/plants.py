@@ -83,7 +83,9 @@ def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Bi
         canvas.states[i[free], j[free], k[free]] = block(name)
 
 
-def place_boulders(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> BoolArray:
+def place_boulders(
+    rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray
+) -> BoolArray:
     """Rocks in the countryside; returns `taken` with the ground they cover."""
     shape = land.height.shape
     blocked = grow(taken, 6) | grow(land.wet, 5)
@@ -162,7 +164,12 @@ def _conifer(rng: np.random.Generator, leaves: str, *, slim: bool) -> _CELLS:
         for x in range(-3, 4):
             for y in range(-3, 4):
                 if x * x + y * y <= radius * radius:
-                    yield x, y, z, "snowy_leaves" if leaves == "snowy" and (left % 2 == 0 or left < 2) else _needles(leaves)
+                    yield (
+                        x,
+                        y,
+                        z,
+                        "snowy_leaves" if leaves == "snowy" and (left % 2 == 0 or left < 2) else _needles(leaves),
+                    )
     for z in range(height):
         yield 0, 0, z, "spruce_log"
 
@@ -248,7 +255,16 @@ def _bush(rng: np.random.Generator) -> _CELLS:
     yield 0, 0, 0, "dead_bush"
 
 
-_FERTILE = ("grass_block", "dry_grass_block", "snowy_grass_block", "snow_block", "podzol", "coarse_dirt", "sand", "red_sand")
+_FERTILE = (
+    "grass_block",
+    "dry_grass_block",
+    "snowy_grass_block",
+    "snow_block",
+    "podzol",
+    "coarse_dirt",
+    "sand",
+    "red_sand",
+)
 _SPECIES = {
     "oak": lambda rng: _broadleaf(rng, "oak", (4, 7), 2.5),
     "birch": lambda rng: _broadleaf(rng, "birch", (5, 8), 2.2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from worldgauge.worlds.voxel.blocks import AIR, KINDS, STATES, block
+from worldgauge.worlds.voxel.blocks import AIR, block
 from worldgauge.worlds.voxel.canvas import Canvas
 from worldgauge.worlds.voxel.terrain import BoolArray
 
@@ -80,5 +80,3 @@ def _held(mine: BoolArray) -> BoolArray:
                 near |= np.roll(wide, shift, axis)[1:-1, 1:-1, 1:-1]
         held = near & mine
     return held
-
-

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from worldgauge.worlds.voxel.blocks import AIR, GROUND, block
-from worldgauge.worlds.voxel.buildings import DESIGNS, YARD, Design, Site
+from worldgauge.worlds.voxel.buildings import DESIGNS
 from worldgauge.worlds.voxel.canvas import Canvas, Frame
 from worldgauge.worlds.voxel.grounds import GROUNDS
 from worldgauge.worlds.voxel.plants import flowerbed
 from worldgauge.worlds.voxel.ruins import decay
+from worldgauge.worlds.voxel.site import Site
 from worldgauge.worlds.voxel.styles import Biome, Palette
-from worldgauge.worlds.voxel.terrain import BoolArray, IntArray, Terrain, grow, value_noise
+from worldgauge.worlds.voxel.terrain import BoolArray, Terrain, grow, value_noise
 
 HOUSES = (10, 14)
 """Fewest and most buildings besides the special ones and the stalls."""
@@ -23,9 +24,26 @@ _AXES = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _TURN_OF_FRONT = {(0, -1): 0, (1, 0): 1, (0, 1): 2, (-1, 0): 3}
 _SQUARE = 7
 _SETBACK = 3
+_BLOCK = 15
+"""Least metres between two parallel side streets: one row of houses."""
+
+_MARGIN = 8
 _ALL = DESIGNS | GROUNDS
 _SPARED = ("farm", "ruin", "stones")
-_LANDMARKS = ("watchtower", "ruin", "cottage", "stones", "camp", "farm", "ruin", "camp", "cottage", "stones", "ruin", "pen")
+_LANDMARKS = (
+    "watchtower",
+    "ruin",
+    "cottage",
+    "stones",
+    "camp",
+    "farm",
+    "ruin",
+    "camp",
+    "cottage",
+    "stones",
+    "ruin",
+    "pen",
+)
 
 
 @dataclass(frozen=True)
@@ -82,13 +100,16 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
         _claim(rng, plan, land, name, near_first)
     for name in ("farm", "pen", "farm"):
         _claim(rng, plan, land, name, _shuffled(rng, plan.slots))
-    for n in range(int(rng.integers(HOUSES[0], HOUSES[1] + 1))):
+    wanted = int(rng.integers(HOUSES[0], HOUSES[1] + 1))
+    for n in range(2 * wanted):
         name = biome.designs[n] if n < len(biome.designs) else biome.designs[int(rng.integers(len(biome.designs)))]
-        _claim(rng, plan, land, name, _shuffled(rng, plan.slots))
+        wanted -= _claim(rng, plan, land, name, _shuffled(rng, plan.slots) + _anywhere(rng, plan, land, 0.2, 0.9))
+        if wanted == 0:
+            break
     for name in ("farm", "farm"):
         _claim(rng, plan, land, name, _shuffled(rng, plan.slots))
     for name in _LANDMARKS:
-        _claim(rng, plan, land, name, _outlying(rng, plan, land))
+        _claim(rng, plan, land, name, _anywhere(rng, plan, land, 0.95, 2.1))
     for plot in plan.plots:
         land.level(*plot.area, int(np.median(land.height[plot.area])))
     return plan
@@ -106,23 +127,36 @@ def build_settlement(rng: np.random.Generator, canvas: Canvas, land: Terrain, bi
 
 
 def _lay_streets(rng: np.random.Generator, plan: Plan, land: Terrain) -> None:
-    """Three or four streets out of the square, side streets off them, and two roads into the country."""
+    """Three or four streets out of the square, two of them roads into the country, and side streets."""
     x, y = land.centre
-    first = int(rng.integers(4))
-    count = int(rng.integers(3, 5))
+    first, count = int(rng.integers(4)), int(rng.integers(3, 5))
+    mains = []
     for n in range(count):
         axis = (first + n) % 4
         dx, dy = _AXES[axis]
         shift = int(rng.integers(-3, 4))
-        start = (x + dx * 4 + dy * shift, y + dy * 4 + dx * shift)
-        road = n < 2
-        length = int(plan.radius * (0.75 + 0.2 * rng.random()))
-        cells = _march(rng, plan, start, axis, length * (2 if road else 1), 1, slots=length)
-        for _ in range(2):
-            at = int(rng.integers(12, max(length - 8, 13)))
-            if at < len(cells):
-                turn = (axis + (1 if rng.integers(2) else 3)) % 4
-                _march(rng, plan, cells[at], turn, int(rng.integers(20, 38)), 1, slots=99)
+        offers = int(plan.radius * (0.75 + 0.2 * rng.random()))
+        length = 2 * offers if n < 2 else offers
+        mains.append(
+            (axis, _march(rng, plan, (x + dx * 4 + dy * shift, y + dy * 4 + dx * shift), axis, length, offers)[:offers])
+        )
+    for axis, cells in mains:
+        for _ in range(12):
+            turn = (axis + (1 if rng.integers(2) else 3)) % 4
+            length = int(rng.integers(22, 40))
+            start = cells[int(rng.integers(12, len(cells) - 4))] if len(cells) > 20 else cells[-1]
+            if _is_open(plan, land, start, turn):
+                _march(rng, plan, start, turn, length, length, land.wet)
+
+
+def _is_open(plan: Plan, land: Terrain, start: tuple[int, int], axis: int) -> bool:
+    """Whether a side street from `start` has room for houses on both sides and runs on dry land."""
+    (x, y), (dx, dy) = start, _AXES[axis]
+    along, across = (5, 26), (-_BLOCK, _BLOCK)
+    xs = sorted(x + dx * a + dy * c for a in along for c in across)
+    ys = sorted(y + dy * a + dx * c for a in along for c in across)
+    room = slice(max(xs[0], 0), xs[-1] + 1), slice(max(ys[0], 0), ys[-1] + 1)
+    return not plan.street[room].any() and bool(land.wet[room].mean() < 0.08)
 
 
 def _march(
@@ -131,44 +165,45 @@ def _march(
     start: tuple[int, int],
     axis: int,
     length: int,
-    half: int,
-    slots: int,
+    offers: int,
+    stop_at: BoolArray | None = None,
 ) -> list[tuple[int, int]]:
-    """Lay one street, 2 half + 1 wide, that sways a little; its first `slots` metres offer plots."""
+    """Lay a street three cells wide that sways a little; its first `offers` metres offer plots. Returns its middle."""
     dx, dy = _AXES[axis]
     (x, y), cells = start, []
-    margin = 8
     sway = 0
     for n in range(length):
-        if not all(margin <= c < size - margin for c, size in zip((x, y), plan.street.shape, strict=True)):
+        outside = not all(_MARGIN <= c < size - _MARGIN for c, size in zip((x, y), plan.street.shape, strict=True))
+        if outside or (stop_at is not None and stop_at[x, y]):
             break
-        plan.street[x - half : x + half + 1, y - half : y + half + 1] = True
+        plan.street[x - 1 : x + 2, y - 1 : y + 2] = True
         cells.append((x, y))
-        if n < slots:
+        if n < offers:
             plan.slots += [Slot(x, y, (dy, dx)), Slot(x, y, (-dy, -dx))]
         if n % 9 == 8:
             sway = int(rng.integers(-1, 2))
-        if sway and n % 3 == 0 and rng.random() < 0.7:
+        if sway and n % 3 == 0 and rng.random() < 0.6:
             x, y = x + abs(dy) * sway, y + abs(dx) * sway
         else:
             x, y = x + dx, y + dy
     return cells
 
 
-def _claim(rng: np.random.Generator, plan: Plan, land: Terrain, name: str, slots: Iterable[Slot]) -> None:
-    """Give a design the first slot where it fits; none may."""
+def _claim(rng: np.random.Generator, plan: Plan, land: Terrain, name: str, slots: Iterable[Slot]) -> bool:
+    """Give a design the first slot where it fits; returns whether there was one."""
     width, depth = _ALL[name].plot(rng)
     for slot in slots:
         plot = _plot_at(slot, name, width, depth)
         around = tuple(slice(s.start - 1, s.stop + 1) for s in plot.area)
-        if any(s.start < 8 or s.stop > n - 8 for s, n in zip(around, plan.taken.shape, strict=True)):
+        if any(s.start < _MARGIN or s.stop > n - _MARGIN for s, n in zip(around, plan.taken.shape, strict=True)):
             continue
         heights = land.height[around]
         if plan.taken[around].any() or int(heights.max()) - int(heights.min()) > 4:
             continue
         plan.plots.append(plot)
         plan.taken[around] = True
-        return
+        return True
+    return False
 
 
 def _plot_at(slot: Slot, name: str, width: int, depth: int) -> Plot:
@@ -186,10 +221,9 @@ def _shuffled(rng: np.random.Generator, slots: list[Slot]) -> list[Slot]:
     return [slots[n] for n in np.argsort(rng.random(len(slots)), kind="stable")]
 
 
-def _outlying(rng: np.random.Generator, plan: Plan, land: Terrain) -> list[Slot]:
-    """Random places in the country around the settlement."""
-    near = (land.distance > 0.95 * plan.radius) & (land.distance < 2.1 * plan.radius)
-    places = np.argwhere(near)
+def _anywhere(rng: np.random.Generator, plan: Plan, land: Terrain, nearest: float, farthest: float) -> list[Slot]:
+    """Random places off the streets, between two distances from the centre in units of the radius."""
+    places = np.argwhere((land.distance > nearest * plan.radius) & (land.distance < farthest * plan.radius))
     chosen = places[rng.integers(len(places), size=40)] if len(places) else places
     return [Slot(int(x), int(y), _AXES[int(rng.integers(4))]) for x, y in chosen]
 
@@ -217,9 +251,7 @@ def _build(
         flowerbed(canvas, land, np.array(spots), biome.flowers[int(rng.integers(len(biome.flowers)))])
 
 
-def _pave_door(
-    canvas: Canvas, land: Terrain, biome: Biome, frame: Frame, door: tuple[int, int], path: int
-) -> None:
+def _pave_door(canvas: Canvas, land: Terrain, biome: Biome, frame: Frame, door: tuple[int, int], path: int) -> None:
     """A path from a door straight out to the street."""
     for v in range(door[1] - 1, -_SETBACK - 2, -1):
         x, y = frame.cell(door[0], v)

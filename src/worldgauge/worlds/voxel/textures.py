@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.errors import WorldError
 from worldgauge.worlds.voxel import _brushes as brush
 from worldgauge.worlds.voxel import _sketches as drawn
 from worldgauge.worlds.voxel._brushes import Colour, Tile
@@ -16,6 +17,9 @@ from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, KINDS, STATE
 
 FACES = ("east", "west", "north", "south", "up", "down", "plant")
 """Faces by their outward normal: +x, -x, +y, -y, +z, -z; plant: the diagonal planes of a cross."""
+
+FACE_GROUP = (1, 1, 1, 1, 0, 2, 1)
+"""Column of TEXTURE_OF for each of FACES: 0 top, 1 side, 2 bottom."""
 
 SHADES: NDArray[np.float64] = np.array([0.90, 0.72, 0.78, 0.84, 1.0, 0.58, 0.96])
 """Brightness of each of FACES: a sun high in the south-east, the same all day; a colour is texel x shade, rounded."""
@@ -27,13 +31,12 @@ SKY_ZENITH: Colour = (112, 168, 230)
 MIP_LEVELS = 5
 """Sizes 16, 8, 4, 2, 1 texels; far surfaces are painted from the smaller ones."""
 
+_SHAPE_SUFFIXES = ("_stairs", "_top_slab", "_slab")
 _MATERIAL_OF = {
     "oak": "oak_planks",
     "spruce": "spruce_planks",
     "acacia": "acacia_planks",
-    "cobblestone": "cobblestone",
     "sandstone": "cut_sandstone",
-    "white": "white_plaster",
 }
 _BOOK_COLOURS: dict[str, Colour] = {
     "o": (168, 132, 80),
@@ -45,28 +48,11 @@ _BOOK_COLOURS: dict[str, Colour] = {
     "w": (216, 204, 180),
 }
 
-_FALLBACK: dict[str, Colour] = {
-    "none": (112, 118, 128),
-    "building": (168, 132, 80),
-    "tree": (44, 118, 52),
-    "flower": (236, 32, 36),
-    "grass": (112, 166, 58),
-    "path": (178, 152, 138),
-    "water": (42, 98, 200),
-    "sky": SKY,
-    "sand": (229, 211, 150),
-    "dirt": (122, 84, 54),
-    "snow": (244, 249, 253),
-}
-"""Of a kind that nobody has painted yet."""
-
-_SHAPE_SUFFIXES = ("_stairs", "_top_slab", "_slab", "_wall", "_carpet")
-
 
 def texture_of(state: int | str, face: str) -> Tile:
     """(16, 16, 4) uint8 RGBA of a block state on one of FACES, before light; row 0 is the upper edge."""
     index = block(state) if isinstance(state, str) else state
-    tile: Tile = TEXELS[TEXTURE_OF[index, _GROUP[FACES.index(face)]]]
+    tile: Tile = TEXELS[TEXTURE_OF[index, FACE_GROUP[FACES.index(face)]]]
     return tile
 
 
@@ -102,7 +88,7 @@ def painted_colours() -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     for state in range(1, len(STATES)):
         for face, shade in enumerate(SHADES):
             for level in levels:
-                tile = level[TEXTURE_OF[state, _GROUP[face]]].reshape(-1, 4)
+                tile = level[TEXTURE_OF[state, FACE_GROUP[face]]].reshape(-1, 4)
                 lit = np.rint(tile[tile[:, 3] > 0, :3] * shade).astype(int)
                 found |= {(*row, int(CATEGORY_OF[state])) for row in np.unique(lit, axis=0).tolist()}
     table = np.array(sorted(found))
@@ -114,11 +100,12 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
     dirt = brush.speckle((122, 84, 54), 11, 0.17)
     turf = brush.blades((108, 156, 60), 21)
     dry_turf = brush.blades((172, 168, 74), 31)
-    snow = brush.speckle((244, 249, 253), 41, 0.022, 0.7)
+    snow = brush.speckle((238, 245, 252), 41, 0.034, 0.7)
     sand = brush.speckle((229, 211, 150), 51, 0.05, 0.4)
     oak, spruce, acacia = (168, 132, 80), (112, 80, 48), (184, 98, 52)
     oak_bark, spruce_bark, acacia_bark, birch_bark = (92, 74, 58), (70, 52, 44), (100, 90, 88), (206, 202, 192)
     oak_planks, spruce_planks = brush.planks(oak, 61), brush.planks(spruce, 62)
+    spruce_leaves = brush.foliage((38, 88, 66), 106, 0.26)
     birch_side = brush.speckle(birch_bark, 71, 0.05)
     for row, column, length in ((2, 1, 4), (5, 9, 5), (8, 4, 3), (11, 12, 3), (13, 0, 5), (15, 8, 3), (7, 14, 2)):
         birch_side[row, column : column + length, :3] = (58, 54, 52)
@@ -167,15 +154,15 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
         "path": (path_top, brush.fringe(path_top, dirt, 4, 19), dirt),
         "gravel": brush.stones((150, 132, 132), 20, 18, 0.2, 0.74),
         "sand": sand,
-        "red_sand": brush.speckle((214, 136, 62), 52, 0.07, 0.4),
+        "red_sand": brush.speckle((212, 148, 88), 52, 0.06, 0.4),
         "sandstone": (sand, brush.strata((226, 206, 142), 53), sand),
         "snow_block": snow,
         "snow_layer": snow,
         "ice": brush.tint((146, 218, 236), 0.7 * brush.clouds(54, 4) + 0.3 * brush.streaks(55), 0.07),
-        "water": brush.ripples((42, 98, 200), 56),
+        "water": brush.ripples((48, 110, 206), 56),
         "stone": brush.tint((112, 118, 128), 0.6 * brush.streaks(57) + 0.4 * brush.clouds(58, 4), 0.11),
         "granite": brush.speckle((136, 104, 104), 59, 0.15, 0.3),
-        "mossy_rock": _overgrown(brush.stones((104, 110, 118), 60, 8, 0.16, 0.7), 63),
+        "mossy_rock": _overgrown(brush.stones((104, 110, 118), 60, 8, 0.16, 0.7), 63, (70, 104, 66)),
         "cobblestone": brush.stones((142, 142, 140), 64, 11, 0.15, 0.62),
         "mossy_cobblestone": _overgrown(brush.stones((132, 132, 130), 64, 11, 0.15, 0.62), 65),
         "stone_bricks": brush.courses((138, 138, 134), (92, 92, 90), 66, 8, 16),
@@ -212,13 +199,13 @@ def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:
         "acacia_log": _trunk((186, 106, 62), acacia_bark, 103),
         "birch_log": (birch_end, birch_side, birch_end),
         "oak_leaves": brush.foliage((44, 118, 52), 105),
-        "spruce_leaves": brush.foliage((38, 88, 66), 106, 0.26),
+        "spruce_leaves": spruce_leaves,
         "acacia_leaves": brush.foliage((66, 128, 48), 107),
         "birch_leaves": brush.foliage((78, 142, 76), 108, 0.16),
-        "snowy_leaves": _snowed(brush.foliage((38, 88, 66), 106, 0.26), snow, 109),
+        "snowy_leaves": _snowed(spruce_leaves, brush.speckle((226, 238, 246), 41, 0.03, 0.7), 109),
         "cactus": cactus,
         "dead_bush": brush.sketch(drawn.BUSH, {"b": (112, 74, 62), "k": (84, 54, 46)}, 5, 0.1),
-        "tall_grass": brush.stalks((122, 184, 62), 111, 12, 8, 15),
+        "tall_grass": brush.stalks((114, 172, 62), 111, 12, 8, 15),
         "dry_tall_grass": brush.stalks((196, 186, 84), 112, 12, 8, 15),
         "fern": brush.sketch(drawn.FERN, {"f": (112, 170, 52), "k": (84, 134, 42)}, 6, 0.14),
         "wheat": _eared(brush.stalks((206, 190, 66), 113, 9, 11, 15)),
@@ -239,9 +226,9 @@ def _trunk(wood: Colour, bark: Colour, seed: int) -> tuple[Tile, Tile, Tile]:
     return end, brush.bark(bark, seed + 50), end
 
 
-def _overgrown(tile: Tile, seed: int) -> Tile:
+def _overgrown(tile: Tile, seed: int, moss_colour: Colour = (86, 116, 58)) -> Tile:
     """Moss in patches."""
-    moss = brush.speckle((86, 116, 58), seed, 0.2)
+    moss = brush.speckle(moss_colour, seed, 0.2)
     return np.where((brush.clouds(seed + 1, 4) > 0.6)[..., None], moss, tile)
 
 
@@ -297,9 +284,9 @@ def _by_state() -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     rows = []
     for state in STATES:
         kind = KINDS[state.kind]
-        found = tiles.get(kind.name, tiles.get(_material(kind.name)))
+        found = brush.clear() if kind.shape == "empty" else tiles.get(kind.name, tiles.get(_material(kind.name)))
         if found is None:
-            found = brush.clear() if kind.shape == "empty" else brush.speckle(_FALLBACK[kind.category], state.kind)
+            raise WorldError(f"block '{kind.name}' has no texture: paint it in worlds/voxel/textures.py")
         rows.append([store(tile) for tile in (found if isinstance(found, tuple) else (found,) * 3)])
     return np.stack(texels), np.array(rows, np.int32)
 
@@ -312,9 +299,6 @@ def _material(name: str) -> str:
             return _MATERIAL_OF.get(stem, stem)
     return name
 
-
-_GROUP = (1, 1, 1, 1, 0, 2, 1)
-"""Column of TEXTURE_OF for each of FACES."""
 
 TEXELS, TEXTURE_OF = _by_state()
 """TEXELS: (n_textures, 16, 16, 4) uint8. TEXTURE_OF: (n_states, 3) int32, the texture on top, side, bottom."""

@@ -1,0 +1,48 @@
+"""One small real data set for every test that needs recorded walks: collected once a test process."""
+
+from pathlib import Path
+
+import pytest
+
+from worldgauge.engine.collect import collect_loopnav
+from worldgauge.episode import Episode
+from worldgauge.suites.contract import Task
+from worldgauge.suites.loopnav import LoopNav
+from worldgauge.suites.loopnav.tasks import episode_of
+
+
+class QuietBench:
+    """The least a suite needs of a bench."""
+
+    def __init__(self, directory: Path, seed: int = 7) -> None:
+        self.directory = directory
+        self.seed = seed
+        self.calls: list[tuple[int, int]] = []
+
+    def progress(self, done: int, total: int) -> None:
+        self.calls.append((done, total))
+
+
+@pytest.fixture(scope="session")
+def walks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of two loops (ABA and ABCA, range 5) of one settlement at 160x90."""
+    root = tmp_path_factory.mktemp("walks")
+    collect_loopnav(root, settlements=1, ranges=(5,), per_combination=1, seed=3, size=(160, 90))
+    return root
+
+
+@pytest.fixture(scope="session")
+def tasks(walks: Path) -> list[Task]:
+    """The tasks of `walks`: ABA first."""
+    return list(LoopNav().tasks(walks))
+
+
+@pytest.fixture(scope="session")
+def walk(tasks: list[Task]) -> tuple[Episode, int]:
+    """The ABA episode and the index of its first hidden frame."""
+    return episode_of(tasks[0])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> QuietBench:
+    return QuietBench(tmp_path)

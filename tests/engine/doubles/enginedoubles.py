@@ -1,0 +1,230 @@
+"""A small suite, models that break each promise, and jobs for the pool."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import worldgauge.engine
+from worldgauge.actions import LOOP_WALK, Actions
+from worldgauge.episode import Context
+from worldgauge.errors import NotApplicableError, UsageError
+from worldgauge.geometry import Camera
+from worldgauge.subject import ModelSpec, RolloutRequest, checked_rollout
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
+from worldgauge.video import Clip, Writer
+
+HORIZON, SIZE = 6, (16, 16)
+BRIGHTNESS_VERSION = {"version": 1}
+
+
+def register() -> None:
+    """Add the suite to the registry, and this module to the package whose functions a pool may call."""
+    suites.register("echo")(Echo)
+    sys.modules["worldgauge.engine.doubles"] = sys.modules[__name__]
+    worldgauge.engine.doubles = sys.modules[__name__]  # type: ignore[attr-defined]
+
+
+def unregister() -> None:
+    suites._entries.pop("echo", None)
+
+
+def make_data(folder: Path, n: int = 4, **facts: Any) -> Path:
+    """Data of n tasks. facts: "skip" (numbers), "salt" (changes fingerprints), "twice" (doubled ids)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tasks.json").write_text(json.dumps({"n": n, **facts}))
+    return folder
+
+
+class Echo:
+    """Tasks "kind/number": imagine six frames; their mean grey level is the score."""
+
+    name = "echo"
+    version = 1
+    references = ("freeze",)
+    scoring_settings = frozenset({"gain"})
+
+    def __init__(self, bias: int = 0, gain: float = 1.0, broken: int | None = None, video: bool = False) -> None:
+        self.settings: Mapping[str, Any] = {"bias": bias, "gain": gain, "broken": broken, "video": video}
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        data = json.loads((source / "tasks.json").read_text())
+        for number in range(data["n"]):
+            kind = "even" if number % 2 == 0 else "odd"
+            skip = "marked as unusable" if number in data.get("skip", ()) else None
+            name = f"{kind}/{0 if data.get('twice') else number}"
+            yield Task("echo", name, {"number": number}, f"{data.get('salt', '')}{number}", {"kind": kind}, skip)
+
+    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+        note("perform", task.id)
+        number = task.sample["number"] + self.settings["bias"]
+        frame = np.full((1, SIZE[1], SIZE[0], 3), number, np.uint8)
+        camera = Camera.from_vertical_fov(*SIZE, 70)
+        context = Context(Clip.from_array(frame, 20.0), np.eye(4)[None], Actions(LOOP_WALK, zeros(0)), camera)
+        request = RolloutRequest(context, HORIZON, bench.seed, actions=Actions(LOOP_WALK, zeros(HORIZON)))
+        levels, done = [], 0
+        writer = Writer(bench.directory / "rollout.mp4", fps=20, kind="lossless") if self.settings["video"] else None
+        for chunk in checked_rollout(subject, request):
+            levels += [float(picture.mean()) for picture in chunk]
+            if writer is not None:
+                writer.write(chunk)
+            done += len(chunk)
+            bench.progress(done, HORIZON)
+        if writer is not None:
+            writer.close()
+        facts = {"levels": levels, "seed": bench.seed, "best": math.inf}
+        return Record(task, subject.spec.name, bench.directory, facts, "rollout.mp4" if writer else None)
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        note("score", record.task.id)
+        if record.task.sample["number"] == self.settings["broken"]:
+            raise ZeroDivisionError("no frames to divide by")
+        levels = record.facts["levels"]
+        common: Any = {"task": record.task.id, "n": len(levels), "group": record.task.group}
+        return [
+            Score(
+                metric="level", value=self.settings["gain"] * float(np.mean(levels)),
+                series=tuple(enumerate(levels)), unit="grey level", **common,
+            ),
+            Score(metric="best", value=record.facts["best"], **common),
+            Score(metric="absent", value=None, reason="nothing to measure", **common),
+        ]
+
+    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+        rows = []
+        for subject, theirs in scores.items():
+            values = [score.value for score in theirs if score.metric == "level" and score.value is not None]
+            mean = float(np.mean(values)) if values else None
+            rows.append(Row(subject, (Cell(mean, 0.0, len(values), mean, mean, len(values)),), kinds[subject]))  # type: ignore[arg-type]
+        return [Table("level", "Level", "grey level", "neither", ("all",), tuple(rows), ("made up",))]
+
+    def published(self) -> list[Table]:
+        return []
+
+    def picture(self, task: Task) -> Picture:
+        raise NotImplementedError
+
+
+class Steady:
+    """Frames of one level from the seed of the task; `wait` seconds a frame."""
+
+    def __init__(self, level: int = 0, wait: float = 0.0) -> None:
+        self.spec = ModelSpec("steady", settings={"level": level})
+        self.level, self.wait = level, wait
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(request.seed)
+        for _ in range(request.horizon):
+            time.sleep(self.wait)
+            yield frame_of(request, self.level or int(rng.integers(256)))
+
+
+class Faulty:
+    """Breaks one promise, named by `how`, in task number `on`; keeps them elsewhere."""
+
+    def __init__(self, how: str, on: int = 1) -> None:
+        self.spec = ModelSpec(f"faulty-{how}")
+        self.how, self.on = how, on
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        bad = int(request.context.clip[-1][0, 0, 0]) == self.on
+        for t in range(request.horizon):
+            frame: Any = frame_of(request, 10 * t)
+            if bad and t == 2:
+                frame = self._break(frame)
+                if frame is None:
+                    return
+            yield frame
+
+    def _break(self, frame: np.ndarray) -> Any:
+        if self.how == "raise":
+            raise ValueError("no such latent")
+        if self.how == "hang":
+            time.sleep(3600)
+        if self.how == "exit":
+            print("about to go\nout of tokens", file=sys.stderr, flush=True)
+            os._exit(3)
+        if self.how == "sysexit":
+            sys.exit("usage: model")
+        if self.how == "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self.how == "print":
+            print('{"value": {"status": "done"}}', flush=True)
+            os.write(1, b"raw noise without an end")
+        if self.how == "inapplicable":
+            raise NotApplicableError("needs a longer context")
+        return {
+            "short": None,
+            "shape": np.concatenate([frame, frame], axis=2),
+            "dtype": frame.astype(np.int64),
+            "nan": np.full(frame.shape, np.nan, np.float32),
+            "list": frame.tolist(),
+        }.get(self.how, frame)
+
+
+class Unloadable:
+    def __init__(self) -> None:
+        raise RuntimeError("no CUDA device")
+
+
+class NoModel:
+    pass
+
+
+def frame_of(request: RolloutRequest, level: int) -> np.ndarray:
+    width, height = request.frame_size
+    return np.full((1, height, width, 3), level, np.uint8)
+
+
+def zeros(n: int) -> Any:
+    return np.zeros((n, len(LOOP_WALK)), np.float32)
+
+
+def note(what: str, task: str) -> None:
+    """Count the work done, over all processes."""
+    if log := os.environ.get("ENGINE_DOUBLES_LOG"):
+        with open(log, "a") as file:
+            file.write(f"{what} {task}\n")
+
+
+def job(*, what: str, progress: Any, **facts: Any) -> Any:
+    """For the pool."""
+    if what == "echo":
+        return facts
+    if what == "raise":
+        raise KeyError("missing")
+    if what == "usage":
+        raise UsageError("a known error")
+    if what == "exit":
+        print("last words", file=sys.stderr, flush=True)
+        os._exit(facts.get("code", 7))
+    if what == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "sleep":
+        time.sleep(facts["seconds"])
+    if what == "drip":
+        for done in range(facts["times"]):
+            time.sleep(facts["seconds"])
+            progress(done + 1, facts["times"])
+    if what == "print":
+        print('{"value": "forged"}\n' * 3, flush=True)
+    if what == "unserialisable":
+        return object()
+    if what == "where":
+        import cv2
+        import numba
+
+        return {"pid": os.getpid(), "cv2": cv2.getNumThreads(), "numba": numba.get_num_threads(), "stdin": sys.stdin.read()}
+    if what == "child":
+        return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
+    return os.getpid()

@@ -1,0 +1,314 @@
+"""A run is whole, counted, resumable, and the same for any number of workers and any interruption."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from worldgauge.engine.run import dry_run, run, score
+from worldgauge.engine.result import RunResult
+from worldgauge.engine.store import loads
+from worldgauge.errors import RunError, SubjectError, UnknownNameError, UsageError
+
+STEADY = "enginedoubles:Steady"
+Worked = Callable[[], list[str]]
+
+
+def scores_of(result: RunResult) -> bytes:
+    (folder,) = result.directories.values()
+    return (folder / "scores.jsonl").read_bytes()
+
+
+def test_a_run_leaves_the_documented_folder(data: Path, tmp_path: Path) -> None:
+    result = run("echo", model=STEADY, data=data, out=tmp_path / "out", settings={"video": True})
+    folder = tmp_path / "out" / "steady"
+    assert result.ok
+    assert str(result.counts) == "4 expected = 4 scored + 0 skipped + 0 failed"
+    assert result.directory == tmp_path / "out"
+    assert sorted(path.name for path in folder.iterdir()) == ["journal.jsonl", "records", "run.json", "scores.jsonl"]
+    record = folder / "records" / "odd__1"
+    assert sorted(path.name for path in record.iterdir()) == ["record.json", "rollout.mp4", "scores.json"]
+    assert len(json.loads((record / "scores.json").read_text())) == 3
+    facts = json.loads((folder / "run.json").read_text())
+    assert (facts["suite"], facts["suite_version"], facts["seed"], facts["tasks"]) == ("echo", 1, 0, 4)
+    assert facts["subject"]["name"] == "steady"
+    assert facts["subject"]["kind"] == "subject"
+    assert facts["settings"] == {"bias": 0, "gain": 1.0, "broken": None, "video": True}
+    lines = [json.loads(line) for line in (folder / "scores.jsonl").read_text().splitlines()]
+    assert [(line["task"], line["metric"]) for line in lines[:3]] == [
+        ("even/0", "absent"), ("even/0", "best"), ("even/0", "level"),
+    ]
+    assert lines[1]["value"] == {"value": None, "special": "+inf"}
+
+
+def test_result_has_table_and_frame(data: Path, tmp_path: Path) -> None:
+    result = run("echo", model=f"{STEADY}?level=7", data=data, out=tmp_path)
+    (table,) = result.table()
+    assert (table.rows[0].label, table.rows[0].cells[0].mean) == ("steady-level-7", 7.0)
+    frame = result.frame
+    assert list(frame.columns) == ["subject", "task", "kind", "metric", "value", "unit", "better", "n", "reason"]
+    assert len(frame) == 12
+    assert frame[frame.metric == "level"].value.tolist() == [7.0] * 4
+
+
+def test_same_scores_for_any_number_of_workers_and_any_order(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    doubles.make_data(data, 9)
+    expected = scores_of(run("echo", model=STEADY, data=data, out=tmp_path / "1"))
+    for workers in (2, 4):
+        again = run("echo", model=STEADY, data=data, out=tmp_path / str(workers), workers=workers)
+        assert scores_of(again) == expected
+    assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path / "live")) == expected
+    shuffled = doubles.Echo.tasks
+    rng = random.Random(5)
+
+    def tasks(self: Any, source: Path) -> Any:
+        found = list(shuffled(self, source))
+        rng.shuffle(found)
+        return iter(found)
+
+    doubles.Echo.tasks = tasks
+    try:
+        assert scores_of(run("echo", model=STEADY, data=data, out=tmp_path / "shuffled")) == expected
+    finally:
+        doubles.Echo.tasks = shuffled
+
+
+def test_nothing_changed_means_no_work(data: Path, tmp_path: Path, worked: Worked) -> None:
+    first = run("echo", model=STEADY, data=data, out=tmp_path)
+    before = scores_of(first)
+    assert len(worked()) == 8
+    again = run("echo", model=STEADY, data=data, out=tmp_path)
+    assert worked() == []
+    assert scores_of(again) == before
+    assert again.counts == first.counts
+
+
+def test_what_changed_is_done_again_and_nothing_else(
+    data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(**changes: Any) -> tuple[int, int]:
+        arguments = {"model": STEADY, "data": data, "out": tmp_path, **changes}
+        run("echo", **arguments)
+        lines = worked()
+        return sum(line.startswith("perform") for line in lines), sum(line.startswith("score") for line in lines)
+
+    assert again() == (4, 4)
+    assert again(settings={"bias": 1}) == (4, 4)
+    assert again() == (4, 4)
+    assert again(settings={"gain": 2.0}) == (0, 4)
+    assert again(settings={"gain": 2.0}) == (0, 0)
+    assert again() == (0, 4)
+    assert again(seed=1) == (4, 4)
+    assert again() == (4, 4)
+    doubles.make_data(data, 4, salt="x")
+    assert again() == (4, 4)
+    doubles.make_data(data, 5, salt="x")
+    assert again() == (1, 1)
+    assert again(limit=2) == (0, 0)
+    assert again() == (0, 0)
+    monkeypatch.setattr(doubles.Echo, "version", 2)
+    live = doubles.Steady()
+    assert again(model=live) == (5, 5)
+
+
+def test_a_new_version_of_a_metric_makes_new_scores_of_old_records(
+    data: Path, tmp_path: Path, worked: Worked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from worldgauge.engine import identity
+
+    run("echo", model=STEADY, data=data, out=tmp_path)
+    worked()
+    monkeypatch.setattr(identity, "metric_versions", lambda suite: {"level": 2})
+    run("echo", model=STEADY, data=data, out=tmp_path)
+    assert [line.split()[0] for line in worked()] == ["score"] * 4
+
+
+def test_a_model_in_a_file_is_asked_again_when_the_file_changes(data: Path, tmp_path: Path, worked: Worked) -> None:
+    source = "from enginedoubles import Steady\nclass Mine(Steady): pass\n"
+    file = tmp_path / "wm.py"
+    file.write_text(source)
+    run("echo", model=f"{file}:Mine?level=3", data=data, out=tmp_path / "out")
+    assert len(worked()) == 8
+    run("echo", model=f"{file}:Mine?level=3", data=data, out=tmp_path / "out")
+    assert worked() == []
+    file.write_text(source + "# better\n")
+    run("echo", model=f"{file}:Mine?level=3", data=data, out=tmp_path / "out")
+    assert len(worked()) == 8
+
+
+FAULTS = {
+    "raise": "model 'faulty-raise' raised ValueError at frame 2: no such latent",
+    "short": "model 'faulty-short' stopped after 2 of 6 frames",
+    "shape": "model 'faulty-shape', chunk at frame 2: expected shape (n, 16, 16, 3), got (1, 16, 32, 3)",
+    "dtype": "model 'faulty-dtype', chunk at frame 2: expected uint8 frames in 0..255, got int64",
+    "nan": "model 'faulty-nan', chunk at frame 2: frame 2 holds NaN or infinite values",
+    "list": "model 'faulty-list', chunk at frame 2: expected a numpy array, got list",
+    "exit": "the worker process exited with code 3; its last words: out of tokens",
+    "segfault": "the worker process was killed by SIGSEGV",
+    "sysexit": "SystemExit: usage: model",
+}
+
+
+def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, tmp_path: Path) -> None:
+    models = [f"enginedoubles:Faulty?how={how}" for how in FAULTS]
+    result = run("echo", model=models, data=data, out=tmp_path, workers=2)
+    assert {failure.subject: failure.error for failure in result.failures} == {
+        f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()
+    }
+    assert not result.ok
+    for counts in result.subject_counts.values():
+        assert str(counts) == "4 expected = 3 scored + 0 skipped + 1 failed"
+    record = loads((tmp_path / "faulty-raise-how-raise" / "records" / "odd__1" / "record.json").read_text())
+    assert record["error"]["type"] == "SubjectError"
+    assert "no such latent" in record["error"]["trace"]
+
+
+def test_a_hung_model_is_killed_and_the_run_goes_on(data: Path, tmp_path: Path) -> None:
+    result = run("echo", model="enginedoubles:Faulty?how=hang", data=data, out=tmp_path, deadline_s=1.5)
+    assert [failure.error for failure in result.failures] == ["timed out after 1.5 s without progress"]
+    assert result.counts.scored == 3
+    left = [path for path in (tmp_path).rglob(".*")]
+    assert left == []
+
+
+def test_a_model_that_prints_does_no_harm(data: Path, tmp_path: Path) -> None:
+    assert run("echo", model="enginedoubles:Faulty?how=print", data=data, out=tmp_path).ok
+
+
+def test_what_cannot_be_asked_is_skipped_with_its_reason(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    doubles.make_data(data, 4, skip=[2])
+    model = "enginedoubles:Faulty?how=inapplicable"
+    for _ in range(2):
+        result = run("echo", model=model, data=data, out=tmp_path)
+        assert str(result.counts) == "4 expected = 2 scored + 2 skipped + 0 failed"
+        assert {skip.error for skip in result.skips} == {"needs a longer context", "marked as unusable"}
+        assert result.ok
+
+
+def test_failed_tasks_are_tried_again_unless_told_otherwise(data: Path, tmp_path: Path, worked: Worked) -> None:
+    model = "enginedoubles:Faulty?how=raise"
+    run("echo", model=model, data=data, out=tmp_path)
+    worked()
+    assert run("echo", model=model, data=data, out=tmp_path, retry_failed=False).counts.failed == 1
+    assert worked() == []
+    assert run("echo", model=model, data=data, out=tmp_path).counts.failed == 1
+    assert worked() == ["perform odd/1"]
+    journal = (tmp_path / "faulty-raise-how-raise" / "journal.jsonl").read_text()
+    assert journal.count("no such latent") == 2
+
+
+def test_a_scoring_error_keeps_the_record(data: Path, tmp_path: Path, worked: Worked) -> None:
+    result = run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+    assert [failure.error for failure in result.failures] == ["scoring: ZeroDivisionError: no frames to divide by"]
+    assert (tmp_path / "steady" / "records" / "odd__1" / "record.json").exists()
+    worked()
+    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+    assert worked() == ["score odd/1"]
+
+
+def test_live_models_run_in_this_process(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    result = run("echo", model=[doubles.Steady(3), doubles.Faulty("raise")], data=data, out=tmp_path)
+    assert set(result.directories) == {"steady", "faulty-raise"}
+    assert [failure.error for failure in result.failures] == [FAULTS["raise"]]
+    slow = run("echo", model=doubles.Steady(wait=0.2), data=data, out=tmp_path / "slow", limit=1, deadline_s=0.1)
+    assert [failure.error for failure in slow.failures] == ["timed out after 0.1 s without progress"]
+
+
+def test_records_first_scores_later(data: Path, tmp_path: Path, worked: Worked) -> None:
+    made = run("echo", model=STEADY, data=data, out=tmp_path, scoring=False)
+    assert [line.split()[0] for line in worked()] == ["perform"] * 4
+    assert str(made.counts) == "4 expected = 0 scored + 0 skipped + 0 failed + 4 not scored"
+    scored = score(tmp_path / "steady")
+    assert [line.split()[0] for line in worked()] == ["score"] * 4
+    assert str(scored.counts) == "4 expected = 4 scored + 0 skipped + 0 failed"
+    whole = run("echo", model=STEADY, data=data, out=tmp_path / "whole")
+    assert scores_of(scored) == scores_of(whole)
+
+
+def test_scoring_again_with_other_settings(data: Path, tmp_path: Path, worked: Worked) -> None:
+    run("echo", model=f"{STEADY}?level=7", data=data, out=tmp_path)
+    worked()
+    (table,) = score(tmp_path, settings={"gain": 2.0}).table()
+    assert table.rows[0].cells[0].mean == 14.0
+    assert [line.split()[0] for line in worked()] == ["score"] * 4
+    with pytest.raises(UsageError, match="'bias' changes what is asked"):
+        score(tmp_path, settings={"bias": 1})
+
+
+def test_scoring_refuses_what_it_cannot_trust(
+    data: Path, tmp_path: Path, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RunError, match="neither a run folder"):
+        score(tmp_path)
+    run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    moved = data.rename(tmp_path / "moved")
+    assert score(tmp_path / "out", data=moved).ok
+    doubles.make_data(moved, 4, salt="x")
+    with pytest.raises(RunError, match="4 records"):
+        score(tmp_path / "out", data=moved)
+
+
+def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked) -> None:
+    before = scores_of(run("echo", model=STEADY, data=data, out=tmp_path))
+    worked()
+    record = tmp_path / "steady" / "records" / "even__2"
+    for file in record.iterdir():
+        file.unlink()
+    record.rmdir()
+    assert scores_of(run("echo", model=STEADY, data=data, out=tmp_path)) == before
+    assert worked() == ["perform even/2", "score even/2"]
+
+
+def test_dry_run_writes_nothing(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    doubles.make_data(data, 4, skip=[3])
+    (plan,) = dry_run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    assert [item.todo for item in plan.items] == ["ask", "ask", "ask", "skip"]
+    assert not (tmp_path / "out").exists()
+    run("echo", model=STEADY, data=data, out=tmp_path / "out", limit=2)
+    (plan,) = dry_run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    assert [item.todo for item in plan.items] == ["nothing", "nothing", "ask", "skip"]
+
+
+def test_progress_tells_the_story(data: Path, tmp_path: Path) -> None:
+    steps: list[Any] = []
+    run("echo", model=STEADY, data=data, out=tmp_path, progress=steps.append)
+    assert (steps[0].finished, steps[0].expected) == (0, 4)
+    assert (steps[-1].finished, steps[-1].expected, steps[-1].status) == (4, 4, "done")
+    assert any(step.frames == (6, 6) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"model": "fereeze"}, SubjectError, "Did you mean 'freeze'"),
+        ({"model": []}, UsageError, "no model was given"),
+        ({"model": "enginedoubles:Unloadable"}, SubjectError, "could not be made: RuntimeError: no CUDA device"),
+        ({"model": "enginedoubles:NoModel"}, SubjectError, "is no world model: it lacks 'spec'"),
+        ({"model": "enginedoubles:Nothing"}, SubjectError, "holds no 'Nothing'"),
+        ({"model": f"{STEADY}?levle=3"}, SubjectError, "takes \\(level"),
+        ({"model": [STEADY, f"{STEADY}?"]}, UsageError, "same label"),
+        ({"limit": 0}, UsageError, "limit must be at least 1"),
+        ({"settings": {"biass": 1}}, UsageError, "does not take the settings"),
+        ({"workers": 0}, UsageError, "workers must be at least 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    data: Path, tmp_path: Path, changes: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        run("echo", **{"model": STEADY, "data": data, "out": tmp_path / "out", **changes})
+
+
+def test_unknown_suites_and_doubled_tasks_are_refused(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'echo'"):
+        run("eco", model=STEADY, data=data, out=tmp_path)
+    doubles.make_data(data, 3, twice=True)
+    with pytest.raises(UsageError, match="'even/0' comes twice"):
+        run("echo", model=STEADY, data=data, out=tmp_path)
+    doubles.make_data(data, 0)
+    with pytest.raises(UsageError, match="holds no task"):
+        run("echo", model=STEADY, data=data, out=tmp_path)

@@ -1,0 +1,219 @@
+"""The suite end to end on real walks: what is asked, what is scored, and in which order references must stand."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import QuietBench
+from worldgauge.episode import Episode
+from worldgauge.errors import DataError, SubjectError, UnknownNameError, UsageError
+from worldgauge.models import models
+from worldgauge.subject import ModelSpec, RolloutRequest
+from worldgauge.suites.contract import Score, Task
+from worldgauge.suites.loopnav import LoopNav
+from worldgauge.suites.loopnav.protocol import make_request
+from worldgauge.suites.loopnav.settings import Settings
+
+
+def run(name: str, task: Task, folder: Path, suite: LoopNav | None = None, **options: object) -> dict[str, Score]:
+    """Perform and score one task with model `name`."""
+    suite = suite or LoopNav()
+    folder.mkdir(parents=True, exist_ok=True)
+    bench = QuietBench(folder)
+    record = suite.perform(task, models.get(name)(**options), bench)
+    return {score.metric: score for score in suite.score(record, bench)}
+
+
+@pytest.fixture(scope="module")
+def scores(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Score]]:
+    folder = tmp_path_factory.mktemp("records")
+    return {name: run(name, tasks[0], folder / name) for name in LoopNav.references}
+
+
+def value(scores: dict[str, dict[str, Score]], subject: str, metric: str) -> float:
+    found = scores[subject][metric].value
+    assert found is not None
+    return found
+
+
+def test_tasks_are_stable_and_cheap_to_list(walks: Path, tasks: list[Task]) -> None:
+    again = list(LoopNav().tasks(walks))
+    assert again == tasks
+    assert [task.group["type"] for task in tasks] == ["ABA", "ABCA"]
+    assert all(task.skip is None for task in tasks)
+    json.dumps([dict(task.sample) for task in tasks], allow_nan=False)
+
+
+def test_an_empty_folder_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="collect loopnav"):
+        list(LoopNav().tasks(tmp_path))
+
+
+def test_the_question_is_aligned(walk: tuple[Episode, int]) -> None:
+    """Row 0 of the future actions leads from the last context frame to the first frame asked for."""
+    episode, start = walk
+    request = make_request(episode, start, ModelSpec("m"), Settings(), seed=1)
+    assert len(request.context) == start
+    assert request.horizon == len(episode) - start == len(request.actions)
+    assert np.array_equal(request.actions.values[0], episode.actions.values[start - 1])
+    assert request.poses is None
+    assert request.truth is None
+    assert request.world is None
+    assert request.context.depth is None
+
+
+@pytest.mark.parametrize(("control", "given"), [("actions", "actions"), ("camera", "poses"), ("text", "text")])
+def test_each_control_gets_its_own_form_only(control: str, given: str, walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    request = make_request(episode, start, ModelSpec("m", control=control), Settings(), seed=1)
+    present = [name for name in ("actions", "poses", "text") if getattr(request, name) is not None]
+    assert present == [given]
+
+
+def test_context_is_cut_to_what_is_allowed_and_what_fits(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    assert len(make_request(episode, start, ModelSpec("m"), Settings(context=32), seed=1).context) == 32
+    assert len(make_request(episode, start, ModelSpec("m", max_context=4), Settings(context=32), seed=1).context) == 4
+    last = make_request(episode, start, ModelSpec("m", max_context=4), Settings(), seed=1).context
+    assert np.array_equal(last.clip[-1], episode.clip[start - 1])
+    assert np.array_equal(last.poses[-1], episode.poses[start - 1])
+
+
+def test_size_and_crop_of_a_model_are_met(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    spec = ModelSpec("m", frame_size=(56, 56), crop=(4, 3))
+    request = make_request(episode, start, spec, Settings(), seed=1)
+    assert request.frame_size == (56, 56)
+    assert request.context.clip[0].shape == (56, 56, 3)
+    wide = episode.clip[start - 1]
+    centre = wide[:, 20:140]
+    import cv2
+
+    assert np.array_equal(request.context.clip[-1], cv2.resize(centre, (56, 56), interpolation=cv2.INTER_AREA))
+
+
+def test_truth_is_the_ceiling(scores: dict[str, dict[str, Score]]) -> None:
+    for metric in ("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_relations", "ssim_table", "ssim_320x180"):
+        assert value(scores, "truth", metric) == pytest.approx(1.0, abs=1e-9), metric
+    assert value(scores, "truth", "mse") == 0
+    assert value(scores, "truth", "psnr") == np.inf
+
+
+def test_memory_stands_between_truth_and_forgetting(scores: dict[str, dict[str, Score]]) -> None:
+    order = [value(scores, name, "sgcs") for name in ("truth", "memory", "forgetful", "noise")]
+    assert order == sorted(order, reverse=True)
+    assert value(scores, "memory", "sgcs") > value(scores, "freeze", "sgcs")
+
+
+def test_forgetful_looks_sharp_yet_is_wrong(scores: dict[str, dict[str, Score]]) -> None:
+    ratio = value(scores, "forgetful", "sharpness") / value(scores, "truth", "sharpness")
+    assert 0.5 < ratio < 2
+    assert value(scores, "forgetful", "sgcs") < 0.75
+
+
+def test_nothing_is_silently_missing(scores: dict[str, dict[str, Score]]) -> None:
+    names = [set(own) for own in scores.values()]
+    assert all(own == names[0] for own in names), "every subject has a line for every metric"
+    for own in scores.values():
+        for score in own.values():
+            assert (score.value is None) == (score.reason is not None)
+    assert "weights are not shipped" in scores["truth"]["lpips"].reason
+
+
+def test_frames_are_sampled_with_stride_five(scores: dict[str, dict[str, Score]], walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    frames = [index for index, _ in scores["truth"]["sgcs"].series]
+    assert frames == list(range(0, len(episode) - start, 5))
+
+
+def test_scoring_twice_gives_the_same(tasks: list[Task], tmp_path: Path) -> None:
+    suite, bench = LoopNav(), QuietBench(tmp_path)
+    record = suite.perform(tasks[0], models.get("freeze")(), bench)
+    assert suite.score(record, bench) == suite.score(record, bench)
+
+
+def test_release_compares_with_the_start_of_the_recording(
+    tasks: list[Task], walk: tuple[Episode, int], tmp_path: Path
+) -> None:
+    """legacy alignment: even the truth is then scored against the look-around."""
+    shifted = run("truth", tasks[0], tmp_path / "start", LoopNav(alignment="start"))
+    assert shifted["ssim_table"].value < 0.95
+    assert shifted["sgcs"].value == pytest.approx(1.0), "SGCS aligns the ends in the release too"
+
+
+def test_parity_released_sets_every_known_behaviour() -> None:
+    settings = LoopNav(parity="released").settings
+    assert (settings["empty"], settings["matching"], settings["alignment"]) == ("zero", "padded_cost", "start")
+
+
+def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_path: Path) -> None:
+    exact = run("truth", tasks[0], tmp_path / "exact", LoopNav(segmenter="exact"))
+    assert 0.7 < exact["sgcs"].value <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"contxt": 3}, UnknownNameError, "context"),
+        ({"context": 0}, UsageError, "context"),
+        ({"segmenter": "sam3"}, UsageError, "segmenter"),
+        ({"tau": 2}, UsageError, "tau"),
+        ({"stride": "5"}, UsageError, "stride"),
+    ],
+)
+def test_bad_settings_are_refused(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        LoopNav(**options)
+
+
+class Short:
+    """Stops after two frames."""
+
+    spec = ModelSpec("short")
+
+    def rollout(self, request: RolloutRequest):
+        yield np.zeros((2, *request.frame_size[::-1], 3), np.uint8)
+
+
+def test_a_broken_model_leaves_no_video(tasks: list[Task], bench: QuietBench) -> None:
+    with pytest.raises(SubjectError, match="stopped after 2 of"):
+        LoopNav().perform(tasks[0], Short(), bench)
+    assert list(bench.directory.iterdir()) == []
+
+
+def test_a_rollout_that_was_cut_on_disk_is_noticed(tasks: list[Task], bench: QuietBench) -> None:
+    suite = LoopNav()
+    record = suite.perform(tasks[0], models.get("freeze")(), bench)
+    wrong = dataclasses.replace(record, facts={**record.facts, "frames_generated": 3})
+    with pytest.raises(DataError, match="3 were recorded"):
+        suite.score(wrong, bench)
+
+
+def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> None:
+    tables = LoopNav().summarize(
+        {name: list(own.values()) for name, own in scores.items()}, dict.fromkeys(scores, "reference")
+    )
+    assert tables[0].metric == "sgcs"
+    assert tables[0].columns == ("ABA 5", "all")
+    assert tables[0].rows[0].label == "truth"
+    assert all(cell.n == 1 and cell.expected == 1 for row in tables[0].rows for cell in row.cells)
+    assert {table.metric for table in tables} == set(scores["truth"])
+
+
+def test_published_table_is_the_papers() -> None:
+    tables = {table.metric: table for table in LoopNav().published()}
+    assert sum(len(row.cells) for table in tables.values() for row in table.rows) == 128
+    mineworld = next(row for row in tables["sgcs"].rows if row.label == "MineWorld")
+    cell = mineworld.cells[tables["sgcs"].columns.index("ABA 5")]
+    assert (cell.mean, cell.std, mineworld.kind) == (0.54, 0.12, "published")
+
+
+def test_picture_marks_the_corners(tasks: list[Task]) -> None:
+    suite = LoopNav()
+    one, two = (suite.picture(task) for task in tasks)
+    assert set(one.marks) == {"A", "B"}
+    assert set(two.marks) == {"A", "B", "C"}
+    assert len(one.truth) == len(one.poses) - one.generated_from

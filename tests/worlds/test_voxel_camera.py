@@ -1,0 +1,448 @@
+"""The camera against hand-worked views and against a brute-force tracer that knows no grid walk."""
+
+import json
+
+import numpy as np
+import pytest
+
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import ShapeError, WorldError
+from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.worlds import open_world, worlds
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import (
+    AIR,
+    CATEGORIES,
+    CATEGORY_OF,
+    FACING_OF,
+    KINDS,
+    SHAPE_OF,
+    SHAPES,
+    STATES,
+    block,
+)
+from worldgauge.worlds.voxel.camera import Grid, render
+from worldgauge.worlds.voxel.textures import SHADES, SKY, SKY_ZENITH, texture_of
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+SKY_LABEL = CATEGORIES.index("sky")
+FACE_NAMES = ("east", "west", "north", "south", "up", "down", "plant")
+
+
+def world_of(states: np.ndarray) -> VoxelWorld:
+    instances = (np.arange(states.size).reshape(states.shape) % 60_000 + 1).astype(np.uint16)
+    return VoxelWorld("plains", 0, states, np.where(states > 0, instances, 0).astype(np.uint16), (0, 0))
+
+
+def single(name: str, cell: tuple[int, int, int] = (4, 4, 0)) -> Grid:
+    states = np.zeros((9, 9, 6), np.uint8)
+    states[cell] = block(name)
+    return Grid.of(world_of(states))
+
+
+def litter(seed: int, shape: tuple[int, int, int] = (11, 12, 7), density: float = 0.3) -> VoxelWorld:
+    """A floor with blocks of every state thrown on it, some above others."""
+    rng = np.random.default_rng(seed)
+    states = np.zeros(shape, np.uint8)
+    states[:, :, 0] = rng.choice([block("grass_block"), block("path"), block("water")], shape[:2])
+    thrown = rng.integers(1, len(STATES), shape)
+    # Panes, glass and water matter most beside their like.
+    thrown = np.where(
+        rng.random(shape) < 0.3,
+        rng.choice([block("oak_fence"), block("glass_pane"), block("glass"), block("water")], shape),
+        thrown,
+    )
+    here = rng.random(shape) < density * np.linspace(1, 0.2, shape[2])
+    here[:, :, 0] = False
+    states[here] = thrown[here]
+    return world_of(states)
+
+
+def free_place(world: VoxelWorld, rng: np.random.Generator) -> np.ndarray:
+    while True:
+        cell = rng.integers([0, 0, 1], world.shape)
+        if world.states[tuple(cell)] == AIR:
+            return cell + rng.uniform(0.05, 0.95, 3)
+
+
+# ---- the brute-force tracer: every ray against every box and plane, float64
+
+
+def boxes_of(world: VoxelWorld, cell: tuple[int, int, int]) -> list[tuple[float, ...]]:
+    """Corners in the cell, in sixteenths."""
+    state = world.states[cell]
+    kind = KINDS[STATES[state].kind]
+
+    def beside(dx: int, dy: int) -> bool:
+        other = cell[0] + dx, cell[1] + dy, cell[2]
+        return bool(world.inside(*other) and SHAPES[SHAPE_OF[world.states[other]]] in ("cube", "pane"))
+
+    if kind.shape == "stairs":
+        high = {0: (8, 0, 8, 16, 16, 16), 1: (0, 8, 8, 16, 16, 16), 2: (0, 0, 8, 8, 16, 16), 3: (0, 0, 8, 16, 8, 16)}
+        return [(0, 0, 0, 16, 16, 8), high[int(FACING_OF[state])]]
+    if kind.shape == "pane":
+        core, arm = {"glass_pane": (1, 1), "cobblestone_wall": (4, 3)}.get(kind.name, (2, 1))
+        parts = [(8 - core, 8 - core, 0, 8 + core, 8 + core, 16)]
+        parts += [(8 + core, 8 - arm, 0, 16, 8 + arm, 16)] * beside(1, 0)
+        parts += [(8 - arm, 8 + core, 0, 8 + arm, 16, 16)] * beside(0, 1)
+        parts += [(0, 8 - arm, 0, 8 - core, 8 + arm, 16)] * beside(-1, 0)
+        parts += [(8 - arm, 0, 0, 8 + arm, 8 - core, 16)] * beside(0, -1)
+        return parts
+    above = cell[0], cell[1], cell[2] + 1
+    deep = world.inside(*above) and SHAPES[SHAPE_OF[world.states[above]]] == "liquid"
+    return {
+        "cube": [(0, 0, 0, 16, 16, 16)],
+        "slab": [(0, 0, 0, 16, 16, 8)],
+        "top_slab": [(0, 0, 8, 16, 16, 16)],
+        "post": [(6, 6, 0, 10, 10, 13 if kind.name == "torch" else 16)],
+        "layer": [(0, 0, 0, 16, 16, 2)],
+        "liquid": [(0, 0, 0, 16, 16, 16 if deep else 14)],
+        "carpet": [(0, 0, 0, 16, 16, 1)],
+        "cross": [],
+    }[kind.shape]
+
+
+def trace(world: VoxelWorld, origin: np.ndarray, rays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Nearest hit of rays (N, 3): parameter (inf: none), cell (N, 3), face, texel colour lit (N, 3)."""
+    n = len(rays)
+    best = np.full(n, np.inf)
+    cells, faces, colours = np.zeros((n, 3), int), np.full(n, -1), np.zeros((n, 3))
+
+    def offer(t, face, across, down, cell, valid):
+        state = int(world.states[cell])
+        row, column = ((np.clip(np.nan_to_num(w), 0, 0.9999) * 16).astype(int) for w in (down, across))
+        tiles = np.stack([texture_of(state, name) for name in FACE_NAMES])
+        texel = tiles[face, row, column].astype(float)
+        valid = valid & (t > 0) & (t < best) & (texel[:, 3] > 0)
+        best[valid], faces[valid], cells[valid] = t[valid], face[valid], cell
+        colours[valid] = np.rint(texel[valid, :3] * SHADES[face[valid], None])
+
+    for cell in map(tuple, np.argwhere(world.states > 0)):
+        if SHAPES[SHAPE_OF[world.states[cell]]] == "cross":
+            for sign in (1, -1):
+                # Normals (1, -1, 0) and (1, 1, 0) through the middle of the cell; planes are one metre wide.
+                normal = np.array([1.0, -sign, 0.0])
+                middle = np.array(cell) + 0.5
+                t = (middle - origin) @ normal / (rays @ normal)
+                hit = origin + t[:, None] * rays - middle
+                wide = hit[:, 0] * np.sqrt(2)
+                inside = (np.abs(wide) < 0.5) & (np.abs(hit[:, 2]) < 0.5)
+                offer(t, np.full(n, 6), wide + 0.5, 0.5 - hit[:, 2], cell, inside)
+        for box in boxes_of(world, cell):
+            low, high = np.array(cell) + np.array(box[:3]) / 16, np.array(cell) + np.array(box[3:]) / 16
+            t0, t1 = (low - origin) / rays, (high - origin) / rays
+            enter, leave = np.minimum(t0, t1), np.maximum(t0, t1)
+            axis = enter.argmax(1)
+            t = enter.max(1)
+            face = 2 * axis + (rays[np.arange(n), axis] > 0)
+            inside = t < leave.min(1)
+            if KINDS[STATES[world.states[cell]].kind].shape == "cube":
+                before = np.array(cell) - np.eye(3, dtype=int)[axis] * np.sign(rays).astype(int)
+                same = [world.inside(*b) and world.states[tuple(b)] == world.states[cell] for b in before]
+                inside &= ~np.array(same)
+            x, y, z = (origin + t[:, None] * rays - np.array(cell)).T
+            across = np.choose(face, [y, 1 - y, 1 - x, x, x, x])
+            down = np.choose(face, [1 - z] * 4 + [1 - y, y])
+            offer(t, face, across, down, cell, inside)
+    return best, cells, faces, colours
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["wide", "narrow", "panorama"])
+@pytest.mark.parametrize("outside", [False, True])
+def test_agrees_with_the_brute_force_tracer(seed: int, kind: str, outside: bool) -> None:
+    world = litter(seed)
+    rng = np.random.default_rng(100 + seed)
+    if outside:
+        around = rng.uniform(0, 2 * np.pi)
+        place = np.array([5.5 + 16 * np.cos(around), 6 + 16 * np.sin(around), rng.uniform(-2, 9)])
+        yaw, pitch = around + np.pi, np.arctan2(3 - place[2], 16)
+    else:
+        place, yaw, pitch = free_place(world, rng), rng.uniform(0, 2 * np.pi), rng.uniform(-0.6, -0.2)
+    fov = {"wide": 70.0, "narrow": 4.0 if outside else 12.0}
+    camera = Panorama(48, 24) if kind == "panorama" else Camera.from_vertical_fov(44, 30, fov[kind])
+    pose = pose_from_yaw_pitch(place, yaw, pitch)
+    view = render(Grid.of(world), pose, camera, view_m=60.0)
+
+    rays = (camera.rays() @ pose[:3, :3].T).reshape(-1, 3)
+    t, cells, faces, colours = trace(world, place, rays)
+    state = world.states[tuple(cells.T)]
+    hit = np.isfinite(t)
+    assert hit.mean() > 0.01
+    # Only rays along an edge may fall to the other side of it.
+    close = np.isclose(view.depth.ravel(), t, rtol=0, atol=1e-3)
+    assert close.mean() > 0.995
+    assert (view.category.ravel() == np.where(hit, CATEGORY_OF[state], SKY_LABEL))[close].mean() > 0.998
+    assert (view.instance.ravel() == np.where(hit, world.instances[tuple(cells.T)], 0))[close].mean() > 0.998
+    if kind == "narrow":
+        # A texel is wider than a pixel here, so the colour is that texel in the light of its face.
+        slant = np.abs(rays[np.arange(len(rays)), np.clip(faces, 0, 5) // 2])
+        sharp = close & hit & ((faces == 6) | (slant > 0.3)) & (16 * np.where(hit, t, 0) / camera.fx < 0.7)
+        assert sharp.sum() > 50
+        assert (view.rgb.reshape(-1, 3) == colours).all(1)[sharp].mean() > 0.99
+
+
+# ---- views worked by hand
+
+
+def test_a_wall_straight_ahead_has_one_depth_in_every_pixel() -> None:
+    states = np.zeros((12, 30, 30), np.uint8)
+    states[10] = block("bricks")
+    pose = pose_from_yaw_pitch([2.5, 15.2, 15.3], 0.0)
+    view = render(Grid.of(world_of(states)), pose, Camera.from_vertical_fov(64, 48, 60), position=True)
+    np.testing.assert_allclose(view.depth, 7.5, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(view.position[..., 0], 10.0, rtol=0, atol=2e-6)
+    assert (view.category == CATEGORIES.index("building")).all()
+    # The first pixel of the first row looks left (+y) and up.
+    assert view.position[0, 0, 1] > 15.2
+    assert view.position[0, 0, 2] > 15.3
+    panorama = render(Grid.of(world_of(states)), pose, Panorama(64, 32))
+    assert panorama.depth[16, 32] == pytest.approx(7.5 / np.cos(np.pi / 64) ** 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("yaw", [0.0, np.pi / 2, np.pi, -np.pi / 2])
+def test_all_four_walls_are_as_far_as_they_are(yaw: float) -> None:
+    states = np.full((9, 9, 9), block("stone"), np.uint8)
+    states[2:7, 3:7, 1:8] = AIR
+    view = render(Grid.of(world_of(states)), pose_from_yaw_pitch([4.5, 4.0, 4.0], yaw), Camera(1, 1, 1, 1, 0.5, 0.5))
+    gaps = {0.0: 7 - 4.5, np.pi / 2: 7 - 4.0, np.pi: 4.5 - 2, -np.pi / 2: 4.0 - 3}
+    assert view.depth[0, 0] == pytest.approx(gaps[yaw], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "height"),
+    [
+        ("stone", 1.0),
+        ("oak_slab", 0.5),
+        ("oak_top_slab", 1.0),
+        ("snow_layer", 0.125),
+        ("water", 0.875),
+        ("white_carpet", 0.0625),
+        ("lantern_post", 1.0),
+        ("torch", 0.8125),
+        ("oak_fence", 1.0),
+        ("oak_leaves", 1.0),
+    ],
+)
+def test_heights_of_shapes_seen_from_above(name: str, height: float) -> None:
+    view = render(single(name), pose_from_yaw_pitch([4.52, 4.47, 5.0], 0.0, -np.pi / 2), Camera(1, 1, 1, 1, 0.5, 0.5))
+    assert view.depth[0, 0] == pytest.approx(5.0 - height, abs=1e-5)
+    assert view.category[0, 0] == CATEGORY_OF[block(name)]
+
+
+@pytest.mark.parametrize(
+    ("facing", "high"), [("east", (1, 0)), ("north", (0, 1)), ("west", (-1, 0)), ("south", (0, -1))]
+)
+def test_stairs_are_high_on_the_side_they_face(facing: str, high: tuple[int, int]) -> None:
+    grid, down = single(f"oak_stairs[facing={facing}]"), Camera(1, 1, 1, 1, 0.5, 0.5)
+    for sign, height in ((1, 1.0), (-1, 0.5)):
+        eye = [4.5 + 0.3 * sign * high[0], 4.5 + 0.3 * sign * high[1], 3.0]
+        assert render(grid, pose_from_yaw_pitch(eye, 0.0, -np.pi / 2), down).depth[0, 0] == pytest.approx(3.0 - height)
+
+
+def test_faces_wear_their_texture_upright_and_in_their_light() -> None:
+    # 16 x 16 pixels, one a texel: the west face of a block seen from 16 m with focal 256 px.
+    states = np.zeros((20, 9, 6), np.uint8)
+    states[18, 4, 2] = block("poppy")
+    camera = Camera(16, 16, 256.0, 256.0, 8.0, 8.0)
+    for name, face in (("bookshelf", "west"), ("pumpkin", "west")):
+        states[18, 4, 2] = block(name)
+        view = render(Grid.of(world_of(states)), pose_from_yaw_pitch([2.0, 4.5, 2.5], 0.0), camera)
+        expected = np.rint(texture_of(name, face)[..., :3] * SHADES[FACE_NAMES.index(face)])
+        assert np.array_equal(view.rgb, expected)
+
+
+def test_a_plant_is_seen_only_where_it_is_painted() -> None:
+    view = render(single("poppy"), pose_from_yaw_pitch([0.5, 4.5, 0.5], 0.0), Camera(64, 64, 256.0, 256.0, 32.0, 32.0))
+    flower = view.category == CATEGORIES.index("flower")
+    assert 0.15 < flower.mean() < 0.5
+    assert (view.category[~flower] == SKY_LABEL).all()
+    assert np.isinf(view.depth[~flower]).all()
+    petals = view.rgb[flower].astype(int)
+    assert (petals[:, 0] > petals[:, 1] + 80).any()
+
+
+def test_one_sees_through_glass_but_not_its_frame() -> None:
+    states = np.zeros((9, 9, 6), np.uint8)
+    states[4, 3:6, 1:4] = block("glass")
+    states[8] = block("bricks")
+    view = render(
+        Grid.of(world_of(states)), pose_from_yaw_pitch([1.5, 4.5, 2.5], 0.0), Camera.from_vertical_fov(96, 96, 50)
+    )
+    assert 0.1 < np.isclose(view.depth, 2.5).mean() < 0.5
+    assert np.isclose(view.depth, 6.5).mean() > 0.4
+
+
+def test_what_is_beyond_the_view_distance_is_sky() -> None:
+    states = np.zeros((12, 9, 9), np.uint8)
+    states[10] = block("bricks")
+    grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
+    pose = pose_from_yaw_pitch([2.5, 4.5, 4.5], 0.0)
+    assert render(grid, pose, camera, view_m=7.6).category[0, 0] == CATEGORIES.index("building")
+    assert render(grid, pose, camera, view_m=7.4).category[0, 0] == SKY_LABEL
+
+
+def test_sky_has_no_depth_no_place_and_a_colour_of_its_height() -> None:
+    grid = Grid.of(world_of(np.zeros((4, 4, 4), np.uint8)))
+    for pitch, colour in ((-0.5, SKY), (np.pi / 2, SKY_ZENITH)):
+        view = render(grid, pose_from_yaw_pitch([2, 2, 2], 0.3, pitch), Camera(1, 1, 1, 1, 0.5, 0.5), position=True)
+        assert np.isinf(view.depth).all()
+        assert np.isnan(view.position).all()
+        assert (view.category == SKY_LABEL).all()
+        assert tuple(view.rgb[0, 0]) == colour
+
+
+def test_under_water_the_water_is_clear() -> None:
+    states = np.zeros((9, 9, 9), np.uint8)
+    states[:, :, 0] = block("sand")
+    states[:, :, 1:5] = block("water")
+    grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
+    below = render(grid, pose_from_yaw_pitch([4.5, 4.5, 4.5], 0, -np.pi / 2), camera)
+    assert below.category[0, 0] == CATEGORIES.index("sand")
+    above = render(grid, pose_from_yaw_pitch([4.5, 4.5, 4.95], 0, -np.pi / 2), camera)
+    assert above.category[0, 0] == CATEGORIES.index("water")
+    assert above.depth[0, 0] == pytest.approx(0.075, abs=1e-5)
+
+
+# ---- what must hold of every view
+
+
+@pytest.fixture(scope="module")
+def scene() -> tuple[VoxelWorld, Grid]:
+    world = litter(7, (24, 26, 9), 0.12)
+    return world, Grid.of(world)
+
+
+CAMERAS = [Camera.from_vertical_fov(96, 54, 75), Panorama(96, 48)]
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=["perspective", "panorama"])
+def test_position_is_the_pose_applied_to_the_depth(scene: tuple[VoxelWorld, Grid], camera: Camera | Panorama) -> None:
+    pose = pose_from_yaw_pitch([12.3, 13.1, 3.2], 1.1, -0.2)
+    view = render(scene[1], pose, camera, position=True)
+    hit = np.isfinite(view.depth)
+    lifted = (camera.rays() * np.where(hit, view.depth, 0)[..., None]) @ pose[:3, :3].T + pose[:3, 3]
+    np.testing.assert_allclose(view.position[hit], lifted[hit], atol=2e-5)
+    assert np.isnan(view.position[~hit]).all()
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=["perspective", "panorama"])
+def test_labels_are_those_of_the_block_at_the_position(
+    scene: tuple[VoxelWorld, Grid], camera: Camera | Panorama
+) -> None:
+    world, grid = scene
+    pose = pose_from_yaw_pitch([12.3, 13.1, 3.2], -2.0, -0.2)
+    view = render(grid, pose, camera, position=True)
+    hit = np.isfinite(view.depth)
+    beyond = view.position[hit] + 2e-4 * (camera.rays() @ pose[:3, :3].T)[hit]
+    cells = np.floor(beyond).astype(int)
+    inside = (cells >= 0).all(1) & (cells < world.shape).all(1)
+    states = world.states[tuple(cells[inside].T)]
+    same = (CATEGORY_OF[states] == view.category[hit][inside]) & (
+        world.instances[tuple(cells[inside].T)] == view.instance[hit][inside]
+    )
+    assert inside.mean() > 0.99
+    assert same.mean() > 0.99
+
+
+def test_panorama_and_perspective_meet_the_same_surfaces(scene: tuple[VoxelWorld, Grid]) -> None:
+    pose = pose_from_yaw_pitch([12.3, 13.1, 3.2], 0.4, 0.1)
+    panorama = Panorama(32, 16)
+    around = render(scene[1], pose, panorama, position=True)
+    rays = panorama.rays() @ pose[:3, :3].T
+    same = 0
+    for row, column in np.ndindex(16, 32):
+        # A camera of one pixel that looks along the panorama's ray.
+        x, y, z = rays[row, column]
+        ahead = pose_from_yaw_pitch(pose[:3, 3], np.arctan2(y, x), np.arcsin(z))
+        view = render(scene[1], ahead, Camera(1, 1, 1, 1, 0.5, 0.5))
+        same += bool(
+            np.isclose(view.depth[0, 0], around.depth[row, column], atol=1e-3, rtol=0)
+            and view.category[0, 0] == around.category[row, column]
+            and view.instance[0, 0] == around.instance[row, column]
+        )
+    assert same >= 0.99 * 16 * 32
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_same_bytes_for_any_number_of_threads(scene: tuple[VoxelWorld, Grid], threads: int) -> None:
+    pose, camera = pose_from_yaw_pitch([12.3, 13.1, 3.2], 2.5, -0.1), Camera.from_vertical_fov(80, 45, 75)
+    one, many = (render(scene[1], pose, camera, position=True, threads=n) for n in (1, threads))
+    for name in ("rgb", "depth", "category", "instance", "position"):
+        assert getattr(one, name).tobytes() == getattr(many, name).tobytes()
+
+
+def test_moving_the_world_moves_the_view_with_it() -> None:
+    small = litter(3, (10, 10, 6), 0.2)
+    states = np.zeros((26, 26, 6), np.uint8)
+    states[13:23, 9:19] = small.states
+    pose = pose_from_yaw_pitch([5.3, -4.2, 4.1], 1.5, -0.3)
+    there = pose.copy()
+    there[:3, 3] += [13, 9, 0]
+    camera = Camera.from_vertical_fov(64, 36, 60)
+    here, moved = render(Grid.of(small), pose, camera), render(Grid.of(world_of(states)), there, camera)
+    assert np.isclose(here.depth, moved.depth, atol=1e-4).mean() > 0.998
+    assert (here.rgb == moved.rgb).mean() > 0.99
+
+
+# ---- places a camera should not be, and worlds with nothing in them
+
+
+@pytest.mark.parametrize(
+    "place",
+    [(4.5, 4.5, 2.5), (-30, 4, 3), (4, 4, 400), (4, 4, -5), (1e9, -1e9, 1e12), (9.0, 6.0, 3.0), (0.0, 0.0, 0.0)],
+)
+@pytest.mark.parametrize("camera", [Camera(8, 6, 4, 4, 4, 3), Panorama(16, 8)], ids=["perspective", "panorama"])
+def test_a_camera_may_stand_anywhere(place: tuple[float, float, float], camera: Camera | Panorama) -> None:
+    grid = Grid.of(litter(1, (9, 9, 6), 0.9))
+    for yaw, pitch in ((0.0, 0.0), (np.pi / 2, -np.pi / 2), (np.pi, np.pi / 2), (0.7, -0.4)):
+        view = render(grid, pose_from_yaw_pitch(place, yaw, pitch), camera)
+        assert (view.depth[np.isfinite(view.depth)] >= 0).all()
+        assert ((view.category == SKY_LABEL) == np.isinf(view.depth)).all()
+
+
+def test_inside_a_full_block_its_neighbours_are_seen() -> None:
+    states = np.full((5, 5, 5), block("stone"), np.uint8)
+    view = render(Grid.of(world_of(states)), pose_from_yaw_pitch([2.5, 2.5, 2.5], 0.0), Camera(1, 1, 1, 1, 0.5, 0.5))
+    assert view.depth[0, 0] == pytest.approx(0.5)
+
+
+def test_a_pose_that_is_none_is_refused() -> None:
+    grid = single("stone")
+    for pose in (np.eye(3), np.full((4, 4), np.nan)):
+        with pytest.raises(ShapeError, match="4, 4"):
+            render(grid, pose, CAMERAS[0])
+
+
+# ---- the registered world
+
+
+def test_the_registered_world_is_found_built_and_built_again() -> None:
+    world = worlds.get("voxel")("plains", 5, [160, 160, 56])
+    assert world.categories == CATEGORIES
+    facts = world.facts
+    assert facts.params == {"kind": "plains", "seed": 5, "size": (160, 160, 56)}
+    stored = json.loads(json.dumps(facts.params))
+    again = open_world(WorldFacts(facts.name, stored, facts.digest))
+    assert again.facts == facts
+    pose = pose_from_yaw_pitch([*np.add(world.voxels.centre, 0.5), 40.0], 0.3, -0.6)
+    camera = Camera.from_vertical_fov(64, 36, 75)
+    assert np.array_equal(world.view(pose, camera).rgb, again.view(pose, camera).rgb)
+    assert world.view(pose, camera).position is None
+    assert world.view(pose, camera, position=True).position.shape == (36, 64, 3)
+
+
+def test_other_cells_under_the_same_name_are_noticed() -> None:
+    world = Voxel.from_cells(litter(2))
+    facts = world.facts
+    assert facts.params["size"] == (11, 12, 7)
+    with pytest.raises(WorldError):
+        open_world(facts)
+    other = Voxel("plains", 5, (160, 160, 56)).facts
+    with pytest.raises(WorldError, match="collect the data again"):
+        open_world(WorldFacts("voxel", {**other.params, "seed": 6}, other.digest))
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(WorldError, match="known"):
+        Voxel("swamp", 0)
