@@ -227,6 +227,21 @@ def test_resizing_averages_when_it_shrinks() -> None:
     assert resize(frame, 2 * WIDTH, HEIGHT).shape == (HEIGHT, 2 * WIDTH, 3)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "size"), [((1, 1), (48, 48)), ((4, 3), (64, 48)), ((2, 1), (64, 32)), ((1, 2), (24, 48))]
+)
+def test_cropping_takes_the_centre(ratio: tuple[int, int], size: tuple[int, int]) -> None:
+    clip = Clip.from_array(scene(3), fps=10)
+    cropped = clip.cropped(*ratio)
+    x, y = (WIDTH - size[0]) // 2, (HEIGHT - size[1]) // 2
+    expected = scene(3)[:, y : y + size[1], x : x + size[0]]
+    assert (cropped.width, cropped.height) == size
+    np.testing.assert_array_equal(cropped.to_array(), expected)
+    np.testing.assert_array_equal(cropped[1:][0], expected[1])
+    half = cropped.resized(size[0] // 2, size[1] // 2)[2]
+    np.testing.assert_array_equal(half, resize(expected[2], size[0] // 2, size[1] // 2))
+
+
 # What is broken
 
 

@@ -135,21 +135,27 @@ def camera_path(actions: Actions, start: ArrayLike) -> FloatArray:
 def describe(actions: Actions) -> str:
     """The walk in words, one clause a phase, for models that are driven by text.
 
+    Phases whose amount rounds to nothing, such as the last correction of a turn, are left out.
     Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
     """
     clauses = []
     for kind, amount in _phases(motions(actions)):
-        if kind == "still":
-            clauses.append(f"Stand still for {amount / actions.space.fps:.1f} seconds.")
-        elif kind == "walk":
-            clauses.append(f"Walk {'forward' if amount > 0 else 'backward'} {abs(amount):.1f} metres.")
-        elif kind == "strafe":
-            clauses.append(f"Step {'left' if amount > 0 else 'right'} {abs(amount):.1f} metres.")
-        elif kind == "turn":
-            clauses.append(f"Turn {'left' if amount > 0 else 'right'} {abs(math.degrees(amount)):.0f} degrees.")
-        else:
-            clauses.append(f"Look {'up' if amount > 0 else 'down'} {abs(math.degrees(amount)):.0f} degrees.")
+        verb, more, less, unit, digits = _WORDS[kind]
+        scale = {"degrees": 180 / math.pi, "metres": 1.0, "seconds": 1 / actions.space.fps}[unit]
+        number = f"{abs(amount) * scale:.{digits}f}"
+        if float(number) != 0:
+            clauses.append(f"{verb} {more if amount > 0 else less} {number} {unit}.")
     return " ".join(clauses)
+
+
+_WORDS = {
+    "still": ("Stand", "still for", "still for", "seconds", 1),
+    "walk": ("Walk", "forward", "backward", "metres", 1),
+    "strafe": ("Step", "left", "right", "metres", 1),
+    "turn": ("Turn", "left", "right", "degrees", 0),
+    "look": ("Look", "up", "down", "degrees", 0),
+}
+"""Kind of phase: verb, its word for positive and for negative amounts, unit, digits."""
 
 
 def _phases(moves: FloatArray) -> Iterator[tuple[str, float]]:

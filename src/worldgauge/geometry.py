@@ -44,7 +44,10 @@ def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 def wrap_angle(angle: ArrayLike) -> FloatArray:
     """Angles in radians brought into [-pi, pi)."""
-    return (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
+    wrapped: FloatArray = (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
+    # The remainder of a tiny negative number rounds up to the full circle.
+    inside: FloatArray = wrapped - 2 * np.pi * (wrapped >= np.pi)
+    return inside
 
 
 def invert(pose: ArrayLike) -> FloatArray:
@@ -71,7 +74,8 @@ def rotation_angle(rotation: ArrayLike) -> FloatArray:
     r = np.asarray(rotation, np.float64)
     skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], -1)
     sine = np.linalg.norm(skew, axis=-1)
-    return np.arctan2(sine, np.trace(r, axis1=-2, axis2=-1) - 1.0)
+    angle: FloatArray = np.arctan2(sine, np.trace(r, axis1=-2, axis2=-1) - 1.0)
+    return angle
 
 
 class Sim3(NamedTuple):
@@ -167,7 +171,8 @@ class Camera:
         depth = np.asarray(depth, np.float64)
         if depth.shape != (self.height, self.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {self.width}x{self.height} camera")
-        return self.rays() * depth[..., None]
+        points: FloatArray = self.rays() * depth[..., None]
+        return points
 
 
 @dataclass(frozen=True)
@@ -243,4 +248,5 @@ def _sample_bilinear(image: NDArray[np.uint8], u: FloatArray, v: FloatArray) -> 
     top, bottom = np.clip(v0, 0, height - 1), np.clip(v0 + 1, 0, height - 1)
     upper = image[top, left] * (1 - fu) + image[top, right] * fu
     lower = image[bottom, left] * (1 - fu) + image[bottom, right] * fu
-    return np.rint(upper * (1 - fv) + lower * fv).astype(np.uint8)
+    sampled: NDArray[np.uint8] = np.rint(upper * (1 - fv) + lower * fv).astype(np.uint8)
+    return sampled

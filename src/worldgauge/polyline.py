@@ -48,7 +48,7 @@ def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
         x = start[active, 0] + slope[active] * (middle - start[active, 1])
         order = np.argsort(x, kind="stable")
         winding = np.abs(np.cumsum(turn[active[order]]))[:-1]
-        area += height * float(winding @ np.diff(x[order]))
+        area += float(height * (winding @ np.diff(x[order])))
     return area
 
 

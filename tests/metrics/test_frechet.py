@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.errors import ShapeError
 from worldgauge.metrics.frechet import frechet_distance
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import correlate1d
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio, structural_similarity
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_perturbation, ssim_table, ssim_uniform
+from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
 
 PAIRS = [ssim_table, ssim_perturbation, ssim_uniform, mse, psnr]
 SSIMS = [ssim_table, ssim_perturbation, ssim_uniform]
@@ -80,6 +80,15 @@ def test_table_holds_its_precision_on_flat_frames(levels, offset, noise):
     b = np.clip(abs(base - offset) + grain[1], 0, 255).astype(np.uint8)
     assert ssim_table(a, b) == pytest.approx(skimage_gaussian(a, b), abs=1e-5)
     assert ssim_uniform(a, b) == pytest.approx(structural_similarity(a, b, channel_axis=2, data_range=255), abs=1e-5)
+
+
+def test_common_size_compares_frames_of_any_size():
+    a, b = frames(2, 180, 320)
+    assert ssim_320x180(a, b) == ssim_table(a, b)
+    double = [np.repeat(np.repeat(x, 2, 0), 2, 1) for x in (a, b)]
+    # The area average of four equal pixels is that pixel.
+    assert ssim_320x180(*double) == ssim_320x180(double[0], b) == ssim_table(a, b)
+    assert ssim_320x180(a[:90], a[:90]) == 1
 
 
 @pytest.mark.parametrize(("height", "width"), [(6, 6), (6, 90), (45, 170), (64, 64)])
@@ -172,7 +181,9 @@ def test_sharpness_refuses_other_than_rgb_bytes():
             sharpness(bad)
 
 
-@pytest.mark.parametrize("name", ["ssim_table", "ssim_perturbation", "ssim_uniform", "psnr", "mse", "sharpness"])
+@pytest.mark.parametrize(
+    "name", ["ssim_table", "ssim_320x180", "ssim_perturbation", "ssim_uniform", "psnr", "mse", "sharpness"]
+)
 def test_registered_with_its_facts(name):
     entry = metrics.entry(name)
     assert entry.facts.keys() >= {"unit", "better", "bounds", "version", "source"}

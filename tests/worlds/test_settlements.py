@@ -53,7 +53,9 @@ def test_there_are_farms_lights_and_a_well(kind: str) -> None:
     assert {"farmland", "hay_bale", "barrel", "pumpkin", "wheat"} <= names
     assert ("lantern_post" in names) == (kind != "zombie")
     x, y = world.centre
-    assert LIQUID[world.states[x - 4 : x + 5, y - 4 : y + 5]].any()
+    assert LIQUID[world.states[x - 7 : x + 8, y - 7 : y + 8]].any()
+    assert GROUND[world.states[x - 1 : x + 2, y - 1 : y + 2, world.surface(x, y) - 1]].all()
+    assert not world.states[x, y, world.surface(x, y) + 1 :].any()
     if kind == "zombie":
         assert {"mossy_cobblestone", "rotten_planks", "cobweb"} <= names
         assert "torch" not in names
@@ -159,15 +161,12 @@ def _walk(world: VoxelWorld) -> np.ndarray:
     thin = np.isin(SHAPE_OF, [SHAPES.index("pane"), SHAPES.index("post")])[world.states]
     stand = np.zeros(world.shape, bool)
     stand[:, :, 1:-1] = SOLID[world.states[:, :, :-2]] & ~thin[:, :, :-2] & ~body[:, :, 1:-1] & ~body[:, :, 2:]
-    x0, y0 = world.centre
-    # The centre itself is the well: start on the square.
-    spots = np.argwhere(stand[x0 - 7 : x0 + 8, y0 - 7 : y0 + 8])
-    spots = spots[np.abs(spots[:, :2] - 7).max(1) == 6]
-    first = spots[np.argmin(spots[:, 2])] + (x0 - 7, y0 - 7, 0)
     size_x, size_y, size_z = world.shape
+    x0, y0 = world.centre
     can, blocked = stand.tobytes(), body.tobytes()
     seen = bytearray(len(can))
-    start = (int(first[0]) * size_y + int(first[1])) * size_z + int(first[2])
+    start = (x0 * size_y + y0) * size_z + world.surface(x0, y0) + 1
+    assert can[start]
     seen[start] = 1
     todo = deque([start])
     while todo:

@@ -292,6 +292,16 @@ def test_sky_has_no_depth_no_place_and_a_colour_of_its_height() -> None:
         assert tuple(view.rgb[0, 0]) == colour
 
 
+def test_only_the_top_of_deep_water_is_lower() -> None:
+    states = np.zeros((9, 9, 9), np.uint8)
+    states[6, :, 2:4] = block("water")
+    grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
+    hits = [
+        np.isfinite(render(grid, pose_from_yaw_pitch([2, 4.5, z], 0.0), camera).depth[0, 0]) for z in (2.95, 3.8, 3.95)
+    ]
+    assert hits == [True, True, False]
+
+
 def test_under_water_the_water_is_clear() -> None:
     states = np.zeros((9, 9, 9), np.uint8)
     states[:, :, 0] = block("sand")

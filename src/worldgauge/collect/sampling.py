@@ -7,6 +7,7 @@ rejections that the paper does not print. The printed rule draws the offsets fro
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -99,13 +100,17 @@ def start_place(world: VoxelWorld) -> Cell:
     Raises WorldError when there is none within MAX_FROM_CENTRE.
     """
     cx, cy = world.centre
-    reach = MAX_FROM_CENTRE
-    offsets = [(dx, dy) for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)]
-    for dx, dy in sorted(offsets, key=lambda o: (o[0] ** 2 + o[1] ** 2, o)):
+    for dx, dy in _nearest_first(MAX_FROM_CENTRE):
         x, y = cx + dx, cy + dy
         if world.inside(x, y) and _has_surface(world, x, y) and is_natural(world, x, y):
             return x, y, standing_level(world, x, y)
     raise WorldError(f"world '{world.kind}' (seed {world.seed}) has no natural ground near its centre {world.centre}")
+
+
+@lru_cache(maxsize=1)
+def _nearest_first(reach: int) -> list[tuple[int, int]]:
+    offsets = [(dx, dy) for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)]
+    return sorted(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, offset))
 
 
 def _fault(world: VoxelWorld, x: int, y: int, level: int, max_from_centre: float, max_difference: float) -> str | None:

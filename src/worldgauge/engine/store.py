@@ -147,7 +147,7 @@ def read_record(folder: Path, task: Task) -> Record:
 def write_scores(scores: Iterable[Score], subject: str, folder: Path) -> None:
     """scores.json: an array with one score a line, by metric name, as scores.jsonl has them."""
     lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
-    atomic_write(folder / "scores.json", "[\n" + "".join(f"{line},\n" for line in lines)[:-2] + "\n]\n")
+    atomic_write(folder / "scores.json", "\n".join(["[", *(f"{line}," for line in lines[:-1]), *lines[-1:], "]", ""]))
 
 
 def score_of(entry: Mapping[str, Any]) -> Score:

@@ -99,7 +99,7 @@ def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 
 @_fast
 def _centres(a: Strip, b: Strip) -> tuple[np.float32, np.float32]:
-    """Whole numbers near the mean of a - b and of a + b: squares about them are small, and so is what rounding loses."""
+    """Whole numbers near the means of a - b and a + b: squares about them are small, and so is what rounding loses."""
     sum_a, sum_b = 0, 0
     for y in range(a.shape[0]):
         for i in range(a.shape[1]):

@@ -1,14 +1,20 @@
-"""Frechet distance of two sets of feature vectors, each taken as a Gaussian (Heusel et al. 2017; Unterthiner et al. 2018)."""
+"""Frechet distance of two sets of feature vectors, each taken as a Gaussian (FID: Heusel et al. 2017, FVD on video)."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from worldgauge.errors import ShapeError
 from worldgauge.geometry import FloatArray
+from worldgauge.metrics import metrics
 
 
+@metrics.register(
+    "frechet", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, FVD of the table"
+)
 def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
     """|mean_a - mean_b|^2 + trace(A + B - 2 sqrt(A B)), A and B the sample covariances (n - 1).
 

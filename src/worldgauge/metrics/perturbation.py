@@ -142,7 +142,7 @@ def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> 
 def deletion(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
     """Bar 5: the largest object is painted over (Telea). Its labels become the nearest label outside.
 
-    None when no mask is an object.
+    None when no mask is an object, or when nothing of the frame would be left to fill it from.
     """
     labels = _needed(rgb, labels)
     masks = label_masks(labels)
@@ -150,13 +150,15 @@ def deletion(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
     if not kept:
         return None
     hole = _dilated(masks[kept[0]])
+    if hole.all():
+        return None
     return _inpainted(rgb, hole), _filled(labels, hole)
 
 
 def swap(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
     """Bar 6: the two largest objects change places, each stretched to the other's box.
 
-    None when there are fewer than two objects.
+    None when there are fewer than two objects, or nothing of the frame would be left beside them.
     """
     labels = _needed(rgb, labels)
     masks = label_masks(labels)
@@ -165,6 +167,8 @@ def swap(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
         return None
     a, b = masks[kept[0]], masks[kept[1]]
     hole = _dilated(a | b)
+    if hole.all():
+        return None
     picture, filled = _inpainted(rgb, hole), _filled(labels, hole)
     box_a, box_b = _box(a), _box(b)
     for mask, source, target in ((a, box_a, box_b), (b, box_b, box_a)):

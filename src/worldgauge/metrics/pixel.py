@@ -36,7 +36,7 @@ def ssim_table(a: Image, b: Image) -> float:
     a, b: (H, W, 3) uint8, at least 11 x 11. Raises ShapeError.
     """
     _check_pair(a, b, smallest=WINDOW)
-    return float(gaussian_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
+    return _bounded(gaussian_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
 @metrics.register(
@@ -49,7 +49,7 @@ def ssim_320x180(a: Image, b: Image) -> float:
     """
     for x in (a, b):
         _check(x)
-    return ssim_table(*(_resized(x, 320, 180) for x in (a, b)))
+    return float(ssim_table(*(_resized(x, 320, 180) for x in (a, b))))
 
 
 @metrics.register(
@@ -63,7 +63,7 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     radius = WINDOW // 2
     _check_pair(a, b, smallest=radius + 1)
     one, other = (np.pad(_grey(x), radius, mode="reflect") for x in (a, b))
-    return float(gaussian_ssim(_three(one), _three(other)))
+    return _bounded(gaussian_ssim(_three(one), _three(other)))
 
 
 @metrics.register(
@@ -75,15 +75,14 @@ def ssim_uniform(a: Image, b: Image) -> float:
     a, b: (H, W, 3) uint8, at least 7 x 7. Sums of pixels are exact. Raises ShapeError.
     """
     _check_pair(a, b, smallest=BOX)
-    return float(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
+    return _bounded(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
 @metrics.register("mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="definition")
 def mse(a: Image, b: Image) -> float:
     """Mean squared difference over pixels and channels; the sum is exact. Raises ShapeError."""
     _check_pair(a, b)
-    squared = float(_squared_error(a.ravel(), b.ravel()))
-    return squared / a.size
+    return float(_squared_error(a.ravel(), b.ravel()) / a.size)
 
 
 @metrics.register("psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="10 log10(255^2 / MSE)")
@@ -105,6 +104,11 @@ def sharpness(a: Image) -> float:
     """
     _check(a)
     return float(cv2.Laplacian(_grey(a), cv2.CV_64F, ksize=1).var())
+
+
+def _bounded(ssim: float) -> float:
+    """Without what rounding may add beyond the bounds."""
+    return float(max(-1.0, min(1.0, ssim)))
 
 
 @njit(cache=True, nogil=True)

@@ -121,9 +121,9 @@ def drift_tolerant_sgcs(
 ) -> tuple[VideoScore, list[int | None]]:
     """Each frame t of A against the best of B[t - window .. t + window], and the shift that was best.
 
-    The nearest shift wins ties; None where no shift is defined. Never lower than the plain score: compare it with
-    `window=0` and look at the shifts, a steady run of one sign is timing drift. `window` counts the given scenes,
-    not frames of the video.
+    The nearest shift wins ties; None where no shift is defined. No defined frame scores lower than in the plain
+    score: compare with `window=0` and look at the shifts, a steady run of one sign is timing drift. `window` counts
+    the given scenes, not frames of the video.
     """
     if len(a) != len(b):
         raise ShapeError(f"drift tolerance needs as many scenes on both sides, got {len(a)} and {len(b)}")

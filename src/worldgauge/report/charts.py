@@ -34,7 +34,7 @@ def sharp_yet_wrong(
             continue
         xs, ys = shown.values[entrant.label], entrant.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
-        remark = "sharp, another place" if entrant.subject == STAND_IN and shown.relative and x > SHARP else ""
+        remark = "sharp, wrong place" if entrant.subject == STAND_IN and shown.relative and x > SHARP else ""
         spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
     spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"

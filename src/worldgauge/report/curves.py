@@ -14,6 +14,7 @@ from worldgauge.report import svg
 WIDTH, HEIGHT = 300.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
 LABEL_GAP = 12.5
+STRETCHES = 14
 
 
 @dataclass(frozen=True)
@@ -60,28 +61,32 @@ class Spot:
 def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories a frame index, +- one population standard deviation where two or more are left.
+    """Mean over trajectories by frame, +- one population standard deviation where two or more are left.
 
-    Frames without a value are left out. The curve ends where fewer than half of the trajectories go on.
+    Each trajectory is averaged over stretches of frames first, STRETCHES over the longest one, so that a line can
+    be followed among others. Values that are missing are left out. The curve ends where fewer than half of the
+    trajectories go on. Points lie in the middle of their stretch.
     """
-    series = list(series)
-    at: dict[int, list[float]] = defaultdict(list)
-    for one in series:
+    known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
+    known = [one for one in known if one]
+    width = max((one[-1][0] + 1 for one in known), default=1) / STRETCHES
+    at: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for one in known:
+        stretches: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for index, value in one:
-            if value is not None and math.isfinite(value):
-                at[index].append(value)
-    points = []
-    for index in sorted(at):
-        values = at[index]
-        if 2 * len(values) < len(series):
+            stretches[int(index / width)].append((index, value))
+        for place, points in stretches.items():
+            at[place].append((_mean([i for i, _ in points]), _mean([v for _, v in points])))
+    curve = []
+    for place in sorted(at):
+        values = [value for _, value in at[place]]
+        if 2 * len(values) < len(known):
             continue
-        mean = math.fsum(values) / len(values)
-        if len(values) < 2:
-            points.append((float(index), mean, None, None))
-        else:
-            std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
-            points.append((float(index), mean, mean - std, mean + std))
-    return tuple(points)
+        middle, mean = _mean([index for index, _ in at[place]]), _mean(values)
+        std = math.sqrt(_mean([(v - mean) ** 2 for v in values]))
+        low, high = (mean - std, mean + std) if len(values) > 1 else (None, None)
+        curve.append((middle, mean, low, high))
+    return tuple(curve)
 
 
 def line_chart(
@@ -120,9 +125,9 @@ def scatter(
     """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8."""
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
-    width, height = 460.0, 340.0
+    width, height = 540.0, 370.0
     low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
-    x = svg.Scale(low, high, 46.0, width - 14, log=log)
+    x = svg.Scale(low, high, 46.0, width - 116, log=log)
     y_low, y_high = svg.spread([s.y for s in spots] + [y for s in spots for _, y in s.cloud], zero=True, unit_top=True)
     y = svg.Scale(y_low, y_high, height - 44, 20.0)
     clouds = [
@@ -214,6 +219,10 @@ def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
     return svg.tag("g", *parts, class_=f"curve {curve.look.css}", data_subject=curve.look.key)
 
 
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
 def _clip(scale: svg.Scale, value: float) -> float:
     return scale(min(max(value, scale.low), scale.high))
 
@@ -241,7 +250,7 @@ def _x_axis(
     x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float, str]] | None = None
 ) -> Markup:
     marks = []
-    for v, words in ticks or [(v, _number(v, x.high - x.low)) for v in x.ticks(5)]:
+    for v, words in ticks or [(v, f"{v:g}" if x.log else _number(v, x.high - x.low)) for v in x.ticks(5)]:
         marks.append(svg.tag("path", d=f"M{x(v):.1f} {bottom:.1f}v4", class_="grid"))
         marks.append(svg.label(words, x(v), bottom + 16, anchor="middle"))
     base = svg.tag("path", d=f"M{x.start:.1f} {bottom:.1f}H{x.stop:.1f}", class_="base")
@@ -259,11 +268,11 @@ def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
 
 
 def _names(spots: Sequence[Spot], points: Sequence[tuple[float, float]], width: float, bottom: float) -> list[Markup]:
-    texts = [f"{spot.look.label} {spot.remark}".strip() for spot in spots]
-    places = svg.place_names(points, texts, width, bottom)
+    sizes = [(6.6 * max(len(s.look.label), 0.9 * len(s.remark)), 26.0 if s.remark else 13.0) for s in spots]
+    places = svg.place_names(points, sizes, width, bottom)
     written = []
     for spot, (at, down, anchor) in zip(spots, places, strict=True):
-        remark = svg.tag("tspan", f" {spot.remark}", class_="remark") if spot.remark else ""
+        remark = svg.tag("tspan", spot.remark, x=at, dy=13, class_="remark") if spot.remark else ""
         name = svg.tag("text", spot.look.label, remark, x=at, y=down, text_anchor=anchor, class_="name")
         written.append(svg.tag("g", name, class_=spot.look.css, data_subject=spot.look.key))
     return written

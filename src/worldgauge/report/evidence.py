@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,8 +90,13 @@ class Evidence:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """task -> what tables group it by, in the order of the tasks."""
-        return {score.task: score.group for e in self.entrants for score in e.scores}
+        """task -> what tables group it by, sorted by table cell, numbers as numbers."""
+        found = {score.task: score.group for e in self.entrants for score in e.scores}
+        return dict(sorted(found.items(), key=lambda item: (_natural(cell_of(item[1])), _natural(item[0]))))
+
+    def has(self, metric: str) -> bool:
+        """Whether any subject has a value of `metric`."""
+        return any(entrant.values(metric) for entrant in self.entrants)
 
     def sample(self, metric: str) -> Score | None:
         """Any score of `metric`: its unit and direction."""
@@ -102,6 +108,11 @@ def cell_of(group: Mapping[str, Any]) -> str:
     if "type" in group and "range" in group:
         return f"{group['type']} {group['range']}"
     return " ".join(str(value) for key, value in group.items() if key != "location") or "all"
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """A sort key in which 5 comes before 15."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", text) if part]
 
 
 def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[str]:

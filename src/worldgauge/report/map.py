@@ -21,7 +21,7 @@ from worldgauge.worlds.voxel.textures import texture_of
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 SIDE_PX = 320
-MARGIN_M = 6.0
+MARGIN_M = 9.0
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 (() => {
   let pinned = "";
   const show = (key) => {
+    document.body.classList.toggle("following", key !== "");
     for (const mark of document.querySelectorAll("[data-subject]")) {
       mark.classList.toggle("dim", key !== "" && mark.dataset.subject !== key);
     }

@@ -24,9 +24,9 @@ from worldgauge.report.provenance import count, provenance, troubles
 from worldgauge.report.verdict import verdict
 from worldgauge.report.walks import make_walks
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Suite, Table
+from worldgauge.suites.contract import Suite, Table, Task
 
-COLOURS = 8
+COLOURS = 10
 
 
 def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
@@ -66,14 +66,14 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
         warnings=evidence.notes,
         **_results(evidence, looks, headline),
         **_all_tables(evidence, suite, looks, made),
-        **_trajectories(evidence, suite, looks, headline, tasks, films),
+        **_trajectories(evidence, suite, looks, made, tasks, films),
         troubles=troubles(evidence),
         provenance=provenance(evidence),
     )
 
 
 def looks_of(evidence: Evidence) -> dict[str, Look]:
-    """One colour a subject on the whole page; the truth is ink, colours repeat after the eighth."""
+    """One colour a subject on the whole page; the truth is ink, colours repeat after the tenth."""
     looks: dict[str, Look] = {}
     others = 0
     for place, entrant in enumerate(evidence.entrants):
@@ -146,14 +146,20 @@ def _absent(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _trajectories(
-    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], headline: Table, tasks: Mapping[str, Any], films: int
+    evidence: Evidence,
+    suite: Suite,
+    looks: Mapping[str, Look],
+    made: Sequence[Table],
+    tasks: Mapping[str, Task],
+    films: int,
 ) -> dict[str, Any]:
-    metric, higher = headline.metric, headline.better != "lower"
+    metric, higher = made[0].metric, made[0].better != "lower"
+    metrics = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = extremes(evidence, metric, higher=higher)
     chosen = choose(evidence, cases, films)
     known = [v for e in evidence.entrants for v in e.values(metric).values()]
     scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
-    walks = make_walks(evidence, suite, tasks, chosen, looks, metric, scale)
+    walks = make_walks(evidence, suite, tasks, chosen, looks, metrics, scale)
     return {
         "walks": walks,
         "left_out": len(evidence.groups) - len(chosen),

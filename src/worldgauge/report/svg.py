@@ -125,33 +125,33 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 
 
 def place_names(
-    points: Sequence[tuple[float, float]], texts: Sequence[str], width: float, height: float
+    points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], width: float, height: float
 ) -> list[tuple[float, float, str]]:
-    """Where to write each text near its point so that it covers as little as possible: (x, y, anchor).
+    """Where to write a text of each size near its point so that it covers as little as possible: (x, y, anchor).
 
-    Tries right, left, above and below, near and farther off; the first to be placed have the best choice.
+    Tries right, left, above and below, near and farther off; larger texts choose first. y: of the first base line.
     """
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
-    found = []
-    for (x, y), text in zip(points, texts, strict=True):
-        long = 6.3 * len(text) + 2
+    found: dict[int, tuple[float, float, str]] = {}
+    for which in sorted(range(len(points)), key=lambda k: -sizes[k][0] * sizes[k][1]):
+        (x, y), size = points[which], sizes[which]
         spots = [
             (x + side * 11, y + 4 + up, "start" if side > 0 else "end")
             for up in (0, -10, 10, -18, 18)
             for side in (1, -1)
         ]
-        spots += [(x, y - 12, "middle"), (x, y + 20, "middle")]
-        boxes = [_text_box(at, down, anchor, long) for at, down, anchor in spots]
+        spots += [(x, y + 1 - size[1], "middle"), (x, y + 20, "middle")]
+        boxes = [_text_box(at, down, anchor, size) for at, down, anchor in spots]
         costs = [sum(_overlap(box, other) for other in taken) + 9 * _outside(box, width, height) for box in boxes]
         best = min(range(len(spots)), key=lambda k: (round(costs[k]), k))
-        found.append(spots[best])
+        found[which] = spots[best]
         taken.append(boxes[best])
-    return found
+    return [found[k] for k in range(len(points))]
 
 
-def _text_box(x: float, y: float, anchor: str, long: float) -> tuple[float, float, float, float]:
-    left = x - {"start": 0.0, "middle": long / 2, "end": long}[anchor]
-    return left, y - 11, left + long, y + 3
+def _text_box(x: float, y: float, anchor: str, size: tuple[float, float]) -> tuple[float, float, float, float]:
+    left = x - {"start": 0.0, "middle": size[0] / 2, "end": size[0]}[anchor]
+    return left, y - 11, left + size[0], y - 10 + size[1]
 
 
 def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:

@@ -84,8 +84,9 @@ def view(
 
 
 def _cell(cell: Cell, count: int | None, best: bool, look: Look, scale: tuple[float, float] | None) -> CellView:
-    short = cell.expected is not None and cell.n < cell.expected
-    words = f"{cell.n} of {cell.expected}" if short else f"n {cell.n}" if cell.n != count else ""
+    expected = max(cell.expected or 0, count or 0)
+    short = cell.n < expected
+    words = f"{cell.n} of {expected}" if short else f"n {cell.n}" if cell.n != count else ""
     if cell.mean is None:
         return CellView("–", count=words or f"n {cell.n}", short=short)
     whisker = Markup("")

@@ -35,47 +35,62 @@ def verdict(
 ) -> Verdict:
     """A model redraws the place when it beats every reference that cannot remember, each by a clear paired difference.
 
-    differences: (a, b) -> a minus b. shown: how the frames look. Only models that saw nothing hidden are judged.
+    differences: (a, b) -> a minus b. shown: how the frames look. Models under
+    test are judged, or references that saw nothing hidden where none was run.
     """
     means = {s.label: s for s in standings}
-    judged = [e for e in evidence.entrants if not e.privileged and e.subject not in MEMORYLESS and e.label in means]
+    if not means:
+        return Verdict("Nothing was scored.", ())
+    fair = [e for e in evidence.entrants if not e.privileged and e.subject not in MEMORYLESS and e.label in means]
+    tested = [e.label for e in fair if e.kind == "subject"]
+    yardsticks = [e.label for e in fair if e.kind == "reference"]
     bar = [e.label for e in evidence.entrants if e.subject in MEMORYLESS and e.label in means]
-    if not judged:
-        return Verdict(_references_only(standings, name), _stand_in(evidence, means, name, shown))
-    if not bar:
-        best = next(s for s in standings if any(e.label == s.label for e in judged))
+    judged = tested or yardsticks
+    ranked = [s.label for s in standings]
+    best = means[min(judged, key=ranked.index)] if judged else standings[0]
+    if not judged or not bar:
         words = f"{best.label} leads with {_with_interval(best, name)}"
-        return Verdict(words + "; no reference was run, so what that is worth is not known.", ())
+        missing = "no model under test was run" if not judged else "no reference without memory was run beside it"
+        return Verdict(f"{words}; {missing}.", _stand_in(evidence, means, name, shown))
     sign = 1 if higher else -1
     passed = []
-    for entrant in judged:
-        pairs = [differences.get((entrant.label, other)) for other in bar]
+    for label in judged:
+        pairs = [differences.get((label, other)) for other in bar]
         if all(pair is not None and pair.clear and sign * pair.mean > 0 for pair in pairs):
-            passed.append(entrant.label)
-    strongest = next(s for s in standings if s.label in bar)
-    best = next(s for s in standings if s.label in (passed or [e.label for e in judged]))
-    return Verdict(_headline([e.label for e in judged], passed), (
-        _evidence_for(best, strongest, differences.get((best.label, strongest.label)), name),
-        *_stand_in(evidence, means, name, shown),
-    ))
+            passed.append(label)
+    if passed:
+        best = means[min(passed, key=ranked.index)]
+    strongest = means[min(bar, key=ranked.index)]
+    support = [_evidence_for(best, strongest, differences.get((best.label, strongest.label)), name)]
+    if tested and yardsticks:
+        yardstick = means[min(yardsticks, key=ranked.index)]
+        support.append(f"The reference {yardstick.label}, which keeps what it was shown, has {_with_interval(yardstick, name)}.")
+    headline = _headline(tested, passed) if tested else _headline_of_references(passed, bar)
+    return Verdict(headline, (*support, *_stand_in(evidence, means, name, shown)))
 
 
-def _headline(judged: Sequence[str], passed: Sequence[str]) -> str:
-    count = len(judged)
+def _headline(tested: Sequence[str], passed: Sequence[str]) -> str:
+    count = len(tested)
+    bar = "better than references that cannot remember"
     if count == 1:
         if passed:
-            return f"{judged[0]} redraws the place it has seen, better than any reference that cannot remember."
-        return f"{judged[0]} does not redraw the place it has seen measurably better than a reference that cannot remember."
+            return f"{tested[0]} redraws the place it has seen, {bar}."
+        return f"{tested[0]} does not redraw the place it has seen measurably {bar}."
     if not passed:
-        return f"None of {count} models redraws the place it has seen measurably better than references that cannot remember."
+        who = "Neither of 2 models" if count == 2 else f"None of {count} models"
+        return f"{who} redraws the place it has seen measurably {bar}."
     if len(passed) == 1:
-        return f"Of {count} models only {passed[0]} redraws the place it has seen better than references that cannot remember."
+        return f"Of {count} models only {passed[0]} redraws the place it has seen {bar}."
     if len(passed) == count:
-        return f"All {count} models redraw the place they have seen better than references that cannot remember."
-    return (
-        f"Of {count} models {len(passed)} redraw the place they have seen "
-        f"better than references that cannot remember: {listed(passed)}."
-    )
+        return f"{'Both' if count == 2 else f'All {count}'} models redraw the place they have seen {bar}."
+    return f"Of {count} models {len(passed)} redraw the place they have seen {bar}: {listed(passed)}."
+
+
+def _headline_of_references(passed: Sequence[str], bar: Sequence[str]) -> str:
+    if not passed:
+        return f"References only, and none redraws the place it has seen measurably better than {listed(bar)}."
+    verb = "redraws the place it has" if len(passed) == 1 else "redraw the place they have"
+    return f"Of the references only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
 
 
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str) -> str:
@@ -101,16 +116,6 @@ def _stand_in(
     if ratio is None:
         return (f"{entrant.label}, which draws another place as well as the truth is drawn, {score}.",)
     return (f"{entrant.label} draws another place, {number(ratio, digits=2)} times as sharp as the truth, and {score}.",)
-
-
-def _references_only(standings: Sequence[Standing], name: str) -> str:
-    if not standings:
-        return "Nothing was scored."
-    first, last = standings[0], standings[-1]
-    return (
-        f"References only: from {last.label} ({name} {number(last.mean)}) to {first.label} ({number(first.mean)}); "
-        "no model under test was run."
-    )
 
 
 def _with_interval(standing: Standing, name: str) -> str:

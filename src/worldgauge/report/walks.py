@@ -20,10 +20,11 @@ from worldgauge.report.words import number
 from worldgauge.suites.contract import Picture, Suite, Task
 from worldgauge.video import Clip
 
-PAGE_FILM_BYTES = 6_600_000
+PAGE_FILM_BYTES = 5_800_000
 """All films together, before base64 adds a third: keeps the page under 10 MB."""
 ONE_FILM_BYTES = 900_000
-PLAYER_METRICS = 5
+PLAYER_METRICS = 4
+PLAYER_POINTS = 90
 TRUTH = Look("truth", "k0", "hidden truth")
 
 log = logging.getLogger(__name__)
@@ -54,13 +55,13 @@ def make_walks(
     tasks: Mapping[str, Task],
     chosen: Sequence[str],
     looks: Mapping[str, Look],
-    metric: str,
+    metrics: Sequence[str],
     scale: tuple[float, float],
 ) -> list[Walk]:
-    """Cards of the `chosen` tasks. A task whose data are gone keeps its scores and says what is missing."""
+    """Cards of the `chosen` tasks. metrics: shown, the headline first; scale: range of the headline. A task whose data are gone keeps its scores and says what is missing."""
     budget = min(ONE_FILM_BYTES, PAGE_FILM_BYTES // max(len(chosen), 1))
     return [
-        _walk(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, metric, scale, budget)
+        _walk(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, metrics, scale, budget)
         for k, name in enumerate(chosen, 1)
     ]
 
@@ -72,7 +73,7 @@ def _walk(
     suite: Suite,
     task: Task | None,
     looks: Mapping[str, Look],
-    metric: str,
+    metrics: Sequence[str],
     scale: tuple[float, float],
     budget: int,
 ) -> Walk:
@@ -87,20 +88,20 @@ def _walk(
         log.warning("%s: no film (%s)", name, error)
         problem = str(error)
     group = evidence.groups[name]
-    values = {e.label: e.values(metric).get(name) for e in evidence.entrants}
+    values = {e.label: e.values(metrics[0]).get(name) for e in evidence.entrants}
     return Walk(
         ident,
         name,
         cell_of(group),
         str(group.get("location", "")),
         strip(looks, values, scale),
-        tuple(evidence.metrics),
-        tuple(_row(evidence, looks, label, name) for label in evidence.labels if _scored(evidence, label, name)),
+        tuple(metrics),
+        tuple(_row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)),
         drawn,
         film,
         base64.b64encode(film.data).decode() if film else "",
         tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
-        _player(evidence, name, metric, scale, film, drawn, looks),
+        _player(evidence, name, metrics, scale, film, drawn, looks),
         problem,
     )
 
@@ -119,9 +120,11 @@ def _scored(evidence: Evidence, label: str, task: str) -> bool:
     return any(task in scores for scores in evidence[label].by_metric.values())
 
 
-def _row(evidence: Evidence, looks: Mapping[str, Look], label: str, task: str) -> tuple[Look, tuple[str, ...]]:
+def _row(
+    evidence: Evidence, looks: Mapping[str, Look], label: str, task: str, metrics: Sequence[str]
+) -> tuple[Look, tuple[str, ...]]:
     texts = []
-    for metric in evidence.metrics:
+    for metric in metrics:
         score = evidence[label].by_metric.get(metric, {}).get(task)
         texts.append("" if score is None else number(score.value) if score.value is not None else f"– ({score.reason})")
     return looks[label], tuple(texts)
@@ -130,7 +133,7 @@ def _row(evidence: Evidence, looks: Mapping[str, Look], label: str, task: str) -
 def _player(
     evidence: Evidence,
     task: str,
-    metric: str,
+    metrics: Sequence[str],
     scale: tuple[float, float],
     film: Film | None,
     drawn: Map | None,
@@ -140,15 +143,15 @@ def _player(
     if film is None:
         return {}
     curves: list[dict[str, Any]] = []
-    for name in [metric, *(m for m in evidence.metrics if m != metric)]:
+    for name in metrics:
         lines = {
-            looks[e.label].key: [[i, round(v, 4)] for i, v in score.series if v is not None and math.isfinite(v)]
+            looks[e.label].key: _thinned(score.series)
             for e in evidence.entrants
             if (score := e.by_metric.get(name, {}).get(task)) is not None and score.series
         }
         if any(lines.values()) and len(curves) < PLAYER_METRICS:
             known = [v for line in lines.values() for _, v in line]
-            unit = scale if name == metric else (min(0.0, min(known)), max(1.0, max(known)))
+            unit = scale if name == metrics[0] else (min(0.0, min(known)), max(1.0, max(known)))
             curves.append({"name": name, "lines": lines, "range": list(unit)})
     return {
         "columns": film.columns,
@@ -162,3 +165,9 @@ def _player(
         "trail": [list(point) for point in drawn.trail] if drawn else [],
         "curves": curves,
     }
+
+
+def _thinned(series: Sequence[tuple[int, float | None]]) -> list[list[float]]:
+    """Known points of a series, every k-th so that about PLAYER_POINTS are left."""
+    known = [[index, round(value, 3)] for index, value in series if value is not None and math.isfinite(value)]
+    return known[:: max(1, round(len(known) / PLAYER_POINTS))]

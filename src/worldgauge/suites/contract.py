@@ -137,7 +137,12 @@ class Bench(Protocol):
 
 
 class Suite(Protocol):
-    """A benchmark. Its constructor takes the settings, all with defaults; `settings` gives them back."""
+    """A benchmark. Its constructor takes the settings, all with defaults; `settings` gives them back.
+
+    It may say two things more, so that less is done again when something changes: `scoring_settings`,
+    the names of settings that only `score` reads (none, unless said), and `metrics`, the names of
+    the registered metrics it uses (all of them, unless said).
+    """
 
     name: str
     version: int

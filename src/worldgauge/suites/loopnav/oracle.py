@@ -44,8 +44,8 @@ def draw_scene(seed: int) -> DrawnScene:
     canvas = _Canvas(rng)
     horizon = int(rng.integers(110, 151))
     rows, columns = canvas.rows, canvas.columns
-    canvas.paint("sky", rows < horizon)
-    canvas.paint("grass", rows >= horizon)
+    canvas.paint("sky", (rows < horizon) & (columns >= 0))
+    canvas.paint("grass", (rows >= horizon) & (columns >= 0))
     middle, near, far = rng.uniform(200, 440), rng.uniform(50, 110), rng.uniform(6, 16)
     depth = (rows - horizon) / (HEIGHT - horizon)
     canvas.paint("path", (rows >= horizon) & (np.abs(columns - middle) <= far + (near - far) * depth))
@@ -68,7 +68,7 @@ def draw_scene(seed: int) -> DrawnScene:
 class _Canvas:
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self.rows, self.columns = np.mgrid[:HEIGHT, :WIDTH]
+        self.rows, self.columns = np.ogrid[:HEIGHT, :WIDTH]
         self.rgb = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
         self.category = np.zeros((HEIGHT, WIDTH), np.uint16)
         self.instance = np.zeros((HEIGHT, WIDTH), np.uint16)
@@ -80,8 +80,9 @@ class _Canvas:
         palette = _COLOURS[name]
         base = np.array(palette[self._rng.integers(len(palette))], float) + self._rng.normal(0, 8, 3)
         spread = 2 if name == "sky" else 14
-        blocks = self._rng.normal(0, spread, (HEIGHT // BLOCK, WIDTH // BLOCK, 1))
-        texture = np.repeat(np.repeat(base + blocks, BLOCK, 0), BLOCK, 1)
-        self.rgb[mask] = np.clip(texture, 0, 255).astype(np.uint8)[mask]
+        blocks = self._rng.normal(0, spread, (HEIGHT // BLOCK, WIDTH // BLOCK))
+        rows, columns = np.nonzero(mask)
+        texture = base + blocks[rows // BLOCK, columns // BLOCK, None]
+        self.rgb[rows, columns] = np.clip(texture, 0, 255).astype(np.uint8)
         self.category[mask] = _INDEX[name]
         self.instance[mask] = self._count

@@ -117,7 +117,7 @@ class Frame:
     def get(self, u: int, v: int, w: int) -> str:
         """Kind of the block in one cell."""
         x, y = self.cell(u, v)
-        return KINDS[STATES[self.canvas.states[x, y, self.z + w]].kind].name
+        return KINDS[STATES[int(self.canvas.states[x, y, self.z + w])].kind].name
 
     def _state(self, name: str, side: str | None) -> str:
         if name not in _DIRECTED:

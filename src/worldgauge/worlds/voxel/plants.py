@@ -153,7 +153,7 @@ def _great_oak(rng: np.random.Generator) -> _CELLS:
         yield 0, 0, z, "oak_log"
 
 
-def _conifer(rng: np.random.Generator, leaves: str, *, slim: bool) -> _CELLS:
+def _conifer(rng: np.random.Generator, *, slim: bool, snowy: bool = False) -> _CELLS:
     """Rings of needles, wide and narrow by turns, on a straight trunk."""
     height = int(rng.integers(9, 12)) if slim else int(rng.integers(7, 10))
     bare = 4 if slim else 2
@@ -161,21 +161,13 @@ def _conifer(rng: np.random.Generator, leaves: str, *, slim: bool) -> _CELLS:
         left = height + 1 - z
         widest = 1.6 if slim else 2.9
         radius = min(0.3 + 0.38 * left, widest) - (0.9 if left % 2 and left > 1 else 0.0)
+        needles = "snowy_leaves" if snowy and (left % 2 == 0 or left < 2) else "spruce_leaves"
         for x in range(-3, 4):
             for y in range(-3, 4):
                 if x * x + y * y <= radius * radius:
-                    yield (
-                        x,
-                        y,
-                        z,
-                        "snowy_leaves" if leaves == "snowy" and (left % 2 == 0 or left < 2) else _needles(leaves),
-                    )
+                    yield x, y, z, needles
     for z in range(height):
         yield 0, 0, z, "spruce_log"
-
-
-def _needles(leaves: str) -> str:
-    return "spruce_leaves" if leaves == "snowy" else leaves
 
 
 def _acacia(rng: np.random.Generator, *, tall: bool) -> _CELLS:
@@ -269,10 +261,10 @@ _SPECIES = {
     "oak": lambda rng: _broadleaf(rng, "oak", (4, 7), 2.5),
     "birch": lambda rng: _broadleaf(rng, "birch", (5, 8), 2.2),
     "great_oak": _great_oak,
-    "spruce": lambda rng: _conifer(rng, "spruce_leaves", slim=False),
-    "pine": lambda rng: _conifer(rng, "spruce_leaves", slim=True),
-    "snowy_spruce": lambda rng: _conifer(rng, "snowy", slim=False),
-    "snowy_pine": lambda rng: _conifer(rng, "snowy", slim=True),
+    "spruce": lambda rng: _conifer(rng, slim=False),
+    "pine": lambda rng: _conifer(rng, slim=True),
+    "snowy_spruce": lambda rng: _conifer(rng, slim=False, snowy=True),
+    "snowy_pine": lambda rng: _conifer(rng, slim=True, snowy=True),
     "acacia": lambda rng: _acacia(rng, tall=False),
     "tall_acacia": lambda rng: _acacia(rng, tall=True),
     "palm": _palm,

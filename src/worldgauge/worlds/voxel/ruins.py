@@ -71,8 +71,8 @@ def _held(mine: BoolArray) -> BoolArray:
     held[..., 0] = mine[..., 0]
     held[..., 1] = mine[..., 1]
     count = -1
-    while count != np.count_nonzero(held):
-        count = np.count_nonzero(held)
+    while count != int(held.sum()):
+        count = int(held.sum())
         wide = np.pad(held, 1)
         near = wide[1:-1, 1:-1, 1:-1].copy()
         for axis in range(3):

@@ -91,8 +91,9 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
     plan.street |= land.distance < _SQUARE + 0.5
     _lay_streets(rng, plan, land)
     plan.taken |= plan.street | grow(land.wet, 2)
-    x, y = land.centre
-    plan.plots.append(Plot("well", x - 3, y - 3, 6, 7, int(rng.integers(4))))
+    # Beside the centre, which stays free: walks begin there.
+    x, y = (c + (1 if rng.integers(2) else -7) for c in land.centre)
+    plan.plots.append(Plot("well", x, y, 6, 7, int(rng.integers(4))))
     near_first = sorted(plan.slots, key=lambda slot: float(land.distance[slot.x, slot.y]))
     for name in biome.special:
         _claim(rng, plan, land, name, near_first[len(near_first) // 8 :])
@@ -112,6 +113,9 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
         _claim(rng, plan, land, name, _anywhere(rng, plan, land, 0.95, 2.1))
     for plot in plan.plots:
         land.level(*plot.area, int(np.median(land.height[plot.area])))
+    for plot in plan.plots:
+        # A neighbour's slope may have come over the edge.
+        land.height[plot.area] = int(np.median(land.height[plot.area]))
     return plan
 
 

@@ -73,9 +73,14 @@ _OAK = Palette(
     upper="oak_planks",
 )
 _STONE = replace(
-    _OAK, wall="cobblestone", upper="oak_planks", roof_stairs="cobblestone_stairs", roof_slab="cobblestone_slab"
+    _OAK,
+    wall="stone_bricks",
+    roof_stairs="cobblestone_stairs",
+    roof_slab="cobblestone_slab",
+    roof_cube="cobblestone",
+    upper="white_plaster",
+    cloth="blue_wool",
 )
-_STONE = replace(_STONE, roof_cube="cobblestone", upper="white_plaster", wall="stone_bricks", cloth="blue_wool")
 _SPRUCE = replace(
     _OAK,
     wall="spruce_planks",

@@ -43,7 +43,8 @@ class Terrain:
     @property
     def wet(self) -> BoolArray:
         """Where there is water."""
-        return self.water != DRY
+        wet: BoolArray = self.water != DRY
+        return wet
 
     def level(self, x: slice, y: slice, z: int) -> None:
         """Make the ground of a rectangle flat at height z, with a slope of one in one around it."""

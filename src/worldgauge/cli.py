@@ -1,0 +1,316 @@
+"""The command line. Heavy parts are imported by the command that needs them, so that help comes at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from worldgauge import __version__
+from worldgauge.errors import UsageError, WorldgaugeError
+
+if TYPE_CHECKING:
+    from worldgauge.engine.result import RunResult
+
+app = typer.Typer(
+    name="worldgauge",
+    help="Measure what a world model is worth: memory, control, planning, use.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+FAILED = 1
+KNOWN_ERROR = 2
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, progress on stderr.")]
+Workers = Annotated[int, typer.Option(help="Processes that work side by side.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02. Can be repeated. "
+        "Naming a module or a file runs its code.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
+]
+Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
+Deadline = Annotated[float, typer.Option(help="Seconds without a frame after which a model is killed.")]
+Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    suites = "suites"
+    models = "models"
+    metrics = "metrics"
+    worlds = "worlds"
+    estimators = "estimators"
+
+
+def main() -> None:
+    """Entry point: known errors are one line and exit code 2, unknown ones keep their traceback."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except WorldgaugeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(KNOWN_ERROR)
+    except Exception as error:
+        error.add_note("This is a fault of worldgauge or of code you gave it; please report it with the lines above.")
+        raise
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def collect(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="What to collect: loopnav.")],
+    out: Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")],
+    settlements: Annotated[int, typer.Option(help="Villages, each a world of its own.")] = 12,
+    ranges: Annotated[str, typer.Option(help="Distances of the goals in blocks.")] = "5,15,30,50",
+    types: Annotated[str, typer.Option(help="Forms of the loop.")] = "ABA,ABCA",
+    per_combination: Annotated[int, typer.Option(help="Loops for each village, type and range.")] = 20,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    size: Annotated[str, typer.Option(help="Width and height of a frame in pixels.")] = "640x360",
+    sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Record loops in generated villages; may be stopped at any moment and started again."""
+    from worldgauge import cli_show as show
+    from worldgauge.engine import collect as engine
+
+    if benchmark != "loopnav":
+        raise UsageError(f"nothing is collected for '{benchmark}'; known: loopnav")
+    arguments: dict[str, Any] = {
+        "settlements": settlements,
+        "ranges": [_whole(part, "--ranges") for part in ranges.split(",")],
+        "types": types.split(","),
+        "per_combination": per_combination,
+        "seed": seed,
+        "size": _size(size),
+        "sampling": sampling,
+    }
+    if dry_run:
+        show.collection_plan(out, arguments, json)
+        return
+    with _resumable(), show.Collecting() as progress:
+        collected = engine.collect_loopnav(out, **arguments, workers=workers, progress=progress)
+    show.collected(collected, json)
+    if collected.failures:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def run(
+    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
+    data: Data,
+    model: Models,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    settings: Settings = None,
+    limit: Limit = None,
+    deadline: Deadline = 1800.0,
+    retry_failed: Retry = True,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Ask models all tasks of a suite and score them; started again, it goes on where it stopped."""
+    _run(suite, data, model, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=True)
+
+
+@app.command()
+def generate(
+    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
+    data: Data,
+    model: Models,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    settings: Settings = None,
+    limit: Limit = None,
+    deadline: Deadline = 1800.0,
+    retry_failed: Retry = True,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """The first half of `run`: make the records, leave the scoring to `score`."""
+    _run(suite, data, model, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=False)
+
+
+@app.command()
+def score(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    data: Annotated[Path | None, typer.Option(help="Where the data set lies now, if it was moved.")] = None,
+    settings: Settings = None,
+    workers: Workers = 1,
+    deadline: Deadline = 1800.0,
+    json: Json = False,
+) -> None:
+    """Score the records of runs, again where settings or metrics have changed; no model runs."""
+    from worldgauge import cli_show as show
+    from worldgauge.engine import run as engine
+
+    with _resumable(), show.Running() as progress:
+        result = engine.score(
+            runs,
+            settings=_settings(settings),
+            data=data,
+            workers=workers,
+            deadline_s=deadline,
+            progress=progress,
+        )
+    _finish(result, json)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    json: Json = False,
+) -> None:
+    """Compare runs on one page that opens from disk."""
+    from worldgauge import cli_show as show
+    from worldgauge.report import write_report
+
+    show.written(write_report(runs, out), json)
+
+
+@app.command("list")
+def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Json = False) -> None:
+    """What there is: ours, and what other packages offer through entry points."""
+    import importlib
+
+    from worldgauge import cli_show as show
+
+    package = importlib.import_module(f"worldgauge.{kind.value}")
+    show.entries(kind.value, getattr(package, kind.value), json)
+
+
+@app.command()
+def check(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav.")],
+    data: Data,
+    json: Json = False,
+) -> None:
+    """Look a data set over; says what is wrong with which file."""
+    from worldgauge import cli_show as show
+    from worldgauge.datasets import loopnav
+
+    if benchmark != "loopnav":
+        raise UsageError(f"no data format '{benchmark}' is known; known: loopnav")
+    if not show.checked(data, loopnav.check(data), json):
+        raise typer.Exit(FAILED)
+
+
+def _run(
+    suite: str,
+    data: Path,
+    model: list[str],
+    out: Path | None,
+    workers: int,
+    seed: int,
+    settings: list[str] | None,
+    limit: int | None,
+    deadline: float,
+    retry_failed: bool,
+    dry_run: bool,
+    json: bool,
+    *,
+    scoring: bool,
+) -> None:
+    from worldgauge import cli_show as show
+    from worldgauge.engine import run as engine
+
+    arguments: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "out": out,
+        "seed": seed,
+        "settings": _settings(settings),
+        "limit": limit,
+        "retry_failed": retry_failed,
+        "scoring": scoring,
+    }
+    if dry_run:
+        show.plans(engine.dry_run(suite, **arguments), json)
+        return
+    with _resumable(), show.Running() as progress:
+        result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
+    _finish(result, json)
+
+
+def _finish(result: RunResult, json: bool) -> None:
+    from worldgauge import cli_show as show
+
+    show.result(result, json)
+    if not result.ok:
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _settings(pairs: list[str] | None) -> dict[str, Any]:
+    from worldgauge.engine.subjects import value_of
+
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set takes NAME=VALUE, not '{pair}'")
+        if name in found:
+            raise UsageError(f"--set gives '{name}' twice")
+        found[name] = value_of(value)
+    return found
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    return _whole(width, "--size"), _whole(height, "--size")
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{option} takes whole numbers, not '{text}'") from None
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """A polite kill is a Ctrl-C: workers end, nothing is left half done."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

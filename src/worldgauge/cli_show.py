@@ -1,0 +1,276 @@
+"""What the command line shows: progress on stderr; tables and lists, or one JSON object, on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+
+from worldgauge.datasets.loopnav import Report
+from worldgauge.engine.collect import Collected, CollectProgress
+from worldgauge.engine.result import RunResult
+from worldgauge.engine.run import Plan
+from worldgauge.engine.store import dumps
+from worldgauge.engine.work import Step
+from worldgauge.registry import Registry
+from worldgauge.suites.contract import Cell, Table
+
+out = Console(highlight=False, soft_wrap=False)
+SHOWN = 5
+"""Failures and skips printed in full; the rest is counted."""
+
+
+class _Bars:
+    """Bars on a terminal; elsewhere one line for each thing that has ended."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._ids: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Any:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def bar(self, name: str, done: int, total: int) -> None:
+        """Show a bar, new or old, at `done`."""
+        if name not in self._ids:
+            self._ids[name] = self._bars.add_task(escape(name), total=total)
+        self._bars.update(self._ids[name], completed=done, total=total)
+
+    def drop(self, name: str) -> None:
+        """Remove a bar."""
+        if name in self._ids:
+            self._bars.remove_task(self._ids.pop(name))
+
+    def line(self, text: str, always: bool = False) -> None:
+        """A line above the bars; on a terminal only what matters (`always`)."""
+        if always or not self._console.is_terminal:
+            self._console.print(text, markup=False, soft_wrap=True)
+
+
+class Running(_Bars):
+    """Shows the steps of a run: a bar for each subject, and one for each task in hand."""
+
+    def __call__(self, step: Step) -> None:
+        """One step."""
+        self.bar(step.subject, step.finished, step.expected)
+        name = f"  {step.subject} {step.task}"
+        if step.status is not None:
+            self.drop(name)
+            why = f": {step.error}" if step.error else ""
+            place = f"[{step.finished}/{step.expected}]"
+            self.line(f"{place} {step.subject} {step.task} {step.status}{why}", always=step.status == "failed")
+        elif step.frames is not None:
+            self.bar(name, *step.frames)
+
+
+class Collecting(_Bars):
+    """Shows how far a collection is."""
+
+    def __call__(self, step: CollectProgress) -> None:
+        """One step."""
+        self.bar(f"loops ({step.frames} frames, {step.failed} failed)", step.done, step.total)
+        for name in list(self._ids)[:-1]:
+            self.drop(name)
+        self.line(f"[{step.done}/{step.total}] {step.last}")
+
+
+def result(run: RunResult, json: bool) -> None:
+    """Tables, counts, failures, and what to type next."""
+    counts = run.counts
+    tables = run.table() if counts.scored else []
+    if json:
+        _object(
+            suite=run.suite.name,
+            directory=str(run.directory),
+            runs={
+                name: {"directory": str(run.directories[name]), "counts": asdict(each)}
+                for name, each in run.subject_counts.items()
+            },
+            counts=asdict(counts),
+            failures=[asdict(one) for one in run.failures],
+            skips=[asdict(one) for one in run.skips],
+            tables=[asdict(table) for table in tables],
+            ok=run.ok,
+        )
+        return
+    if tables:
+        out.print(_headline(tables[0]))
+        for note in tables[0].notes:
+            out.print(note, style="dim", markup=False)
+        if len(tables) > 1:
+            out.print(_overview(tables))
+    for name, each in run.subject_counts.items():
+        out.print(f"{name}: {each}", markup=False, soft_wrap=True)
+    _endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
+    _endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
+    if run.failures:
+        out.print("The same command tries the failed ones again.")
+    follow = f"report {run.directory} --out {run.directory / 'report.html'}"
+    out.print(
+        f"next: worldgauge {f'score {run.directory}' if counts.unscored else follow}", markup=False, soft_wrap=True
+    )
+
+
+def plans(found: Sequence[Plan], json: bool) -> None:
+    """What a run would do."""
+    listed: list[dict[str, Any]] = []
+    for plan in found:
+        todo = Counter(item.todo for item in plan.items)
+        skips = [{"task": item.task.id, "reason": item.task.skip} for item in plan.items if item.task.skip]
+        listed.append(
+            {
+                "subject": plan.label,
+                "directory": str(plan.directory),
+                "expected": len(plan.items),
+                "ask": todo["ask"],
+                "score_only": todo["score"],
+                "done_already": todo["nothing"] - sum(i.todo == "nothing" and bool(i.task.skip) for i in plan.items),
+                "skipped": skips,
+                "tasks": [item.task.id for item in plan.items if item.todo in ("ask", "score")],
+            }
+        )
+    if json:
+        _object(plans=listed)
+        return
+    for one in listed:
+        out.print(
+            f"{one['subject']}: {one['expected']} tasks expected, {one['done_already']} done already, {one['ask']} to "
+            f"ask, {one['score_only']} only to score, {len(one['skipped'])} skipped; into {one['directory']}",
+            markup=False,
+            soft_wrap=True,
+        )
+        _endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
+
+
+def collection_plan(folder: Path, arguments: Mapping[str, Any], json: bool) -> None:
+    """What a collection would do."""
+    kinds, ranges = arguments["types"], arguments["ranges"]
+    done = sum(len(list(folder.glob(f"{kind}/*/{radius}/*.json"))) for kind in kinds for radius in ranges)
+    expected = arguments["settlements"] * len(ranges) * len(kinds) * arguments["per_combination"]
+    if json:
+        _object(out=str(folder), expected=expected, done_already=done, settings=dict(arguments))
+    else:
+        out.print(f"{expected} loops expected, {done} done already; into {folder}", markup=False, soft_wrap=True)
+
+
+def collected(found: Collected, json: bool) -> None:
+    """What a collection holds."""
+    if json:
+        _object(**{**asdict(found), "root": str(found.root), "ok": not found.failures})
+        return
+    print(f"{found.root}: {found.trajectories} loops, {found.frames} frames")
+    for reason, count in found.discarded.items():
+        print(f"  {count} tries thrown away: {reason}")
+    _endings("failed", [("", failure) for failure in found.failures])
+    print(f"next: worldgauge run loopnav --data {found.root} --model freeze --out runs/first")
+
+
+def written(page: Path, json: bool) -> None:
+    """Where the report is."""
+    if json:
+        _object(page=str(page))
+    else:
+        print(f"{page}: open it in a browser")
+
+
+def entries(kind: str, registry: Registry[Any], json: bool) -> None:
+    """Name, summary and origin of all that is registered."""
+    listed = [
+        {"name": entry.name, "summary": entry.summary, "origin": entry.origin, "facts": dict(entry.facts)}
+        for entry in registry
+    ]
+    if json:
+        _object(**{kind: listed})
+        return
+    grid = Grid(box=None, pad_edge=False)
+    for column in ("name", "summary", "origin"):
+        grid.add_column(column, overflow="fold")
+    for one in listed:
+        grid.add_row(*(escape(str(one[column])) for column in ("name", "summary", "origin")))
+    out.print(grid)
+
+
+def checked(root: Path, found: Report, json: bool) -> bool:
+    """Findings about a data set; True when none is an error."""
+    ok = not any(finding.severity == "error" for finding in found.findings)
+    if json:
+        _object(data=str(root), ok=ok, **asdict(found))
+        return ok
+    for finding in found.findings:
+        print(f"{finding.severity}: {finding.text}")
+    print(f"{root}: {'good' if ok else 'not good'}, {len(found.findings)} findings")
+    return ok
+
+
+def _headline(table: Table) -> Grid:
+    """Mean with its 95% interval and n in every cell."""
+    arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
+    unit = "" if table.unit == "1" else f" [{table.unit}]"
+    grid = Grid(title=escape(f"{table.title}{unit}{arrow}"), title_justify="left")
+    grid.add_column("")
+    for column in table.columns:
+        grid.add_column(escape(column), justify="right")
+    for row in table.rows:
+        mark = "" if row.kind == "subject" else f" ({row.kind})"
+        grid.add_row(escape(row.label) + mark, *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
+    return grid
+
+
+def _overview(tables: Sequence[Table]) -> Grid:
+    """The last column of every further table."""
+    labels = list(dict.fromkeys(row.label for table in tables[1:] for row in table.rows))
+    grid = Grid(title=escape(f"Further metrics, {tables[1].columns[-1]}"), title_justify="left")
+    grid.add_column("")
+    for label in labels:
+        grid.add_column(escape(label), justify="right")
+    for table in tables[1:]:
+        means = {row.label: row.cells[-1].mean for row in table.rows}
+        if any(mean is not None for mean in means.values()):
+            grid.add_row(escape(table.title), *(_number(means.get(label)) for label in labels))
+    return grid
+
+
+def _cell(cell: Cell) -> str:
+    if cell.mean is None:
+        return f"-\nn={cell.n}"
+    interval = "" if cell.low is None or cell.high is None else f"{_number(cell.low)}..{_number(cell.high)} "
+    return f"{_number(cell.mean)}\n{interval}n={cell.n}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def _endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
+    for name, why in listed[:SHOWN]:
+        out.print(f"  {status} {name}: {why}" if name else f"  {status} {why}", markup=False, soft_wrap=True)
+    if len(listed) > SHOWN:
+        out.print(f"  and {len(listed) - SHOWN} more {status}")
+
+
+def _object(**facts: Any) -> None:
+    sys.stdout.write(dumps(facts) + "\n")

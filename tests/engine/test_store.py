@@ -1,0 +1,187 @@
+"""Files are whole or absent; JSON is strict; names from outside become safe folder names or nothing."""
+
+import errno
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from worldgauge.engine import store
+from worldgauge.engine.store import RunFolder, atomic_write, check_slugs, dumps, loads, read_record, slug
+from worldgauge.engine.store import write_record, write_scores
+from worldgauge.errors import RunError, UsageError
+from worldgauge.suites.contract import Record, Score, Task
+
+TASK = Task("s", "a/b", {"x": 1}, "f", {"kind": "odd"})
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(plain)
+def test_json_comes_back_as_it_was_with_infinities(value: Any) -> None:
+    text = dumps(value)
+    assert loads(text) == value
+    assert "\n" not in text
+    assert "Infinity" not in json.dumps(json.loads(text))
+
+
+def test_infinities_are_stored_by_name() -> None:
+    assert dumps(math.inf) == '{"special": "+inf", "value": null}'
+    assert loads(dumps({"a": [-math.inf]})) == {"a": [-math.inf]}
+    assert math.isnan(loads(dumps(math.nan)))
+    assert loads('{"value": null, "special": "else"}') == {"value": None, "special": "else"}
+
+
+def test_numpy_numbers_are_numbers_and_other_things_are_refused_by_place() -> None:
+    assert dumps({"b": np.float32(0.5), "a": np.int64(3), "c": (np.bool_(True),)}) == '{"a": 3, "b": 0.5, "c": [true]}'
+    with pytest.raises(UsageError, match=r"value\.facts\[1\] is a Path|value\.facts\[1\] is a PosixPath"):
+        dumps({"facts": [1, Path("x")]})
+    with pytest.raises(UsageError, match="key 3"):
+        dumps({3: 1})
+    with pytest.raises(UsageError, match="ndarray"):
+        dumps(np.zeros(2))
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}', "{'a': 1}", "[1,]", ""])
+def test_what_is_not_strict_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - json's own message is shown with the file's name
+        loads(text)
+
+
+def test_names_become_folders() -> None:
+    assert slug("ABA/plains_village_1/5/01-01_00.x") == "ABA__plains_village_1__5__01-01_00.x"
+    long = slug("a" * 300)
+    assert len(long) <= 200
+    assert long != slug("a" * 301)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/../b", "/etc", "a//b", ".hidden", "a/.b", "a b", "a\\b", "é", "a\0", "a\n"])
+def test_names_that_could_leave_the_folder_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="no usable name"):
+        slug(name)
+
+
+@given(st.text(alphabet="ab./_-A\0é ", max_size=30))
+def test_no_name_leaves_the_folder(name: str) -> None:
+    try:
+        made = slug(name)
+    except UsageError:
+        return
+    assert "/" not in made
+    assert not made.startswith(".")
+    assert (Path("/base") / made).resolve().parent == Path("/base")
+
+
+@pytest.mark.parametrize("names", [["a/b", "a__b"], ["a", "a"], ["Abc", "aBC"]])
+def test_names_that_would_share_a_folder_are_refused(names: list[str]) -> None:
+    with pytest.raises(UsageError, match="share one folder|comes twice"):
+        check_slugs(names)
+
+
+def test_atomic_write_replaces_whole_files(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    atomic_write(path, "one")
+    atomic_write(path, b"two")
+    atomic_write(path, iter([b"th", b"ree"]))
+    assert path.read_text() == "three"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_one_clear_line(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    atomic_write(path, "old")
+
+    def fail(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def parts() -> Any:
+        yield b"new"
+        if step == "write":
+            fail()
+
+    if step != "write":
+        monkeypatch.setattr(os, step, fail)
+    with pytest.raises(RunError, match="the disk is full .*make room, then start the same command again"):
+        atomic_write(path, parts())
+    monkeypatch.undo()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"):
+        RunFolder(tmp_path / "file" / "run").create()
+
+
+def test_records_appear_whole_and_give_way_whole(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    for text in ("one", "two"):
+        prepared = folder.prepare()
+        (prepared / "rollout").write_text(text)
+        (prepared / ".part-x").write_text("left by a killed worker")
+        (prepared / ".rollout.mp4.part").write_text("left by a killed worker")
+        folder.commit(prepared, "a/b")
+    assert [p.name for p in folder.records.iterdir()] == ["a__b"]
+    assert [p.name for p in folder.record("a/b").iterdir()] == ["rollout"]
+    assert (folder.record("a/b") / "rollout").read_text() == "two"
+
+
+def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.create()
+    (folder.prepare() / "x").write_text("half")
+    (tmp_path / ".part-y").write_text("half")
+    (tmp_path / ".mine").write_text("keep")
+    folder.clean()
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [".mine", "records"]
+
+
+def test_records_and_scores_come_back(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.create()
+    record = Record(TASK, "me", folder.record("a/b"), {"best": math.inf}, "rollout.mp4")
+    record.directory.mkdir()
+    write_record(record, record.directory)
+    assert read_record(record.directory, TASK) == record
+    scores = [
+        Score("a/b", "z", -math.inf, group={"kind": "odd"}, series=((0, math.inf), (2, None))),
+        Score("a/b", "a", None, reason="none"),
+    ]
+    write_scores(scores, "me", record.directory)
+    assert json.loads((record.directory / "scores.json").read_text())[0]["metric"] == "a"
+    folder.assemble(["a/b"])
+    assert list(folder.scores()) == [("me", scores[1]), ("me", scores[0])]
+    write_scores([], "me", record.directory)
+    folder.assemble(["a/b"])
+    assert list(folder.scores()) == []
+    with pytest.raises(RunError, match="other data"):
+        read_record(record.directory, Task("s", "a/b", {}, "other"))
+    with pytest.raises(RunError, match="no readable record"):
+        read_record(tmp_path, TASK)
+
+
+def test_run_json_of_another_schema_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with pytest.raises(RunError, match="not a run folder"):
+        folder.facts()
+    folder.facts_path.write_text("{")
+    with pytest.raises(RunError, match="cannot be read"):
+        folder.facts()
+    folder.facts_path.write_text(f'{{"schema": {store.SCHEMA + 1}}}')
+    with pytest.raises(RunError, match="not of schema"):
+        folder.facts()

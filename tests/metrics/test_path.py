@@ -1,0 +1,106 @@
+"""Lengths and enclosed areas of walks: by hand, against a raster, invariances, the degenerate."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from worldgauge.errors import ShapeError
+from worldgauge.metrics import metrics
+from worldgauge.metrics.path import enclosed_area, normalised_deviation, path_length
+
+SEED = st.integers(0, 2**32 - 1)
+OUT = [(0, 0), (2, 0), (2, 1)]
+BACK = [(2, 1), (0, 1), (0, 0)]
+
+
+def random_loop(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    out = np.cumsum(rng.normal(size=(n, 2)), axis=0)
+    back = np.concatenate([out[-1:], out[1:-1][::-1] + rng.normal(size=(n - 2, 2)), out[:1]])
+    return out, back
+
+
+def test_by_hand() -> None:
+    assert enclosed_area(OUT, BACK) == pytest.approx(2)
+    assert path_length(OUT) == 3
+    assert normalised_deviation(OUT, BACK) == pytest.approx(2 / 3)
+    # Two triangles of area 1 on either side of the way out: the signed sum would be 0.
+    assert enclosed_area([(0, 0), (4, 0)], [(4, 0), (3, 1), (2, 0), (1, -1), (0, 0)]) == pytest.approx(2)
+    # Three unequal lobes, crossing between the points of both ways.
+    assert enclosed_area([(0, 0), (6, 0)], [(6, 0), (5, 2), (3, -2), (1, 2), (0, 0)]) == pytest.approx(
+        0.5 * 2 * 2 + 0.5 * 2 * 2 + 0.5 * 2 * 2
+    )
+
+
+def test_the_way_back_on_the_way_out_encloses_nothing() -> None:
+    out, _ = random_loop(1)
+    assert enclosed_area(out, out[::-1]) == pytest.approx(0, abs=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(SEED)
+def test_agrees_with_counting_pixels(seed: int) -> None:
+    """Winding numbers of a fine grid, by signed crossings of a ray to the right."""
+    out, back = random_loop(seed)
+    curve = np.concatenate([out, back])
+    low, high = curve.min(0), curve.max(0)
+    n = 700
+    x = low[0] + (np.arange(n) + 0.5) / n * (high[0] - low[0])
+    y = low[1] + (np.arange(n) + 0.5) / n * (high[1] - low[1])
+    winding = np.zeros((n, n), int)
+    for a, b in zip(curve, np.roll(curve, -1, axis=0), strict=True):
+        rows = (np.minimum(a[1], b[1]) <= y) & (y < np.maximum(a[1], b[1]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = a[0] + (y - a[1]) * (b[0] - a[0]) / (b[1] - a[1])
+        winding[rows] += (x[None] < at[rows, None]) * int(np.sign(b[1] - a[1]))
+    pixel = (high - low).prod() / n**2
+    assert enclosed_area(out, back) == pytest.approx(np.abs(winding).sum() * pixel, rel=0.02)
+
+
+@given(SEED)
+def test_a_convex_loop_has_its_polygon_area(seed: int) -> None:
+    points = np.random.default_rng(seed).normal(size=(9, 2)).astype(np.float32)
+    hull = cv2.convexHull(points)[:, 0].astype(float)
+    assume(len(hull) >= 4)
+    half = len(hull) // 2
+    area = enclosed_area(hull[: half + 1], np.concatenate([hull[half:], hull[:1]]))
+    assert area == pytest.approx(cv2.contourArea(hull.astype(np.float32)), rel=1e-5)
+
+
+@settings(deadline=None)
+@given(SEED, st.floats(-3, 3), st.floats(0.1, 10))
+def test_moving_turning_mirroring_scaling(seed: int, angle: float, scale: float) -> None:
+    out, back = random_loop(seed)
+    area, length = enclosed_area(out, back), path_length(out)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    for move in (lambda p: p @ turn + (100, -7), lambda p: p * (-1, 1)):
+        assert enclosed_area(move(out), move(back)) == pytest.approx(area, rel=1e-6, abs=1e-9)
+        assert path_length(move(out)) == pytest.approx(length)
+    assert enclosed_area(scale * out, scale * back) == pytest.approx(scale**2 * area, rel=1e-6)
+    assert enclosed_area(back, out) == pytest.approx(area, rel=1e-6), "walked from the other end"
+    assert enclosed_area(out[::-1], back[::-1]) == pytest.approx(area, rel=1e-6), "walked backwards"
+    middle = (out[:1] + out[1:2]) / 2
+    denser = np.concatenate([out[:1], middle, middle, out[1:]])
+    assert enclosed_area(denser, back) == pytest.approx(area, rel=1e-6), "more points on the same way"
+
+
+def test_degenerate_paths() -> None:
+    assert path_length(np.zeros((0, 2))) == 0
+    assert path_length([(3, 4)]) == 0
+    assert enclosed_area([(1, 1)], [(1, 1)]) == 0
+    assert enclosed_area([(0, 0), (1, 0)], [(1, 0), (0, 0)]) == 0
+    assert normalised_deviation([(1, 1)], [(1, 1)]) is None
+    assert path_length([(0, 0, 0), (1, 2, 2)]) == 3
+    for out, back in (([(0, 0, 0)], [(0, 0, 0)]), (np.zeros((0, 2)), OUT), (OUT, 3.0), (OUT, [(0, np.nan)])):
+        with pytest.raises(ShapeError):
+            enclosed_area(out, back)
+
+
+@pytest.mark.parametrize("name", ["path/length", "path/enclosed_area", "path/normalised_deviation"])
+def test_registered_with_its_facts(name: str) -> None:
+    facts = metrics.entry(name).facts
+    assert facts["better"] == "neither"
+    assert facts["bounds"] == (0.0, np.inf)
+    assert facts["unit"] == ("m^2" if name.endswith("area") else "m")

@@ -1,0 +1,126 @@
+"""Whatever is registered keeps its word. A new model, metric, world or suite is tested by being there."""
+
+import inspect
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import QuietBench
+from worldgauge.episode import Episode
+from worldgauge.errors import WorldgaugeError
+from worldgauge.estimators import estimators
+from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.metrics import metrics
+from worldgauge.models import models
+from worldgauge.subject import WorldModel, checked_rollout, rollout_batch
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Task
+from worldgauge.suites.loopnav.protocol import make_request
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.worlds import open_world, worlds
+
+REGISTRIES = {r.kind: r for r in (suites, models, metrics, worlds, estimators)}
+ALL = [(kind, entry.name) for kind, registry in REGISTRIES.items() for entry in registry]
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL, ids=lambda x: str(x))
+def test_everything_says_what_it_is(kind: str, name: str) -> None:
+    entry = REGISTRIES[kind].entry(name)
+    assert entry.summary.endswith("."), f"first line of the docstring of {kind} '{name}' is not a sentence"
+    assert entry.load() is entry.load()
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_metric_declares_itself(name: str) -> None:
+    facts = metrics.entry(name).facts
+    low, high = facts["bounds"]
+    assert low < high
+    assert facts["better"] in ("higher", "lower", "neither")
+    assert facts["version"] >= 1
+    assert facts["unit"]
+    assert facts["source"]
+    assert inspect.signature(metrics.get(name)).parameters
+
+
+@pytest.mark.parametrize("name", models.names())
+class TestModel:
+    def test_spec(self, name: str) -> None:
+        model = models.get(name)()
+        assert isinstance(model, WorldModel)
+        assert model.spec.name == name
+        json.dumps(dict(model.spec.settings), allow_nan=False)
+
+    def test_rollout_keeps_the_promise_and_the_seed(self, name: str, walk: tuple[Episode, int]) -> None:
+        episode, start = walk
+        model = models.get(name)()
+        request = make_request(episode, start, model.spec, Settings(context=16), seed=3)
+        one = np.concatenate(list(checked_rollout(model, request)))
+        assert one.shape == (request.horizon, 90, 160, 3)
+        again = np.concatenate(rollout_batch(models.get(name)(), [request])[0])
+        assert np.array_equal(one, again), "same request, same frames"
+
+    def test_a_single_context_frame_is_enough(self, name: str, walk: tuple[Episode, int]) -> None:
+        episode, start = walk
+        model = models.get(name)()
+        request = make_request(episode, start, model.spec, Settings(context=1), seed=3)
+        assert next(iter(checked_rollout(model, request))).dtype == np.uint8
+
+
+@pytest.mark.parametrize("name", worlds.names())
+class TestWorld:
+    def test_is_built_again_from_its_facts(self, name: str) -> None:
+        world = worlds.get(name)(kind="plains", seed=1)
+        facts = world.facts
+        again = open_world(type(facts)(facts.name, json.loads(json.dumps(dict(facts.params))), facts.digest))
+        assert again.facts == facts
+
+    def test_another_digest_is_refused(self, name: str) -> None:
+        facts = worlds.get(name)(kind="plains", seed=1).facts
+        with pytest.raises(WorldgaugeError, match="collect the data again"):
+            open_world(type(facts)(facts.name, facts.params, "0" * 64))
+
+    def test_view_has_the_promised_arrays(self, name: str) -> None:
+        world = worlds.get(name)(kind="plains", seed=1)
+        pose = pose_from_yaw_pitch((160.5, 160.5, 50.0), 0.5, -0.3)
+        for camera, shape in ((Camera.from_vertical_fov(64, 36, 75), (36, 64)), (Panorama(64, 32), (32, 64))):
+            view = world.view(pose, camera, position=True)
+            assert (view.rgb.shape, view.rgb.dtype) == ((*shape, 3), np.uint8)
+            assert (view.depth.shape, view.depth.dtype) == (shape, np.float32)
+            assert (view.category.shape, view.category.dtype) == (shape, np.uint16)
+            assert (view.instance.shape, view.instance.dtype) == (shape, np.uint16)
+            assert view.position is not None
+            assert view.position.shape == (*shape, 3)
+            assert view.category.max() < len(world.categories)
+            assert np.array_equal(np.isinf(view.depth), np.isnan(view.position).any(-1))
+
+
+@pytest.mark.parametrize("name", suites.names())
+class TestSuite:
+    def test_settings_rebuild_it(self, name: str) -> None:
+        suite = suites.get(name)()
+        settings = json.loads(json.dumps(dict(suite.settings), allow_nan=False))
+        assert suites.get(name)(**settings).settings == suite.settings
+        assert suite.name == name
+        assert suite.version >= 1
+
+    def test_references_exist(self, name: str) -> None:
+        assert set(suites.get(name).references) <= set(models.names())
+
+    def test_published_numbers_are_marked(self, name: str) -> None:
+        for table in suites.get(name)().published():
+            assert table.notes
+            assert all(row.kind == "published" for row in table.rows)
+
+    def test_scores_stay_in_their_bounds(self, name: str, tasks: list[Task], tmp_path: Path) -> None:
+        suite = suites.get(name)()
+        record = suite.perform(tasks[0], models.get("freeze")(), QuietBench(tmp_path))
+        for score in suite.score(record, QuietBench(tmp_path)):
+            if score.metric not in metrics:
+                assert score.value is None, "a number of a metric that nobody declared"
+                continue
+            low, high = metrics.entry(score.metric).facts["bounds"]
+            values = [score.value, *(value for _, value in score.series)]
+            assert all(low <= value <= high for value in values if value is not None and math.isfinite(value))
