@@ -8,7 +8,10 @@ DEMO ?= demo
 .PHONY: demo test test-all lint types bench chromium clean lock
 
 demo: $(VENV)/.base
-	$(BIN)/worldgauge demo --out $(DEMO) --workers $(WORKERS)
+	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
+	  --size 320x180 --workers $(WORKERS)
+	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
+	$(BIN)/worldgauge report $(DEMO)/runs --out $(DEMO)/report.html
 
 test: $(VENV)/.dev chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"

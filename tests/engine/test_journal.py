@@ -52,9 +52,7 @@ def test_cut_anywhere_in_the_last_two_lines_it_loses_only_what_was_torn(tmp_path
     lines=st.lists(st.fixed_dictionaries({"task": st.text(max_size=20), "error": st.none() | st.text(max_size=30)})),
     cut=st.integers(0, 400),
 )
-def test_any_lines_cut_anywhere_come_back_as_a_prefix(
-    tmp_path: Path, lines: list[dict[str, object]], cut: int
-) -> None:
+def test_any_lines_cut_anywhere_come_back_as_a_prefix(tmp_path: Path, lines: list[dict[str, object]], cut: int) -> None:
     path = tmp_path / "any.jsonl"
     path.unlink(missing_ok=True)
     whole = write(path, lines)

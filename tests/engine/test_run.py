@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.result import RunResult
+from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.store import loads
 from worldgauge.errors import RunError, SubjectError, UnknownNameError, UsageError
 
@@ -40,7 +40,9 @@ def test_a_run_leaves_the_documented_folder(data: Path, tmp_path: Path) -> None:
     assert facts["settings"] == {"bias": 0, "gain": 1.0, "broken": None, "video": True}
     lines = [json.loads(line) for line in (folder / "scores.jsonl").read_text().splitlines()]
     assert [(line["task"], line["metric"]) for line in lines[:3]] == [
-        ("even/0", "absent"), ("even/0", "best"), ("even/0", "level"),
+        ("even/0", "absent"),
+        ("even/0", "best"),
+        ("even/0", "level"),
     ]
     assert lines[1]["value"] == {"value": None, "special": "+inf"}
 
@@ -91,8 +93,7 @@ def test_what_changed_is_done_again_and_nothing_else(
     data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def again(**changes: Any) -> tuple[int, int]:
-        arguments = {"model": STEADY, "data": data, "out": tmp_path, **changes}
-        run("echo", **arguments)
+        run("echo", **{"model": doubles.Steady(), "data": data, "out": tmp_path, **changes})
         lines = worked()
         return sum(line.startswith("perform") for line in lines), sum(line.startswith("score") for line in lines)
 
@@ -104,6 +105,9 @@ def test_what_changed_is_done_again_and_nothing_else(
     assert again() == (0, 4)
     assert again(seed=1) == (4, 4)
     assert again() == (4, 4)
+    assert again(model=STEADY) == (0, 0), "the same model, named"
+    assert again(model=doubles.Steady(level=3)) == (4, 4)
+    assert again() == (4, 4)
     doubles.make_data(data, 4, salt="x")
     assert again() == (4, 4)
     doubles.make_data(data, 5, salt="x")
@@ -111,8 +115,7 @@ def test_what_changed_is_done_again_and_nothing_else(
     assert again(limit=2) == (0, 0)
     assert again() == (0, 0)
     monkeypatch.setattr(doubles.Echo, "version", 2)
-    live = doubles.Steady()
-    assert again(model=live) == (5, 5)
+    assert again() == (5, 5)
 
 
 def test_a_new_version_of_a_metric_makes_new_scores_of_old_records(
@@ -171,8 +174,7 @@ def test_a_hung_model_is_killed_and_the_run_goes_on(data: Path, tmp_path: Path) 
     result = run("echo", model="enginedoubles:Faulty?how=hang", data=data, out=tmp_path, deadline_s=1.5)
     assert [failure.error for failure in result.failures] == ["timed out after 1.5 s without progress"]
     assert result.counts.scored == 3
-    left = [path for path in (tmp_path).rglob(".*")]
-    assert left == []
+    assert list(tmp_path.rglob(".*")) == []
 
 
 def test_a_model_that_prints_does_no_harm(data: Path, tmp_path: Path) -> None:

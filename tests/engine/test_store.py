@@ -13,8 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worldgauge.engine import store
-from worldgauge.engine.store import RunFolder, atomic_write, check_slugs, dumps, loads, read_record, slug
-from worldgauge.engine.store import write_record, write_scores
+from worldgauge.engine.store import (
+    RunFolder,
+    atomic_write,
+    check_slugs,
+    dumps,
+    loads,
+    read_record,
+    slug,
+    write_record,
+    write_scores,
+)
 from worldgauge.errors import RunError, UsageError
 from worldgauge.suites.contract import Record, Score, Task
 
@@ -64,7 +73,9 @@ def test_names_become_folders() -> None:
     assert long != slug("a" * 301)
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/../b", "/etc", "a//b", ".hidden", "a/.b", "a b", "a\\b", "é", "a\0", "a\n"])
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/../b", "/etc", "a//b", ".hidden", "a/.b", "a b", "a\\b", "é", "a\0", "a\n"]
+)
 def test_names_that_could_leave_the_folder_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="no usable name"):
         slug(name)
@@ -83,7 +94,7 @@ def test_no_name_leaves_the_folder(name: str) -> None:
 
 @pytest.mark.parametrize("names", [["a/b", "a__b"], ["a", "a"], ["Abc", "aBC"]])
 def test_names_that_would_share_a_folder_are_refused(names: list[str]) -> None:
-    with pytest.raises(UsageError, match="share one folder|comes twice"):
+    with pytest.raises(UsageError, match=r"share one folder|comes twice"):
         check_slugs(names)
 
 
@@ -114,7 +125,7 @@ def test_a_failed_write_leaves_the_old_file_and_one_clear_line(
 
     if step != "write":
         monkeypatch.setattr(os, step, fail)
-    with pytest.raises(RunError, match="the disk is full .*make room, then start the same command again"):
+    with pytest.raises(RunError, match=r"the disk is full .*make room, then start the same command again"):
         atomic_write(path, parts())
     monkeypatch.undo()
     assert path.read_text() == "old"

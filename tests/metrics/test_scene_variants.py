@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
 from worldgauge.metrics.scene_variants import (
@@ -17,7 +17,9 @@ from worldgauge.metrics.scene_variants import (
     loop_closure,
     macro_sgcs,
     object_sgcs,
+    seen_sgcs,
     sgcs_by_coverage,
+    unseen_sgcs,
 )
 from worldgauge.metrics.sgcs import Instances, frame_sgcs, sgcs
 
@@ -155,3 +157,10 @@ def test_variants_are_listed_with_their_bounds():
     for name in ("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_chance_corrected", "sgcs_relations", "sgcs_shape"):
         facts = metrics.entry(name).facts
         assert {"unit", "better", "bounds", "version", "source"} <= set(facts)
+
+
+def test_seen_and_unseen_frames_apart():
+    values, coverage = [1.0, 0.5, None, 0.25, 0.75], [1.0, 0.5, 0.9, None, 0.1]
+    assert seen_sgcs(values, coverage) == (0.75, 2, 1)
+    assert unseen_sgcs(values, coverage) == (0.75, 1, 0)
+    assert unseen_sgcs([1.0], [0.9]) == (None, 0, 0)

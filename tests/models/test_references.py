@@ -125,7 +125,7 @@ def test_memory_with_depth_draws_what_it_saw(walk: tuple[Episode, int]) -> None:
     context = episode.context(0, 1, depth=lambda i: world.view(episode.poses[i], episode.camera).depth)
     request = RolloutRequest(context, horizon=1, seed=0, poses=episode.poses[:1])
     frame = next(iter(Memory().rollout(request)))[0]
-    assert psnr(frame, episode.clip[0]) > 22
+    assert psnr(frame, episode.clip[0]) > 19
 
 
 def test_memory_beats_freeze(walk: tuple[Episode, int]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -38,7 +39,7 @@ def test_ticks_are_round_and_inside() -> None:
 def test_spread_holds_all_values() -> None:
     assert spread([0.2, 0.9], zero=True, unit_top=True) == (0.0, 1.0)
     low, high = spread([3.0, 7.0])
-    assert low < 3 and high > 7
+    assert low < 3 < 7 < high
     assert spread([]) == (0.0, 1.0)
     low, high = spread([2.0, math.inf])
     assert low < 2 < high
@@ -47,6 +48,6 @@ def test_spread_holds_all_values() -> None:
 def test_labels_are_moved_apart_and_keep_their_order() -> None:
     placed = apart([5.0, 5.0, 5.1, 50.0], 10, 0, 100)
     ordered = sorted(placed)
-    assert all(b - a >= 9.99 for a, b in zip(ordered, ordered[1:], strict=False))
+    assert all(b - a >= 9.99 for a, b in pairwise(ordered))
     assert placed[3] == 50.0
     assert min(placed) >= -0.01

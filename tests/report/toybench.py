@@ -12,7 +12,6 @@ import numpy as np
 from worldgauge.engine.journal import Journal
 from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write, dumps, write_record, write_scores
 from worldgauge.geometry import pose_from_yaw_pitch
-from worldgauge.suites import suites
 from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
 from worldgauge.video import Clip, Writer
 
@@ -33,7 +32,6 @@ QUALITY = {
 SEES = {"truth": ["truth"], "forgetful": ["world"], "drift": ["world"]}
 
 
-@suites.register("toyloop")
 class ToyLoop:
     """Loops that are made up."""
 
@@ -82,9 +80,16 @@ class ToyLoop:
 
     def published(self) -> list[Table]:
         cells = tuple(Cell(m, 0.2, 18) for m in (0.26, 0.2, 0.15, 0.2))
-        return [Table("sgcs", "SGCS, Table 1", "1", "higher", ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15"), (
-            Row("Oasis", cells, "published"),
-        ))]
+        return [
+            Table(
+                "sgcs",
+                "SGCS, Table 1",
+                "1",
+                "higher",
+                ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15"),
+                (Row("Oasis", cells, "published"),),
+            )
+        ]
 
     def picture(self, task: Task) -> Picture:
         turn = np.linspace(0, 2 * np.pi, 2 * self.frames, endpoint=False)
@@ -92,7 +97,9 @@ class ToyLoop:
         xyz = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, 1.6)], 1)
         poses = pose_from_yaw_pitch(xyz, turn + np.pi / 2)
         return Picture(
-            Clip.from_array(scene(task.id, self.frames), FPS), poses, self.frames,
+            Clip.from_array(scene(task.id, self.frames), FPS),
+            poses,
+            self.frames,
             marks={"A": (radius, 0.0), "B": (-radius, 0.0)},
         )
 
@@ -110,8 +117,15 @@ def scene(seed: str, frames: int, size: tuple[int, int] = SIZE) -> np.ndarray:
 
 
 def write_run(
-    folder: Path, subject: str, *, each: int = 2, frames: int = FRAMES, error: str = "", context: int | None = None,
-    films: bool = True, seed: int = 0,
+    folder: Path,
+    subject: str,
+    *,
+    each: int = 2,
+    frames: int = FRAMES,
+    error: str = "",
+    context: int | None = None,
+    films: bool = True,
+    seed: int = 0,
 ) -> Path:
     """One run folder of `subject`; with `error` its last task failed with it and the one before was skipped."""
     suite = ToyLoop(each, context, frames)
@@ -125,12 +139,28 @@ def write_run(
     run = RunFolder(folder)
     run.create()
     facts = {
-        "schema": SCHEMA, "suite": "toyloop", "suite_version": 1, "settings": suite.settings, "metrics": {},
-        "subject": {"name": subject, "kind": kind, "model": subject, "inputs": SEES.get(subject, []), "settings": {},
-                    "control": "actions"},
-        "seed": seed, "limit": None, "source": "data", "data_fingerprint": "d", "tasks": len(tasks),
+        "schema": SCHEMA,
+        "suite": "toyloop",
+        "suite_version": 1,
+        "settings": suite.settings,
+        "metrics": {},
+        "subject": {
+            "name": subject,
+            "kind": kind,
+            "model": subject,
+            "inputs": SEES.get(subject, []),
+            "settings": {},
+            "control": "actions",
+        },
+        "seed": seed,
+        "limit": None,
+        "source": "data",
+        "data_fingerprint": "d",
+        "tasks": len(tasks),
         "task_keys": {task.id: f"k{k}" for k, task in enumerate(tasks)},
-        "versions": {"worldgauge": "0.1.0"}, "platform": {"system": "Linux"}, "created": "2026-01-01T00:00:00+00:00",
+        "versions": {"worldgauge": "0.1.0"},
+        "platform": {"system": "Linux"},
+        "created": "2026-01-01T00:00:00+00:00",
     }
     atomic_write(run.facts_path, dumps(facts) + "\n")
     with Journal(run.journal_path) as journal:
@@ -141,16 +171,29 @@ def write_run(
                 place = run.prepare()
                 _record(place, task, subject, rng, memory, sharp, frames, films)
                 run.commit(place, task.id)
-            journal.append({
-                "task": task.id, "key": f"k{k}", "scores": "s" if status == "done" else None, "status": status,
-                "stage": "perform", "error": None if status == "done" else error, "seconds": 0.5,
-            })
+            journal.append(
+                {
+                    "task": task.id,
+                    "key": f"k{k}",
+                    "scores": "s" if status == "done" else None,
+                    "status": status,
+                    "stage": "perform",
+                    "error": None if status == "done" else error,
+                    "seconds": 0.5,
+                }
+            )
         run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["status"] == "done")
     return folder
 
 
 def _record(
-    place: Path, task: Task, subject: str, rng: np.random.Generator, memory: float, sharp: float, frames: int,
+    place: Path,
+    task: Task,
+    subject: str,
+    rng: np.random.Generator,
+    memory: float,
+    sharp: float,
+    frames: int,
     films: bool,
 ) -> None:
     if films:

@@ -18,7 +18,7 @@ import numpy as np
 
 from worldgauge.actions import LOOP_WALK, Actions
 from worldgauge.collect.walk import Walk
-from worldgauge.datasets.loopnav_check import Finding, Report, check
+from worldgauge.datasets.loopnav_check import Finding, Report, Row, Spread, check
 from worldgauge.datasets.loopnav_index import Trajectory, discover, split_of
 from worldgauge.datasets.loopnav_records import Record, read_records, walk_of
 from worldgauge.datasets.loopnav_rules import Measures, exact_return_index, goal_changes, return_index
@@ -33,6 +33,8 @@ __all__ = [
     "Measures",
     "Record",
     "Report",
+    "Row",
+    "Spread",
     "Trajectory",
     "check",
     "default_selection",
@@ -114,5 +116,5 @@ def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[
 
 
 def default_selection(root: Path) -> Selection:
-    """ "all" for data collected here, which carry a manifest, "paper" for the published set."""
+    """Everything for data collected here, which carry a manifest; the paper's choice for the published set."""
     return "all" if (Path(root) / MANIFEST).exists() else "paper"

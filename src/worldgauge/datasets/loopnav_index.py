@@ -81,10 +81,8 @@ class Trajectory:
 
 def split_of(village_index: int) -> Split | None:
     """Villages 1-16 train, 17-18 validate, 19-20 test (paper, appendix B.1); None for other numbers."""
-    for last, split in ((16, "train"), (18, "validation"), (20, "test")):
-        if 1 <= village_index <= last:
-            return split  # type: ignore[return-value]
-    return None
+    splits: tuple[tuple[int, Split], ...] = ((16, "train"), (18, "validation"), (20, "test"))
+    return next((split for last, split in splits if 1 <= village_index <= last), None)
 
 
 def check_name(part: str, where: str) -> str:
@@ -112,15 +110,20 @@ def discover(root: Path) -> list[Trajectory]:
     known = _read_index(index_path)
     entries: dict[str, Any] = {}
     found: dict[str, Trajectory] = {}
-    for pair in _scan(root):
-        entry = known.get(pair.key)
-        trajectory = _recall(pair, entry)
-        if trajectory is None:
-            trajectory = _examine(pair)
-            entry = {"stamps": pair.stamps, **_facts(trajectory)}
-        if trajectory.id in found:
-            raise DataError(f"{root}: '{trajectory.id}' is there twice, in both folder orders; remove one")
-        found[trajectory.id], entries[pair.key] = trajectory, entry
+    try:
+        for pair in _scan(root):
+            entry = known.get(pair.key)
+            trajectory = _recall(pair, entry)
+            if trajectory is None:
+                trajectory = _examine(pair)
+                entry = {"stamps": pair.stamps, **_facts(trajectory)}
+            if trajectory.id in found:
+                raise DataError(f"{root}: '{trajectory.id}' is there twice, in both folder orders; remove one")
+            found[trajectory.id], entries[pair.key] = trajectory, entry
+    except BaseException:
+        # The first look at a published set takes minutes: what was learned before an interrupt is kept.
+        _write_index(index_path, {**known, **entries})
+        raise
     if entries != known:
         _write_index(index_path, entries)
     return [found[name] for name in sorted(found)]

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -235,6 +236,7 @@ class _Fields:
         return DataError(f"{self._where}: field '{name}' {what}")
 
 
+@lru_cache(maxsize=256)
 def _plain(key: str) -> str:
     return key.replace(" ", "").replace("_", "").lower()
 

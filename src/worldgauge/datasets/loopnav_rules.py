@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +152,7 @@ def judge(records: Sequence[Record], measures: Measures, *, kind: str, location:
 
 def _monotone(records: Sequence[Record]) -> bool:
     counts = [record.frame_count for record in records if record.frame_count is not None]
-    return all(later > earlier for earlier, later in zip(counts, counts[1:], strict=False))
+    return all(later > earlier for earlier, later in pairwise(counts))
 
 
 def _agrees(record: Record, kind: str, location: str, radius: int) -> bool:

@@ -247,7 +247,8 @@ def _remove_unfinished(folder: Path) -> None:
     """Ours begin with ".part-", those of `video.Writer` with a dot and end with ".part"."""
     for left in folder.glob(".*"):
         if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+            # A killed run's worker may write for another moment; what it leaves goes the next time.
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _plain(value: Any, where: str) -> Any:

@@ -43,9 +43,7 @@ def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
     # One category at a time stays in the processor's cache.
     for index, column in enumerate(colour_table()):
         np.take(column, codes, out=plane, mode="clip")
-        edges = cv2.blur(plane, (near, near), borderType=cv2.BORDER_REPLICATE)
-        grain = cv2.blur(plane, (wide, wide), borderType=cv2.BORDER_REPLICATE)
-        _keep_higher(edges, grain, WIDE_WEIGHT, index, highest, best)
+        _keep_higher(_mean(plane, near), _mean(plane, wide), WIDE_WEIGHT, index, highest, best)
     return best
 
 
@@ -56,6 +54,10 @@ def number_components(mask: NDArray[np.bool_], min_area: int) -> NDArray[np.uint
     kept[0] = False
     numbered: NDArray[np.uint16] = np.where(kept, np.cumsum(kept), 0).astype(np.uint16)[labels]
     return numbered
+
+
+def _mean(plane: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    return np.asarray(cv2.blur(plane, (side, side), borderType=cv2.BORDER_REPLICATE), np.float32)
 
 
 @lru_cache(maxsize=1)

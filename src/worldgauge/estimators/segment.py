@@ -136,7 +136,11 @@ class Exact:
 
 @estimators.register("colour", needs="rgb")
 class Colour:
-    """Segmentation of embedded-world frames by what their colours are painted for; no weights."""
+    """Segmentation of embedded-world frames by what their colours are painted for; no weights.
+
+    Touching things of one category are one instance to it. It knows absolute colours: a cast or another exposure
+    changes its answer, so the same segmenter belongs on both sides of a comparison.
+    """
 
     name = "colour"
 

@@ -49,14 +49,14 @@ class Memory:
         """`horizon` frames, each the remembered points seen from `request.poses`."""
         context, camera = request.context, request.context.camera
         depth_of = self._depth_source(context, camera)
-        store, sky = PointStore(), _Backdrop()
+        store, sky = PointStore(), _Backdrop(camera)
         for index in range(len(context) - 1, -1, -self._stride):
             image, depth, pose = context.clip[index], depth_of(index), context.poses[index]
             store.add(image, depth, camera, pose)
-            sky.add(image, depth, camera, pose)
+            sky.add(image, depth, pose)
         assert request.poses is not None
         for pose in request.poses:
-            yield splat(store, camera, invert(pose), sky.image(camera, pose))[None]
+            yield splat(store, camera, invert(pose), sky.image(pose))[None]
 
     def _depth_source(self, context: Context, camera: Camera) -> Callable[[int], NDArray[np.float32]]:
         if self._depth == "plane":
@@ -80,33 +80,32 @@ def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32
 
 
 class _Backdrop:
-    """Mean colour of the sky by elevation, and of the ground: what is drawn where nothing is remembered."""
+    """Mean colour of what lies behind everything, by elevation: sky above the horizon, ground below it."""
 
-    def __init__(self) -> None:
+    def __init__(self, camera: Camera) -> None:
+        rays = camera.rays()
+        self._rays = (rays / np.linalg.norm(rays, axis=-1, keepdims=True)).astype(np.float32)
         self._sum = np.zeros((SKY_BANDS, 3))
         self._count = np.zeros(SKY_BANDS)
 
-    def add(self, image: Frames, depth: NDArray[np.float32], camera: Camera, pose: NDArray[np.float64]) -> None:
-        band = _elevation_band(camera, pose)
-        # Above the horizon only sky counts; below it everything does.
+    def add(self, image: Frames, depth: NDArray[np.float32], pose: NDArray[np.float64]) -> None:
+        """Learn from one frame: above the horizon only from its sky, below it from everything."""
+        band = self._bands(pose)
         seen = np.isinf(depth) | (band < SKY_BANDS // 2)
         for channel in range(3):
             self._sum[:, channel] += np.bincount(band[seen], image[..., channel][seen], SKY_BANDS)
         self._count += np.bincount(band[seen], minlength=SKY_BANDS)
 
-    def image(self, camera: Camera, pose: NDArray[np.float64]) -> Frames:
+    def image(self, pose: NDArray[np.float64]) -> Frames:
+        """(H, W, 3): every pixel in the mean colour of its elevation, or of the nearest one that was seen."""
         known = np.flatnonzero(self._count)
         if len(known) == 0:
-            return np.full((camera.height, camera.width, 3), 128, np.uint8)
+            return np.full((*self._rays.shape[:2], 3), 128, np.uint8)
         nearest = known[np.abs(np.arange(SKY_BANDS)[:, None] - known).argmin(1)]
-        # A sky that was never seen must not borrow the colour of the ground, nor the other way round.
         colours = np.rint(self._sum[nearest] / self._count[nearest, None]).astype(np.uint8)
-        return np.asarray(colours[_elevation_band(camera, pose)], np.uint8)
+        return np.asarray(colours[self._bands(pose)], np.uint8)
 
-
-def _elevation_band(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Index of the elevation of every pixel's ray, 0 straight down to SKY_BANDS - 1 straight up, (H, W)."""
-    rays = camera.rays()
-    sine = (rays @ pose[2, :3]) / np.linalg.norm(rays, axis=-1)
-    share = np.arcsin(np.clip(sine, -1, 1)) / np.pi + 0.5
-    return np.asarray(np.minimum(share * SKY_BANDS, SKY_BANDS - 1), np.int64)
+    def _bands(self, pose: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Index of every pixel's elevation, equal steps of its sine: 0 straight down, SKY_BANDS - 1 straight up."""
+        sine = self._rays @ pose[2, :3].astype(np.float32)
+        return np.asarray(np.clip((sine + 1) * (SKY_BANDS / 2), 0, SKY_BANDS - 1), np.int64)

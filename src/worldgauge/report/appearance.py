@@ -24,9 +24,9 @@ class Appearance:
 
 
 def appearance(evidence: Evidence) -> Appearance | None:
-    """Sharpness divided by that of the truth on the same trajectory; plain without a run of the truth; SSIM without sharpness.
+    """Sharpness divided by that of the truth on the same trajectory; None when the scores say nothing about looks.
 
-    None when the scores hold neither.
+    Without a run of the truth the plain sharpness, without sharpness SSIM.
     """
     sharp = _metric(evidence, "sharp")
     metric = sharp or _metric(evidence, "ssim")
@@ -37,7 +37,8 @@ def appearance(evidence: Evidence) -> Appearance | None:
     if sharp is None or truth is None:
         return Appearance(metric, values, relative=False)
     shares = {
-        label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)} for label, theirs in values.items()
+        label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)}
+        for label, theirs in values.items()
     }
     return Appearance(f"{metric}, truth = 1", shares, relative=True)
 

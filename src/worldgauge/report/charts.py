@@ -34,7 +34,7 @@ def sharp_yet_wrong(
             continue
         xs, ys = shown.values[entrant.label], entrant.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
-        remark = "sharp, wrong place" if entrant.subject == STAND_IN and shown.relative and x > SHARP else ""
+        remark = "sharp, wrong place" if entrant.source == STAND_IN and shown.relative and x > SHARP else ""
         spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
     spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"
@@ -77,20 +77,28 @@ def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *,
 
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
-    """Subjects that were run with two or more context lengths: name -> (frames or None for all, label), shortest first."""
+    """Subjects that were run with several context lengths: name -> (frames or None for all, label), shortest first."""
     found: dict[str, list[tuple[int | None, str]]] = {}
+    names: dict[str, str] = {}
     for entrant in evidence.entrants:
-        found.setdefault(entrant.subject, []).append((entrant.context, entrant.label))
+        own = {k: v for k, v in entrant.facts["subject"]["settings"].items() if k != "max_context"}
+        same = f"{entrant.source} {sorted(own.items())}"
+        names.setdefault(same, entrant.subject)
+        found.setdefault(same, []).append((entrant.context, entrant.label))
     return {
-        subject: sorted(runs, key=lambda run: (run[0] is None, run[0] or 0))
-        for subject, runs in found.items()
+        names[same]: sorted(runs, key=lambda run: (run[0] is None, run[0] or 0))
+        for same, runs in found.items()
         if len({context for context, _ in runs}) > 1
     }
 
 
 def memory_budget(
-    looks: Mapping[str, Look], name: str, placed: Mapping[str, Standing], found: Mapping[str, Sequence[tuple[int | None, str]]],
-    *, unit: bool,
+    looks: Mapping[str, Look],
+    name: str,
+    placed: Mapping[str, Standing],
+    found: Mapping[str, Sequence[tuple[int | None, str]]],
+    *,
+    unit: bool,
 ) -> Markup:
     """Score against context frames, doubling scale by place: one tick a length, "all" last."""
     lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))

@@ -29,7 +29,7 @@ class Standing:
 
     @property
     def rank(self) -> str:
-        """"2" or, where the data cannot tell, "2-4"."""
+        """ "2" or, where the data cannot tell, "2-4"."""
         first, last = self.places
         return str(first) if first == last else f"{first}–{last}"
 
@@ -77,7 +77,7 @@ def standings(evidence: Evidence, metric: str, *, higher: bool = True) -> list[S
 
 
 def differences(evidence: Evidence, metric: str, labels: Sequence[str]) -> list[Difference]:
-    """Every pair of `labels`, earlier minus later, p-values corrected together (Holm); pairs without a common task are left out."""
+    """Every pair of `labels` that has a common task, earlier minus later, p-values corrected together (Holm)."""
     found = []
     for a, b in combinations(labels, 2):
         result = paired_difference(

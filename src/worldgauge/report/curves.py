@@ -104,7 +104,7 @@ def line_chart(
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
     ys = [p[1] for c in drawn for p in c.points]
-    x = svg.Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT)
+    x = svg.Scale(min(0.0, *xs), max(xs), LEFT, WIDTH - RIGHT)
     low, high = (0.0, 1.0) if unit else svg.spread(ys, zero=True)
     y = svg.Scale(low, high, HEIGHT - BOTTOM, TOP)
     ends = svg.apart([y(c.points[-1][1]) for c in drawn], LABEL_GAP, TOP + 2, HEIGHT - BOTTOM)
@@ -119,9 +119,7 @@ def line_chart(
     )
 
 
-def scatter(
-    ident: str, title: str, description: str, spots: Sequence[Spot], *, x_label: str, y_label: str
-) -> Markup:
+def scatter(ident: str, title: str, description: str, spots: Sequence[Spot], *, x_label: str, y_label: str) -> Markup:
     """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8."""
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
@@ -214,13 +212,18 @@ def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
     parts += [
         svg.polyline(points, class_="line"),
         svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (WIDTH - RIGHT + 10, end)], class_="leader"),
-        svg.label(curve.look.label[:14], WIDTH - RIGHT + 13, end + 3.5, class_="end"),
+        svg.label(_shortened(curve.look.label, 13), WIDTH - RIGHT + 13, end + 3.5, class_="end"),
     ]
     return svg.tag("g", *parts, class_=f"curve {curve.look.css}", data_subject=curve.look.key)
 
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def _shortened(text: str, longest: int) -> str:
+    """The start and the end, where names of one family differ."""
+    return text if len(text) <= longest else f"{text[: longest - 6]}…{text[-5:]}"
 
 
 def _clip(scale: svg.Scale, value: float) -> float:
@@ -235,26 +238,22 @@ def _axes(
     ticks: int = 5,
     x_ticks: Sequence[tuple[float, str]] | None = None,
 ) -> Markup:
-    grid = [
-        svg.tag("path", d=f"M{x.start:.1f} {y(v):.1f}H{x.stop:.1f}", class_="grid") for v in y.ticks(ticks)
-    ]
-    labels = [
-        svg.label(_number(v, y.high - y.low), x.start - 6, y(v) + 3.5, anchor="end") for v in y.ticks(ticks)
-    ]
+    grid = [svg.tag("path", d=f"M{x.start:.1f} {y(v):.1f}H{x.stop:.1f}", class_="grid") for v in y.ticks(ticks)]
+    labels = [svg.label(_number(v, y.high - y.low), x.start - 6, y(v) + 3.5, anchor="end") for v in y.ticks(ticks)]
     name = svg.label(y_label, 11, (y.start + y.stop) / 2, anchor="middle", class_="axis")
     turned = svg.tag("g", name, transform=f"rotate(-90 11 {(y.start + y.stop) / 2:.1f})")
     return svg.tag("g", *grid, *labels, turned, _x_axis(x, y.start, x_label, x_ticks))
 
 
-def _x_axis(
-    x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float, str]] | None = None
-) -> Markup:
+def _x_axis(x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float, str]] | None = None) -> Markup:
     marks = []
     for v, words in ticks or [(v, f"{v:g}" if x.log else _number(v, x.high - x.low)) for v in x.ticks(5)]:
         marks.append(svg.tag("path", d=f"M{x(v):.1f} {bottom:.1f}v4", class_="grid"))
         marks.append(svg.label(words, x(v), bottom + 16, anchor="middle"))
     base = svg.tag("path", d=f"M{x.start:.1f} {bottom:.1f}H{x.stop:.1f}", class_="base")
-    return svg.tag("g", base, *marks, svg.label(text, (x.start + x.stop) / 2, bottom + 31, anchor="middle", class_="axis"))
+    return svg.tag(
+        "g", base, *marks, svg.label(text, (x.start + x.stop) / 2, bottom + 31, anchor="middle", class_="axis")
+    )
 
 
 def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:

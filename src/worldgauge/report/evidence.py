@@ -26,12 +26,14 @@ class Outcome:
 class Entrant:
     """One run: a subject and all it did.
 
-    label: unique in the report. sees: hidden inputs it was given ("truth", "world"). context: frames
-    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video.
+    label: unique in the report. source: where the model comes from, such as its registered name.
+    sees: hidden inputs it was given ("truth", "world"). context: frames it was allowed to see, None when
+    that was not limited. facts: run.json. rollouts: task -> video.
     """
 
     label: str
     subject: str
+    source: str
     kind: Literal["subject", "reference"]
     sees: tuple[str, ...]
     context: int | None
@@ -118,14 +120,14 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[str]:
     """`names`, the doubled ones told apart by the first kind of mark that does, else by a number."""
     labels = list(names)
-    marks = [tuple(mark) for mark in marks]
+    told = [tuple(mark) for mark in marks]
     for name in {n for n in names if names.count(n) > 1}:
         twins = [i for i, n in enumerate(names) if n == name]
-        columns = list(zip(*(marks[i] for i in twins), strict=True))
+        columns = list(zip(*(told[i] for i in twins), strict=True))
         telling = [k for k, column in enumerate(columns) if len(set(column)) > 1]
         for number, i in enumerate(twins, 1):
-            words = [marks[i][k] for k in telling]
-            labels[i] = f"{name} ({', '.join(words)})" if words else f"{name} #{number}"
+            words = [told[i][k] for k in telling]
+            labels[i] = f"{name} {' '.join(words)}" if words else f"{name} #{number}"
     for i, text in enumerate(labels):
         if labels.index(text) != i:
             labels[i] = f"{text} #{i + 1}"

@@ -43,7 +43,8 @@ class Film:
 def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     """Tile `clips` (name -> clip, the truth first: it gives length, rate and shape) into at most about `budget` bytes.
 
-    A clip that ends early leaves its tile empty; one of another shape is fitted into it. Raises UsageError without clips.
+    A clip that ends early leaves its tile empty; one of another shape is fitted into it. Raises UsageError when there
+    is no clip.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")

@@ -30,7 +30,7 @@ def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
     labels = unique_labels([fact["subject"]["name"] for fact in facts], [_marks(fact) for fact in facts])
     entrants = [_entrant(*each) for each in zip(folders, facts, labels, strict=True)]
     order = {name: place for place, name in enumerate(suite.references)}
-    entrants.sort(key=lambda e: (e.kind == "reference", order.get(e.subject, -1)))
+    entrants.sort(key=lambda e: (e.kind == "reference", order.get(e.source, -1)))
     return Evidence(suite.name, facts[0]["settings"], tuple(entrants), _mismatches(facts)), suite
 
 
@@ -62,6 +62,7 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
     return Entrant(
         label,
         str(subject["name"]),
+        str(subject.get("identity", subject).get("source", subject["name"])),
         "reference" if subject["kind"] == "reference" else "subject",
         tuple(name for name in subject["inputs"] if name in ("truth", "world")),
         _context(facts),
@@ -91,14 +92,16 @@ def _context(facts: Mapping[str, Any]) -> int | None:
 def _marks(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """What may tell two runs of one subject apart."""
     context = facts["settings"].get("context")
-    return f"context {context}" if context else "all context", f"seed {facts['seed']}"
+    return f"@{context or 'all'}", f"seed {facts['seed']}"
 
 
 def _mismatches(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What a reader must know before comparing these runs."""
     notes = []
     if len({fact["data_fingerprint"] for fact in facts}) > 1:
-        notes.append("These runs were made on different sets of trajectories; differences use only those that both have.")
+        notes.append(
+            "These runs were made on different sets of trajectories; differences use only those that both have."
+        )
     if len({fact["suite_version"] for fact in facts}) > 1:
         notes.append("These runs were made with different versions of the suite; their numbers may not mean the same.")
     varied = sorted(

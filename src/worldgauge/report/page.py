@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from worldgauge.engine.plan import open_suite
 from worldgauge.report import charts, tables, words
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
@@ -20,7 +21,7 @@ from worldgauge.report.compare import Difference, Standing, can_order, differenc
 from worldgauge.report.curves import Look
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.loading import load, tasks_of
-from worldgauge.report.provenance import count, provenance, troubles
+from worldgauge.report.provenance import commands, count, provenance, troubles
 from worldgauge.report.verdict import verdict
 from worldgauge.report.walks import make_walks
 from worldgauge.suites import suites
@@ -54,21 +55,26 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     headline = made[0]
     tasks = tasks_of(evidence)
     script = _asset("page.js")
-    return _environment().get_template("page.html.j2").render(
-        suite=evidence.suite,
-        question=suites.entry(evidence.suite).summary,
-        css=Markup(_asset("page.css")),
-        js=Markup(script),
-        js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        looks=looks,
-        entrants=evidence.entrants,
-        counts=[count(e) for e in evidence.entrants],
-        warnings=evidence.notes,
-        **_results(evidence, looks, headline),
-        **_all_tables(evidence, suite, looks, made),
-        **_trajectories(evidence, suite, looks, made, tasks, films),
-        troubles=troubles(evidence),
-        provenance=provenance(evidence),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            suite=evidence.suite,
+            question=suites.entry(evidence.suite).summary,
+            css=Markup(_asset("page.css")),
+            js=Markup(script),
+            js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            looks=looks,
+            entrants=evidence.entrants,
+            counts=[count(e) for e in evidence.entrants],
+            warnings=evidence.notes,
+            **_results(evidence, looks, headline),
+            **_all_tables(evidence, suite, looks, made),
+            **_trajectories(evidence, suite, looks, made, tasks, films),
+            troubles=troubles(evidence),
+            provenance=provenance(evidence),
+            commands=commands(evidence, open_suite(suite.name, {}).settings),
+        )
     )
 
 
@@ -120,18 +126,18 @@ def _matrix(
     return [(row, [signed.get((row.label, column.label)) for column in placed]) for row in placed]
 
 
-def _all_tables(
-    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]
-) -> dict[str, Any]:
+def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
     """Every table of the suite, each with the published one of the same metric; metrics without any value by reason."""
     sees = {e.label: e.sees for e in evidence.entrants}
     printed = {table.metric: table for table in suite.published()}
     views = []
     for place, table in enumerate(made):
+        if not evidence.has(table.metric):
+            continue
         published = printed.pop(table.metric, None)
-        beside = tables.view(f"published-{place}", published, {}, {}, whiskers=False) if published else None
+        beside = tables.view(f"published-{place}", published, {}, {}, ours=False) if published else None
         views.append((tables.view(f"table-{place}", table, looks, sees), beside))
-    alone = [tables.view(f"printed-{k}", table, {}, {}, whiskers=False) for k, table in enumerate(printed.values())]
+    alone = [tables.view(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed.values())]
     return {"tables": views, "printed": alone, "absent": _absent(evidence)}
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from worldgauge.report.evidence import Entrant, Evidence
+
+BULKY = frozenset({"task_keys"})
+"""Parts of run.json with a line a task: in the file, not on the page."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,33 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
     return shared, own
 
 
+def commands(evidence: Evidence, defaults: Mapping[str, Any]) -> list[str]:
+    """Command lines that make these runs and this page again. defaults: settings of the suite that need no saying."""
+    made: dict[tuple[str, ...], list[str]] = {}
+    for entrant in evidence.entrants:
+        facts = entrant.facts
+        chosen = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
+        words = ["--data", str(facts["source"]), "--out", str(entrant.directory.parent), "--seed", str(facts["seed"])]
+        words += [
+            word for k, v in chosen.items() for word in ("--set", f"{k}={v if isinstance(v, str) else json.dumps(v)}")
+        ]
+        words += ["--limit", str(facts["limit"])] if facts.get("limit") is not None else []
+        made.setdefault(tuple(words), []).append(str(facts["subject"]["model"]))
+    lines = []
+    for rest, models in made.items():
+        asked = [word for model in models for word in ("--model", model)]
+        lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
+    folders = dict.fromkeys(str(entrant.directory.parent) for entrant in evidence.entrants)
+    return [*lines, shlex.join(["worldgauge", "report", *folders])]
+
+
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, Mapping) and value and all(isinstance(v, int) for v in value.values()):
+        yield prefix, ", ".join(f"{name} {v}" for name, v in value.items())
+    elif isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _flatten(inner, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(value, list) and value and all(not isinstance(v, (dict, list)) for v in value):
         yield prefix, ", ".join(str(v) for v in value)
-    elif value not in (None, {}, []):
+    elif value not in (None, {}, []) and prefix.split(".")[0] not in BULKY:
         yield prefix, str(value)

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 
 def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
-    """One element. Text children and attribute values are escaped; `class_` and `stroke_width` lose their underscores."""
+    """One element; text and attribute values are escaped. `class_` is written class, `stroke_width` stroke-width."""
     written = [
         Markup(' {}="{}"').format(Markup(key.rstrip("_").replace("_", "-")), _value(value))
         for key, value in attributes.items()
@@ -45,6 +45,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
+        """Pixels of `value`; values outside the range land outside."""
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         share = 0.5 if high == low else (at - low) / (high - low)
         return self.start + share * (self.stop - self.start)
@@ -93,7 +94,9 @@ def coordinates(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
 
 
-def label(text: str, x: float, y: float, *, anchor: str = "start", class_: str = "tick", **attributes: object) -> Markup:
+def label(
+    text: str, x: float, y: float, *, anchor: str = "start", class_: str = "tick", **attributes: object
+) -> Markup:
     """A piece of text."""
     return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_, **attributes)
 

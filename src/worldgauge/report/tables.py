@@ -24,7 +24,7 @@ class CellView:
     count: str = ""
     short: bool = False
     best: bool = False
-    whisker: Markup = Markup("")
+    whisker: Markup | str = ""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,12 @@ HEADINGS = {"subject": "Models under test", "reference": "References", "publishe
 
 
 def view(
-    ident: str, table: Table, looks: Mapping[str, Look], sees: Mapping[str, tuple[str, ...]], *, whiskers: bool = True
+    ident: str, table: Table, looks: Mapping[str, Look], sees: Mapping[str, tuple[str, ...]], *, ours: bool = True
 ) -> TableView:
     """`table` ready to print, rows in its own order.
 
     The best cell of a column is marked among rows that saw nothing hidden; published rows are not compared.
+    ours: False for published numbers, which are printed as they were and drawn nowhere.
     """
     rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
@@ -68,7 +69,7 @@ def view(
     for row in rows:
         look = looks.get(row.label, Look("", "kx", row.label, reference=True))
         cells = tuple(
-            _cell(cell, counts[k], row.label in best[k], look, scale if whiskers else None)
+            _cell(cell, counts[k], row.label in best[k], look, scale if ours else None)
             for k, cell in enumerate(row.cells)
         )
         views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells))
@@ -89,13 +90,13 @@ def _cell(cell: Cell, count: int | None, best: bool, look: Look, scale: tuple[fl
     words = f"{cell.n} of {expected}" if short else f"n {cell.n}" if cell.n != count else ""
     if cell.mean is None:
         return CellView("–", count=words or f"n {cell.n}", short=short)
-    whisker = Markup("")
+    whisker: Markup | str = ""
     if scale is not None and math.isfinite(cell.mean):
         whisker = curves.whisker(look, cell.mean, cell.low, cell.high, scale)
     known = cell.low is not None and cell.high is not None
     return CellView(
-        number(cell.mean),
-        "" if cell.std is None else f"± {number(cell.std)}",
+        number(cell.mean) if scale is not None else f"{cell.mean:g}",
+        "" if cell.std is None else f"± {number(cell.std) if scale is not None else f'{cell.std:g}'}",
         f"{number(cell.low)} to {number(cell.high)}" if known else "",
         words,
         short,

@@ -41,10 +41,10 @@ def verdict(
     means = {s.label: s for s in standings}
     if not means:
         return Verdict("Nothing was scored.", ())
-    fair = [e for e in evidence.entrants if not e.privileged and e.subject not in MEMORYLESS and e.label in means]
+    fair = [e for e in evidence.entrants if not e.privileged and e.source not in MEMORYLESS and e.label in means]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
-    bar = [e.label for e in evidence.entrants if e.subject in MEMORYLESS and e.label in means]
+    bar = [e.label for e in evidence.entrants if e.source in MEMORYLESS and e.label in means]
     judged = tested or yardsticks
     ranked = [s.label for s in standings]
     best = means[min(judged, key=ranked.index)] if judged else standings[0]
@@ -64,7 +64,9 @@ def verdict(
     support = [_evidence_for(best, strongest, differences.get((best.label, strongest.label)), name)]
     if tested and yardsticks:
         yardstick = means[min(yardsticks, key=ranked.index)]
-        support.append(f"The reference {yardstick.label}, which keeps what it was shown, has {_with_interval(yardstick, name)}.")
+        support.append(
+            f"The reference {yardstick.label}, which keeps what it was shown, has {_with_interval(yardstick, name)}."
+        )
     headline = _headline(tested, passed) if tested else _headline_of_references(passed, bar)
     return Verdict(headline, (*support, *_stand_in(evidence, means, name, shown)))
 
@@ -90,7 +92,9 @@ def _headline_of_references(passed: Sequence[str], bar: Sequence[str]) -> str:
     if not passed:
         return f"References only, and none redraws the place it has seen measurably better than {listed(bar)}."
     verb = "redraws the place it has" if len(passed) == 1 else "redraw the place they have"
-    return f"Of the references only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
+    return (
+        f"Of the references only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
+    )
 
 
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str) -> str:
@@ -108,14 +112,16 @@ def _stand_in(
     evidence: Evidence, means: Mapping[str, Standing], name: str, shown: Appearance | None
 ) -> tuple[str, ...]:
     """Looks and memory are two things: said with the numbers of the reference made to show it."""
-    entrant = next((e for e in evidence.entrants if e.subject == STAND_IN and e.label in means), None)
+    entrant = next((e for e in evidence.entrants if e.source == STAND_IN and e.label in means), None)
     if entrant is None:
         return ()
     score = f"has {name} {number(means[entrant.label].mean)}"
     ratio = shown.mean(entrant.label) if shown is not None and shown.relative else None
     if ratio is None:
         return (f"{entrant.label}, which draws another place as well as the truth is drawn, {score}.",)
-    return (f"{entrant.label} draws another place, {number(ratio, digits=2)} times as sharp as the truth, and {score}.",)
+    return (
+        f"{entrant.label} draws another place, {number(ratio, digits=2)} times as sharp as the truth, and {score}.",
+    )
 
 
 def _with_interval(standing: Standing, name: str) -> str:

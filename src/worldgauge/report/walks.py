@@ -32,7 +32,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Walk:
-    """A card. film, map: None with `problem` saying why. rows: (look, values a metric). data: what the player needs."""
+    """A card. film, map: None with `problem` saying why. rows: (look, values a metric).
+
+    encoded: the film in base64. tiles: what it shows, in order. gaps: why values are missing. data: what the
+    player needs.
+    """
 
     ident: str
     task: str
@@ -45,6 +49,7 @@ class Walk:
     film: Film | None
     encoded: str
     tiles: tuple[tuple[str, Look], ...]
+    gaps: tuple[str, ...]
     data: Mapping[str, Any]
     problem: str = ""
 
@@ -58,7 +63,10 @@ def make_walks(
     metrics: Sequence[str],
     scale: tuple[float, float],
 ) -> list[Walk]:
-    """Cards of the `chosen` tasks. metrics: shown, the headline first; scale: range of the headline. A task whose data are gone keeps its scores and says what is missing."""
+    """Cards of the `chosen` tasks; one whose data are gone keeps its scores and says what is missing.
+
+    metrics: those shown, the headline first. scale: range of the headline.
+    """
     budget = min(ONE_FILM_BYTES, PAGE_FILM_BYTES // max(len(chosen), 1))
     return [
         _walk(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, metrics, scale, budget)
@@ -96,11 +104,14 @@ def _walk(
         str(group.get("location", "")),
         strip(looks, values, scale),
         tuple(metrics),
-        tuple(_row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)),
+        tuple(
+            _row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
+        ),
         drawn,
         film,
         base64.b64encode(film.data).decode() if film else "",
         tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
+        _gaps(evidence, name, metrics),
         _player(evidence, name, metrics, scale, film, drawn, looks),
         problem,
     )
@@ -126,8 +137,14 @@ def _row(
     texts = []
     for metric in metrics:
         score = evidence[label].by_metric.get(metric, {}).get(task)
-        texts.append("" if score is None else number(score.value) if score.value is not None else f"– ({score.reason})")
+        texts.append("" if score is None else number(score.value))
     return looks[label], tuple(texts)
+
+
+def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Why values of the card's table are missing, "metric: reason", each once."""
+    found = [e.by_metric.get(metric, {}).get(task) for metric in metrics for e in evidence.entrants]
+    return tuple(dict.fromkeys(f"{s.metric}: {s.reason}" for s in found if s is not None and s.value is None))
 
 
 def _player(

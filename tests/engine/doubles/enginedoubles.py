@@ -93,8 +93,11 @@ class Echo:
         common: Any = {"task": record.task.id, "n": len(levels), "group": record.task.group}
         return [
             Score(
-                metric="level", value=self.settings["gain"] * float(np.mean(levels)),
-                series=tuple(enumerate(levels)), unit="grey level", **common,
+                metric="level",
+                value=self.settings["gain"] * float(np.mean(levels)),
+                series=tuple(enumerate(levels)),
+                unit="grey level",
+                **common,
             ),
             Score(metric="best", value=record.facts["best"], **common),
             Score(metric="absent", value=None, reason="nothing to measure", **common),
@@ -224,7 +227,12 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
         import cv2
         import numba
 
-        return {"pid": os.getpid(), "cv2": cv2.getNumThreads(), "numba": numba.get_num_threads(), "stdin": sys.stdin.read()}
+        return {
+            "pid": os.getpid(),
+            "cv2": cv2.getNumThreads(),
+            "numba": numba.get_num_threads(),
+            "stdin": sys.stdin.read(),
+        }
     if what == "child":
         return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
     return os.getpid()

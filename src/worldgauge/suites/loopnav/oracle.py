@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from worldgauge.metrics.sgcs import CATEGORIES
 
 HEIGHT, WIDTH = 360, 640
-MIN_AREA = 30
-"""Pixels; smaller instances are ignored."""
-
 BLOCK = 4
 """Pixels; the grain of the drawn textures."""
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from worldgauge.datasets import loopnav
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError
-from worldgauge.estimators.segment import Colour, Exact
+from worldgauge.estimators.segment import Colour, Exact, min_area
 from worldgauge.metrics.perturbation import PERTURBATIONS, Labels
 from worldgauge.metrics.pixel import ssim_perturbation
 from worldgauge.metrics.sgcs import STRIDE, Scene, frame_sgcs, instances_from_labels
-from worldgauge.suites.loopnav.oracle import MIN_AREA, draw_scene
+from worldgauge.suites.loopnav.oracle import draw_scene
 from worldgauge.worlds import open_world
 
 KEEP = ("colour", "translation", "rotation", "scaling")
@@ -107,8 +107,9 @@ def study(
 
     source: type ABA, range 5, the first recording of each village, every fifth frame of all of it.
     segmenter: "exact" masks move with the perturbation (needs embedded worlds); "colour" looks at the perturbed
-    picture again (recordings only: drawn scenes have their own colours). lpips: distance of two images; without it
-    sim-LPIPS is reported as missing. Raises DataError when `source` holds nothing to use.
+    picture again (recordings only; it knows absolute colours, so bar 1 breaks its bound).
+    lpips: distance of two images; without it sim-LPIPS, which is 1 - LPIPS, is reported as missing.
+    Raises DataError when `source` holds nothing to use.
     """
     if source is None:
         units: Iterator[Iterable[tuple[Image, Labels]]] = ([_drawn(seed + i)] for i in range(scenes))
@@ -199,7 +200,7 @@ def _bar(metric: str, perturbation: str, values: list[float], skipped: int, lpip
 
 
 def _scene(labels: Labels) -> Scene:
-    return instances_from_labels(labels.category, labels.instance, min_area=MIN_AREA)
+    return instances_from_labels(labels.category, labels.instance, min_area=min_area(labels.category.shape))
 
 
 def _drawn(seed: int) -> tuple[Image, Labels]:

@@ -20,7 +20,8 @@ CATEGORIES = ("none", "building", "tree", "flower", "grass", "path", "water", "s
 SHAPES = ("empty", "cube", "slab", "top_slab", "stairs", "cross", "post", "pane", "layer", "liquid", "carpet")
 """empty: nothing. cube: full cell. slab: lower half. top_slab: upper half. stairs: slab and a half cube on
 the high side. cross: two diagonal planes of a plant. post: centred pillar of a quarter cell. pane: thin wall
-(fence, window) along both axes. layer: an eighth of a cell high. liquid: lower 7/8, not solid. carpet: 1/16."""
+(fence, window) towards the full blocks and panes beside it. layer: an eighth of a cell high. liquid: lower
+7/8, not solid. carpet: 1/16."""
 
 FACINGS = ("east", "north", "west", "south")
 

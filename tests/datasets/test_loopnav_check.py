@@ -1,0 +1,168 @@
+"""The checker: numbers worked by hand, published ones beside them, every fault found by name."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopnav_data import STEP, put, straight_loop
+from worldgauge.collect.walk import Walk
+from worldgauge.datasets import loopnav
+from worldgauge.datasets.loopnav_rules import measure
+from worldgauge.errors import DataError
+
+LOOP = straight_loop()
+PER_FRAME = ("positions", "yaw", "pitch", "camera", "forward", "jump", "goals")
+
+
+def bent(walk: Walk, width: float) -> Walk:
+    """The same walk with its way back bowed sideways: a triangle over the middle of the way out."""
+    split = len(walk) - 35
+    positions = walk.positions.copy()
+    back = np.arange(split, len(walk))
+    share = np.clip((back - split) / 30, 0, 1)
+    positions[split:, 0] += width * (1 - np.abs(2 * share - 1))
+    return replace(walk, positions=positions.round(3))
+
+
+def findings(root: Path) -> dict[str, str]:
+    return {finding.text: finding.severity for finding in loopnav.check(root).findings}
+
+
+def has(found: dict[str, str], text: str, severity: str) -> bool:
+    return any(text in line and level == severity for line, level in found.items())
+
+
+def test_numbers_by_hand() -> None:
+    split = next(i for i, goal in enumerate(LOOP.goals) if goal is not None and goal.range_sq) - 1
+    straight = measure(LOOP, split)
+    assert straight.path_length == pytest.approx(60 * STEP)
+    assert straight.enclosed_area == pytest.approx(0, abs=1e-9)
+    assert straight.look_around == pytest.approx(2 * math.pi, abs=1e-3)
+    assert straight.max_camera == pytest.approx(0.1)
+    assert straight.yaw_agreement == pytest.approx(1)
+    assert straight.exclusive_violations == 0
+    assert straight.final_distance == 0
+    bow = measure(bent(LOOP, 1.0), split)
+    assert bow.enclosed_area == pytest.approx(30 * STEP * 1.0 / 2, rel=0.01)
+    assert bow.normalised_deviation == pytest.approx(bow.enclosed_area / (bow.path_length / 2))
+    assert measure(replace(LOOP, kind="ABCA"), split).enclosed_area is None
+    assert measure(LOOP, None).enclosed_area is None
+
+
+def test_measures_of_degenerate_walks() -> None:
+    for n in (1, 2):
+        walk = replace(
+            LOOP,
+            **{
+                name: getattr(LOOP, name)[:n]
+                for name in ("positions", "yaw", "pitch", "camera", "forward", "jump", "goals")
+            },
+        )
+        still = measure(walk, None)
+        assert (still.path_length, still.yaw_agreement, still.final_distance) == (0, None, 0)
+        assert math.isfinite(still.look_around)
+
+
+def test_a_good_folder(tmp_path: Path) -> None:
+    for stamp in ("1", "2"):
+        put(tmp_path, stamp=stamp)
+    put(tmp_path, replace(LOOP, radius=15), stamp="1")
+    report = loopnav.check(tmp_path)
+    assert (report.n_trajectories, report.n_valid, report.n_frames) == (3, 3, 3 * len(LOOP))
+    assert [(row.type, row.range, row.trajectories) for row in report.rows] == [("ABA", 5, 2), ("ABA", 15, 1)]
+    row = report.rows[0]
+    assert row.frames == loopnav.Spread(2, len(LOOP), 0)
+    assert row.published_frames == (180.5, 30.4)
+    assert report.rows[1].published_enclosed_area == (10.95, 12.91)
+    assert report.rows[1].published_normalised_deviation == (0.67, 0.13)
+    assert row.frames_to_line.mean == pytest.approx(len(LOOP) / (94.7 + 8.07 * 60 * STEP))
+    assert row.look_around_deg.mean == pytest.approx(360, abs=0.1)
+    assert {finding.severity for finding in report.findings} == {"info"}
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["rows"][0]["frames"]["n"] == 2
+
+
+def test_published_line_fits_the_published_means() -> None:
+    """94.7 + 8.07 x the implied lengths, within 2.1 frames."""
+    from worldgauge.datasets.loopnav_check import LINE_OFFSET, LINE_SLOPE, _published
+
+    for radius in (5, 15, 30, 50):
+        area, deviation = _published("enclosed_area", "ABA", radius), _published("normalised_deviation", "ABA", radius)
+        frames = _published("frames", "ABA", radius)
+        assert area is not None
+        assert deviation is not None
+        assert frames is not None
+        length = 2 * area[0] / deviation[0]
+        assert LINE_OFFSET + LINE_SLOPE * length == pytest.approx(frames[0], abs=2.6)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    report = loopnav.check(tmp_path)
+    assert report.rows == ()
+    assert [finding.severity for finding in report.findings] == ["error"]
+    with pytest.raises(DataError, match="no such folder"):
+        loopnav.check(tmp_path / "absent")
+
+
+def test_what_is_left_out_is_said_once_a_reason(tmp_path: Path) -> None:
+    for stamp in ("1", "2", "3"):
+        path = put(tmp_path, stamp=stamp)
+        if stamp != "3":
+            rows = json.loads(path.read_text())
+            path.write_text(json.dumps(rows[: -int(stamp)]))
+    put(tmp_path, replace(LOOP, camera=LOOP.camera * 2), stamp="4")
+    report = loopnav.check(tmp_path)
+    assert report.n_valid == 1
+    assert report.rows[0].frames.n == 1, "statistics are of valid trajectories only"
+    texts = [finding.text for finding in report.findings]
+    assert sum("are left out" in text for text in texts) == 2
+    found = findings(tmp_path)
+    assert has(found, "2 of 4 trajectories are left out, ABA/plains_village_20/5/1: 161 frames in the video", "error")
+    assert has(found, "1 of 4 trajectories are left out, ABA/plains_village_20/5/4: camera turns 0.200", "warning")
+    assert report.findings[0].severity == "error", "errors first"
+
+
+FAULTS: list[tuple[Walk, str, str]] = [
+    (replace(LOOP, yaw=LOOP.yaw + np.pi), "move against their yaw", "error"),
+    (replace(LOOP, camera=LOOP.camera * 1.5), "turn up to 0.150 rad", "warning"),
+    (replace(LOOP, forward=np.ones(len(LOOP), bool)), "while a key is down", "warning"),
+    (replace(LOOP, camera=np.roll(LOOP.camera, 1, axis=0)), "not the change of yaw", "warning"),
+    (replace(LOOP, yaw=np.maximum(LOOP.yaw, np.pi / 2 + 4.5)), "do not show every direction", "warning"),
+    (straight_loop(90), "more than 25% off the published line", "warning"),
+]
+
+
+@pytest.mark.parametrize(("walk", "text", "severity"), FAULTS, ids=[fault[1] for fault in FAULTS])
+def test_faults_are_named(tmp_path: Path, walk: Walk, text: str, severity: str) -> None:
+    put(tmp_path / "good")
+    assert not has(findings(tmp_path / "good"), text, severity)
+    put(tmp_path / "bad", walk)
+    assert has(findings(tmp_path / "bad"), text, severity)
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "severity"),
+    [
+        (lambda row: row["action"].update(left=True), "hold keys other than forward", "warning"),
+        (lambda row: row["extra_info"].update(nvrange=50), "name another location", "warning"),
+    ],
+)
+def test_flags_are_named(tmp_path: Path, change: Callable[[Any], Any], text: str, severity: str) -> None:
+    path = put(tmp_path)
+    rows = json.loads(path.read_text())
+    change(rows[7])
+    path.write_text(json.dumps(rows))
+    assert has(findings(tmp_path), text, severity)
+
+
+def test_a_check_decodes_nothing_and_reads_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path)
+    first = loopnav.check(tmp_path)
+    monkeypatch.setattr("worldgauge.datasets.loopnav_index.read_bytes", None)
+    monkeypatch.setattr("worldgauge.datasets.loopnav_index.Clip", None)
+    assert loopnav.check(tmp_path) == first

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from worldgauge.report import curves
+from worldgauge.report.curves import Curve, Look, Spot, mean_curve
+
+A, B = Look("s0", "k1", "a <b>"), Look("s1", "k2", "b", reference=True)
+
+
+def test_mean_curve_by_hand() -> None:
+    # Two trajectories of 14 frames: every frame is a stretch of its own.
+    one = [(t, 0.2) for t in range(14)]
+    two = [(t, 0.6) for t in range(14)]
+    points = mean_curve([one, two])
+    assert [p[0] for p in points] == list(range(14))
+    assert points[3] == pytest.approx((3.0, 0.4, 0.2, 0.6))
+
+
+def test_mean_curve_takes_each_trajectory_alike() -> None:
+    dense = [(t, 1.0) for t in range(140)]
+    sparse = [(t, 0.0) for t in range(0, 140, 5)]
+    assert all(mean == pytest.approx(0.5) for _, mean, _, _ in mean_curve([dense, sparse]))
+
+
+def test_mean_curve_ends_where_fewer_than_half_go_on() -> None:
+    long, short = [(t, 1.0) for t in range(140)], [(t, 1.0) for t in range(70)]
+    assert mean_curve([long, short, short])[-1][0] < 75
+    assert mean_curve([long, long, short])[-1][0] > 130
+
+
+def test_mean_curve_leaves_out_what_is_missing() -> None:
+    assert mean_curve([]) == ()
+    assert mean_curve([[(0, None), (1, math.inf)]]) == ()
+    ((x, mean, low, high),) = mean_curve([[(0, None), (1, 0.5)]])
+    assert (x, mean, low, high) == (1.0, 0.5, None, None)
+
+
+def parse(chart: str) -> ElementTree.Element:
+    return ElementTree.fromstring(str(chart))
+
+
+def test_line_chart_is_whole_and_escaped() -> None:
+    lines = [Curve(A, ((0.0, 0.2, 0.1, 0.3), (10.0, 0.4, 0.3, 0.5))), Curve(B, ((0.0, 0.9, None, None),)), Curve(B, ())]
+    root = parse(curves.line_chart("c", "t", "d", lines, x_label="x", y_label="y", unit=True))
+    groups = [g for g in root.iter("g") if "curve" in g.get("class", "")]
+    assert [g.get("data-subject") for g in groups] == ["s0", "s1"]
+    assert "ref" in groups[1].get("class", "")
+    assert any(text.text == "a <b>" for text in root.iter("text"))
+
+
+def test_a_higher_score_is_drawn_higher() -> None:
+    lines = [Curve(A, ((0.0, 0.2, None, None), (1.0, 0.2, None, None))), Curve(B, ((0.0, 0.9, None, None),) * 2)]
+    root = parse(curves.line_chart("c", "t", "d", lines, x_label="x", y_label="y", unit=True))
+    heights = [
+        float(line.get("points", "").split()[0].split(",")[1])
+        for line in root.iter("polyline")
+        if line.get("class") == "line"
+    ]
+    assert heights[0] > heights[1]
+
+
+def test_scatter_goes_logarithmic_for_wide_ranges() -> None:
+    near = [Spot(A, 0.8, 0.5, (0.4, 0.6)), Spot(B, 1.0, 0.9, cloud=[(1.1, 0.8)])]
+    assert "logarithmic" not in curves.scatter("c", "t", "d", near, x_label="x", y_label="y")
+    far = [*near, Spot(B, 0.01, 0.1, remark="<i>")]
+    chart = curves.scatter("c", "t", "d", far, x_label="x", y_label="y")
+    assert "logarithmic" in chart
+    assert "<i>" not in chart
+    parse(chart)
+
+
+def test_forest_and_strip_draw_every_subject() -> None:
+    rows = [(A, "1. a", 0.5, 0.4, 0.6), (B, "2. b", -0.1, None, None)]
+    root = parse(curves.forest("c", "t", "d", rows, x_label="x"))
+    assert len(list(root.iter("circle"))) == 2
+    root = parse(curves.strip({"a": A, "b": B}, {"a": 0.5, "b": None}, (0, 1)))
+    assert len(list(root.iter("circle"))) == 1

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import io
+
+import av
+import numpy as np
+import pytest
+
+from worldgauge.errors import UsageError
+from worldgauge.report.film import STRIP_PX, TILE_PX, columns_for, make_film
+from worldgauge.video import Clip
+
+
+def plain(colour: tuple[int, int, int], frames: int = 10, size: tuple[int, int] = (64, 36)) -> Clip:
+    return Clip.from_array(np.full((frames, size[1], size[0], 3), colour, np.uint8), 20.0)
+
+
+def decode(data: bytes) -> list[np.ndarray]:
+    with av.open(io.BytesIO(data)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def middle(frame: np.ndarray, tile: int, columns: int, height: int) -> np.ndarray:
+    row, column = divmod(tile, columns)
+    return frame[row * (height + STRIP_PX) + STRIP_PX + height // 2, column * TILE_PX + TILE_PX // 2]
+
+
+def test_tiles_lie_in_order_and_in_step() -> None:
+    clips = {"truth": plain((200, 30, 30)), "a": plain((30, 200, 30)), "b": plain((30, 30, 200))}
+    film = make_film(clips, budget=400_000)
+    frames = decode(film.data)
+    assert (film.frames, film.step, film.length, len(frames)) == (10, 1, 10, 10)
+    assert frames[0].shape == (film.tile[1] + STRIP_PX, 3 * TILE_PX, 3)
+    for tile, colour in enumerate([(200, 30, 30), (30, 200, 30), (30, 30, 200)]):
+        assert np.abs(middle(frames[5], tile, film.columns, film.tile[1]).astype(int) - colour).max() < 25
+
+
+def test_a_clip_that_ends_early_leaves_its_tile_empty() -> None:
+    film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), frames=3)}, budget=400_000)
+    frames = decode(film.data)
+    assert middle(frames[0], 1, film.columns, film.tile[1])[1] > 150
+    assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 90
+
+
+def test_another_shape_is_fitted_and_not_stretched() -> None:
+    film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), size=(36, 36))}, budget=400_000)
+    tile = decode(film.data)[0][STRIP_PX:, TILE_PX:]
+    assert tile[:, :20].max() < 90
+    assert middle(decode(film.data)[0], 1, film.columns, film.tile[1])[1] > 150
+
+
+def test_long_films_skip_frames_and_keep_their_time() -> None:
+    film = make_film({"truth": plain((90, 90, 90), frames=500)}, budget=400_000)
+    assert film.frames <= 120
+    assert film.frames * film.step >= 500
+    assert film.frames / film.fps == pytest.approx(500 / 20, rel=0.02)
+
+
+def test_noise_keeps_to_the_budget() -> None:
+    rng = np.random.default_rng(0)
+    noise = Clip.from_array(rng.integers(0, 256, (60, 144, 256, 3), np.uint8), 20.0)
+    film = make_film({"truth": plain((90, 90, 90), 60, (256, 144)), "noise": noise}, budget=150_000)
+    assert len(film.data) < 220_000
+
+
+def test_same_clips_same_bytes() -> None:
+    clips = {"truth": plain((200, 30, 30)), "ünïcode <b>": plain((30, 200, 30))}
+    assert make_film(clips, budget=100_000) == make_film(clips, budget=100_000)
+
+
+def test_rows_are_as_full_as_can_be() -> None:
+    assert [columns_for(n) for n in (1, 3, 5, 6, 9, 10, 11)] == [1, 3, 5, 3, 5, 5, 4]
+    with pytest.raises(UsageError):
+        make_film({}, budget=1)

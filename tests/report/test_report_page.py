@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from report.toybench import ToyLoop, write_run
+from worldgauge.engine.store import RunFolder
+from worldgauge.errors import RunError, UsageError
+from worldgauge.report import write_report
+from worldgauge.report.words import number
+from worldgauge.suites.contract import Picture, Task
+
+VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
+
+
+class Outline(HTMLParser):
+    """Tags with attributes, and whether every one that opens closes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> at line {self.getpos()[0]}"
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outline(text: str) -> Outline:
+    return Outline(text)
+
+
+def test_the_page_is_whole_and_small(page: Path, outline: Outline) -> None:
+    assert page.name == "index.html"
+    assert outline.open == []
+    assert 50_000 < page.stat().st_size < 10_000_000
+    assert list(page.parent.iterdir()) == [page]
+
+
+def test_nothing_is_asked_of_the_network(text: str, outline: Outline) -> None:
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?\s*(?:https?:)?//", text)
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest", text)
+    assert outline.all("link") == []
+    policy = next(m["content"] for m in outline.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_every_score_is_on_the_page(runs: Path, outline: Outline) -> None:
+    words = set(" ".join(outline.text).split())
+    for folder in runs.iterdir():
+        for _, score in RunFolder(folder).scores():
+            assert number(score.value) in words, score
+
+
+def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -> None:
+    headline = re.search(r"<h1>(.*?)</h1>", text, re.S)
+    assert headline is not None
+    assert "only keeper redraws the place" in headline[1]
+    assert text.count("saw the truth") >= 1
+    assert text.count("saw the world") >= 1
+    assert text.index("Models under test") < text.index("References</span>")
+
+
+def test_counts_add_up(text: str) -> None:
+    rows = re.findall(r'<th scope="row" class="who">([^<]*)</th>((?:<td[^>]*>\d+</td>){5})', text)
+    counted = {name: [int(n) for n in re.findall(r">(\d+)<", cells)] for name, cells in rows}
+    assert counted == {"5 subjects, each": [4, 4, 0, 0, 0], "dreamer": [4, 2, 1, 1, 0]}
+
+
+def test_published_numbers_are_stamped(text: str) -> None:
+    assert text.index("Published, other data: not comparable cell by cell") < text.index("Oasis")
+
+
+def test_hostile_names_and_errors_stay_text(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    error = "\"><script>alert(1)</script> </script><!-- {{ 7 * 7 }} '"
+    write_run(tmp_path / "evil", evil, each=1, error=error, frames=6)
+    write_run(tmp_path / "freeze", "freeze", each=1, frames=6)
+    made = write_report([tmp_path], tmp_path / "evil.html").read_text(encoding="utf-8")
+    outline = Outline(made)
+    assert outline.open == []
+    assert outline.all("img") == []
+    kinds = [s.get("type") for s in outline.all("script")]
+    assert kinds.count(None) == 1
+    assert set(kinds) == {None, "application/json", "text/plain"}
+    assert html.escape(error, quote=False).split("</script>")[0] in made or html.escape(error) in made
+    assert "49" not in html.unescape(made).split("<!--")[1][:40]
+
+
+def test_tables_and_charts_can_be_heard(outline: Outline, text: str) -> None:
+    assert all(th.get("scope") for th in outline.all("th"))
+    drawings = [svg for svg in outline.all("svg") if svg.get("aria-hidden") != "true"]
+    ids = [a["id"] for _, a in outline.tags if a.get("id")]
+    assert len(ids) == len(set(ids))
+    for drawing in drawings:
+        assert drawing["role"] == "img"
+        for ident in (drawing["aria-labelledby"] or "").split():
+            assert ident in ids
+    assert text.count("<title>") == text.count("<desc") + 1 - text.count("<title id") or "<title id" in text
+    assert all(a.get("href", "#")[1:] in ids for a in outline.all("a") if (a.get("href") or "").startswith("#"))
+
+
+def test_the_same_runs_make_the_same_page(runs: Path, page: Path, tmp_path: Path) -> None:
+    assert write_report([runs], tmp_path).read_bytes() == page.read_bytes()
+
+
+def test_run_folders_may_be_given_one_by_one(runs: Path, tmp_path: Path) -> None:
+    path = write_report([runs / "truth", runs / "freeze"], tmp_path / "deep" / "two.html")
+    assert path == tmp_path / "deep" / "two.html"
+    made = path.read_text(encoding="utf-8")
+    assert "dreamer" not in made
+    assert "no model under test was run" in made
+
+
+def test_films_left_out_are_counted(runs: Path, tmp_path: Path) -> None:
+    made = write_report([runs], tmp_path, films=1).read_text(encoding="utf-8")
+    assert made.count('class="walk"') == 1
+    assert "1 trajectories are shown; 3 are left out" in re.sub(r"\s+", " ", made)
+    assert 'class="walk"' not in write_report([runs], tmp_path, films=0).read_text(encoding="utf-8")
+
+
+def test_memory_budget_is_drawn_for_several_contexts(runs: Path, tmp_path: Path) -> None:
+    for context in (4, 16):
+        write_run(tmp_path / f"k{context}", "keeper", each=1, context=context, films=False)
+    made = write_report([tmp_path, runs / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
+    assert "What more memory buys" in made
+    assert all(f"keeper @{c}" in made for c in (4, 16, "all"))
+    assert "Settings that differ between these runs: context" in made
+    spoken = re.search(r'id="budget-d">(.*?)</desc>', made)
+    assert spoken is not None
+    assert re.match(r"keeper: 4 frames 0\.\d+, 16 frames 0\.\d+, all frames 0\.\d+", spoken[1])
+
+
+def test_no_budget_for_one_context(text: str) -> None:
+    assert "What more memory buys" not in text
+
+
+def test_data_that_are_gone_leave_the_scores(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(self: ToyLoop, task: Task) -> Picture:
+        raise UsageError("the <data> are gone")
+
+    monkeypatch.setattr(ToyLoop, "picture", gone)
+    made = write_report([runs], tmp_path).read_text(encoding="utf-8")
+    assert made.count("No film: the &lt;data&gt; are gone") == 4
+    assert made.count("<canvas") == 0
+
+
+def test_a_rollout_that_is_gone_leaves_its_tile_out(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "keeper", tmp_path / "keeper")
+    for video in (tmp_path / "keeper").rglob("rollout.mp4"):
+        video.unlink()
+    made = write_report([tmp_path / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
+    data = re.search(r'id="walk-1-data">(.*?)</script>', made)
+    assert data is not None
+    assert json.loads(data[1])["columns"] == 2
+
+
+def test_an_older_page_survives_a_failure(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "index.html"
+    path.write_text("old")
+
+    def broken(*args: object) -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr("worldgauge.report.page.render", broken)
+    with pytest.raises(RuntimeError):
+        write_report([runs], tmp_path)
+    assert path.read_text() == "old"
+
+
+def test_what_is_no_run_is_said(tmp_path: Path, runs: Path) -> None:
+    with pytest.raises(RunError, match="run"):
+        write_report([tmp_path], tmp_path)
+    with pytest.raises(UsageError, match="at least one"):
+        write_report([], tmp_path)
+    shutil.copytree(runs / "freeze", tmp_path / "other")
+    facts = (tmp_path / "other" / "run.json").read_text().replace('"toyloop"', '"loopnav"', 1)
+    (tmp_path / "other" / "run.json").write_text(facts)
+    with pytest.raises(UsageError, match="one report for each"):
+        write_report([runs / "truth", tmp_path / "other"], tmp_path)

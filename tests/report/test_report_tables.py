@@ -1,0 +1,85 @@
+from worldgauge.report import tables
+from worldgauge.report.curves import Look
+from worldgauge.report.words import listed, number, p_value, times
+from worldgauge.suites.contract import Better, Cell, Row, Table
+
+LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}
+SEES = {"truth": ("truth",)}
+
+
+def table(better: Better = "higher") -> Table:
+    return Table(
+        "m",
+        "M",
+        "1",
+        better,
+        ("ABA 5", "ABA 15"),
+        (
+            Row("truth", (Cell(1.0, 0.0, 3, 1.0, 1.0, 3), Cell(1.0, 0.0, 2, 1.0, 1.0, 2)), "reference"),
+            Row("a", (Cell(0.712, 0.121, 3, 0.6, 0.8, 3), Cell(0.5, 0.1, 2, 0.4, 0.6, 2))),
+            Row("b", (Cell(0.6, 0.2, 2, 0.4, 0.8, 3), Cell(None, None, 0, expected=2))),
+        ),
+        ("a note",),
+    )
+
+
+def cells(view: tables.TableView, label: str) -> tuple[tables.CellView, ...]:
+    return next(row.cells for _, rows in view.groups for row in rows if row.label == label)
+
+
+def test_a_cell_has_mean_spread_interval_and_the_column_its_count() -> None:
+    view = tables.view("t", table(), LOOKS, SEES)
+    first = cells(view, "a")[0]
+    assert (first.mean, first.std, first.interval, first.count) == ("0.712", "± 0.121", "0.600 to 0.800", "")
+    assert view.columns == (("ABA 5", "n = 3"), ("ABA 15", "n = 2"))
+    assert view.notes == ("a note",)
+
+
+def test_missing_trajectories_are_said_in_the_cell() -> None:
+    view = tables.view("t", table(), LOOKS, SEES)
+    assert (cells(view, "b")[0].count, cells(view, "b")[0].short) == ("2 of 3", True)
+    assert (cells(view, "b")[1].mean, cells(view, "b")[1].count) == ("–", "0 of 2")
+
+
+def test_trajectories_that_gave_no_score_at_all_are_missing_too() -> None:
+    two = Table("m", "M", "1", "higher", ("c",), (Row("a", (Cell(1, 0, 3),)), Row("b", (Cell(1, 0, 1),))))
+    assert cells(tables.view("t", two, LOOKS, {}), "b")[0].count == "1 of 3"
+
+
+def test_the_best_is_sought_among_those_who_saw_nothing_hidden() -> None:
+    view = tables.view("t", table(), LOOKS, SEES)
+    assert [c.best for c in cells(view, "truth")] == [False, False]
+    assert cells(view, "a")[0].best
+    lower = tables.view("t", table("lower"), LOOKS, SEES)
+    assert cells(lower, "b")[0].best
+    assert not tables.view("t", table("neither"), LOOKS, SEES).has_best
+
+
+def test_groups_tell_models_from_references() -> None:
+    groups = tables.view("t", table(), LOOKS, SEES).groups
+    assert [(heading, [row.label for row in rows]) for heading, rows in groups] == [
+        ("Models under test", ["a", "b"]),
+        ("References", ["truth"]),
+    ]
+    assert groups[1][1][0].sees == ("truth",)
+
+
+def test_published_numbers_are_printed_as_they_were() -> None:
+    printed = Table("m", "M", "1", "higher", ("c",), (Row("Oasis", (Cell(0.26, 0.18, 18),), "published"),))
+    cell = cells(tables.view("t", printed, {}, {}, ours=False), "Oasis")[0]
+    assert (cell.mean, cell.std, cell.whisker) == ("0.26", "± 0.18", "")
+
+
+def test_infinite_means_are_printed_and_not_drawn() -> None:
+    endless = Table("m", "M", "dB", "higher", ("c",), (Row("a", (Cell(float("inf"), None, 2),)),))
+    assert cells(tables.view("t", endless, LOOKS, {}), "a")[0] == tables.CellView("∞")
+
+
+def test_numbers_as_words() -> None:
+    assert [number(v) for v in (None, 0.12345, -0.5, 1234.5, float("-inf"), -0.0001)] == [
+        "–", "0.123", "−0.500", "1234", "−∞", "0.000",
+    ]  # fmt: skip
+    assert (number(0.2, sign=True), number(0.0, sign=True)) == ("+0.200", "0.000")
+    assert (p_value(None), p_value(0.0001), p_value(0.04)) == ("–", "< 0.001", "0.040")
+    assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
+    assert (times(1, "run", "runs"), times(1200, "run", "runs")) == ("1 run", "1 200 runs")

@@ -1,0 +1,188 @@
+"""The command line as people use it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import worldgauge
+
+DOUBLES = Path(__file__).parent / "engine" / "doubles"
+Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., Done]:
+    """Run `worldgauge ...` in tmp_path, with the suite "echo" and its models at hand."""
+
+    def call(*arguments: str | Path, doubles: bool = True) -> Done:
+        environment = {**os.environ, "PYTHONPATH": str(DOUBLES) if doubles else "", "COLUMNS": "100"}
+        command = [sys.executable, "-P", "-m", "worldgauge.cli", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
+        )
+
+    return call
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three tasks of the suite "echo", one of them unusable."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tasks.json").write_text(json.dumps({"n": 3, "skip": [2]}))
+    return tmp_path / "data"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\nfrom worldgauge.cli import main\nsys.argv = ['worldgauge', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
+        "heavy = {'numpy', 'numba', 'av', 'cv2', 'pandas', 'gymnasium', 'rich', 'jinja2', 'importlib.metadata'}\n"
+        "print('code', code, 'heavy', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.endswith("code 0 heavy []\n"), done.stdout + done.stderr
+    for command in ("collect", "run", "generate", "score", "report", "list", "check"):
+        assert f"\n  {command} " in done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    script = "import sys, worldgauge; print(sorted({'numpy', 'typer', 'rich'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_public_names_are_there_and_others_are_not() -> None:
+    assert all(hasattr(worldgauge, name) for name in worldgauge.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        worldgauge.nothing  # noqa: B018
+
+
+def test_version(cli: Callable[..., Done]) -> None:
+    assert cli("--version").stdout == f"{worldgauge.__version__}\n"
+
+
+def test_run_ends_with_tables_counts_and_the_next_command(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
+    done = cli("run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "runs/x")
+    assert done.returncode == 0, done.stderr
+    assert "7.000..7.000 n=2" in done.stdout
+    assert "steady-level-7: 3 expected = 2 scored + 1 skipped + 0 failed" in done.stdout
+    assert "skipped steady-level-7 even/2: marked as unusable" in done.stdout
+    assert done.stdout.endswith("next: worldgauge report runs/x --out runs/x/report.html\n")
+    assert "[2/3] steady-level-7 even/0 done" in done.stderr
+    assert (tmp_path / "runs/x/steady-level-7/scores.jsonl").exists()
+
+
+def test_run_json_is_one_object(cli: Callable[..., Done], data: Path) -> None:
+    models = ["--model", "enginedoubles:Steady", "--model", "enginedoubles:Faulty?how=raise&on=1"]
+    done = cli("run", "echo", "--data", data, *models, "--set", "gain=2", "--workers", 2, "--seed", 3, "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["counts"] == {"expected": 6, "scored": 3, "skipped": 2, "failed": 1, "unscored": 0, "left": 0}
+    assert told["failures"] == [
+        {
+            "subject": "faulty-raise-how-raise-on-1",
+            "task": "odd/1",
+            "error": "model 'faulty-raise' raised ValueError at frame 2: no such latent",
+        }
+    ]
+    assert told["directory"] == "runs/echo"
+    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise-how-raise-on-1"]
+    facts = json.loads(Path(data.parent / "runs/echo/steady/run.json").read_text())
+    assert (facts["seed"], facts["settings"]["gain"]) == (3, 2)
+
+
+def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) -> None:
+    arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Faulty?how=raise", "--limit", "2"]
+    done = cli(*arguments)
+    assert done.returncode == 1
+    assert "  failed faulty-raise-how-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
+    assert "The same command tries the failed ones again." in done.stdout
+    assert "odd/1 failed" in cli(*arguments).stderr
+    assert cli(*arguments, "--keep-failed").stderr == ""
+
+
+def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data: Path) -> None:
+    done = cli("generate", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "out")
+    assert done.returncode == 0
+    assert done.stdout.endswith("next: worldgauge score out\n")
+    assert "0 scored + 1 skipped + 0 failed + 2 not scored" in done.stdout
+    told = json.loads(cli("score", "out", "--json").stdout)
+    assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 7
+    told = json.loads(cli("score", "out/steady-level-7", "--set", "gain=2", "--json").stdout)
+    assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 14
+
+
+def test_dry_run_says_what_would_be_done(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
+    arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Steady", "--out", "out"]
+    done = cli(*arguments, "--dry-run")
+    assert "3 tasks expected, 0 done already, 2 to ask, 0 only to score, 1 skipped; into out/steady" in done.stdout
+    assert "skipped even/2: marked as unusable" in done.stdout
+    assert not (tmp_path / "out").exists()
+    cli(*arguments)
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["plans"][0]["ask"], told["plans"][0]["done_already"]) == (0, 2)
+
+
+def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> None:
+    model = "enginedoubles:Faulty?how=hang"
+    done = cli("run", "echo", "--data", data, "--model", model, "--deadline", "1.5", "--json")
+    assert json.loads(done.stdout)["failures"][0]["error"] == "timed out after 1.5 s without progress"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["run", "echo", "--model", "fereeze"], "no model 'fereeze'. Did you mean 'freeze'?"),
+        (["run", "loopnva", "--model", "freeze"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
+        (["run", "echo", "--model", "freeze", "--set", "gain"], "--set takes NAME=VALUE, not 'gain'"),
+        (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
+        (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
+        (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
+        (["check", "minecraft"], "no data format 'minecraft' is known; known: loopnav"),
+    ],
+)
+def test_known_errors_are_one_line_and_exit_code_2(
+    cli: Callable[..., Done], data: Path, arguments: list[str], error: str
+) -> None:
+    done = cli(*arguments, "--data", data)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {error}")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], tmp_path: Path) -> None:
+    for arguments, error in (
+        (["score", "nowhere"], "nowhere: neither a run folder"),
+        (["report", "nowhere"], "nowhere: neither a run folder"),
+        (["collect", "mind", "--out", "x"], "nothing is collected for 'mind'"),
+        (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
+        (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "types is ['ABBA']"),
+    ):
+        done = cli(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith(f"error: {error}")
+    assert cli("run").returncode == 2
+
+
+def test_unknown_errors_keep_their_traceback(cli: Callable[..., Done], data: Path) -> None:
+    (data / "tasks.json").write_text("{}")
+    done = cli("run", "echo", "--data", data, "--model", "freeze")
+    assert done.returncode == 1
+    assert "KeyError: 'n'" in done.stderr
+    assert done.stderr.endswith("please report it with the lines above.\n")
+
+
+@pytest.mark.parametrize("kind", ["suites", "models", "metrics", "worlds", "estimators"])
+def test_lists(cli: Callable[..., Done], kind: str) -> None:
+    told = json.loads(cli("list", kind, "--json", doubles=False).stdout)[kind]
+    assert told
+    for entry in told:
+        assert set(entry) == {"name", "summary", "origin", "facts"}
+        assert entry["origin"].startswith("worldgauge.")
+        assert entry["summary"]
+    assert told[0]["name"] in cli("list", kind, doubles=False).stdout

@@ -1,0 +1,72 @@
+"""What README and docs show runs, and what they point at exists."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def block(page: Path, language: str, containing: str) -> str:
+    """The fenced block of `page` in `language` that contains a string."""
+    for found in re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        if containing in found:
+            return found
+    raise AssertionError(f"{page.name} has no {language} block with {containing!r}")
+
+
+def test_readme_example_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
+    code = block(ROOT / "README.md", "python", "class MyModel")
+    code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
+    script = tmp_path / "example.py"
+    script.write_text(code, "utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"truth\s+.*sgcs\s+1\.0", done.stdout.replace("\n", " ")), done.stdout
+
+
+def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
+    (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
+    command = [sys.executable, "-m", "worldgauge.cli", "run", "loopnav", "--data", str(walks), "--limit", "1"]
+    command += ["--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "my-model" in done.stdout
+
+
+def test_metric_of_the_guide_is_a_metric() -> None:
+    from worldgauge.metrics import metrics
+
+    code = block(ROOT / "docs" / "adding.md", "python", "def brightness")
+    scope: dict[str, object] = {"__name__": "guide"}
+    exec(compile(code, "docs/adding.md", "exec"), scope)
+    import numpy as np
+
+    try:
+        assert metrics.get("brightness")(np.full((2, 2, 3), 7, np.uint8)) == 7.0
+    finally:
+        metrics._entries.pop("brightness")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_point_at_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_in_the_docs_exist(page: Path) -> None:
+    """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
+    for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
+        words = line.split("#")[0].split()
+        known = subprocess.run(
+            [sys.executable, "-m", "worldgauge.cli", words[1], "--help"], capture_output=True, text=True, timeout=60
+        )
+        assert known.returncode == 0, line
+        for option in (word for word in words if word.startswith("--")):
+            assert option in known.stdout, f"{option} in: {line}"

@@ -1,0 +1,82 @@
+"""One registry: found by walking the folder, taken names refused, outside packages lazily imported."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.registry import Registry
+
+PACKAGE = """
+from worldgauge.registry import Registry
+things = Registry("thing", package=__name__, group="toys.things")
+"""
+MODULE = """
+from PACKAGE import things
+
+@things.register("wooden", colour="brown")
+class Wooden:
+    '''Made of wood.
+
+    From trees.
+    '''
+"""
+
+
+@pytest.fixture
+def things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Registry[type]:
+    """A package with one thing in it, and one more through the entry point of another package."""
+    package = "toys_" + "".join(c for c in request.node.name if c.isalpha())
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(PACKAGE)
+    (tmp_path / package / "wood.py").write_text(MODULE.replace("PACKAGE", package))
+    (tmp_path / package / "_hidden.py").write_text("raise RuntimeError('private files are not imported')")
+    info = tmp_path / "outsider-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outsider\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[toys.things]\niron = {package}_outsider:Iron\n")
+    (tmp_path / f"{package}_outsider.py").write_text("class Iron:\n    '''Heavy.'''\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[type] = __import__(package).things
+    return registry
+
+
+def test_things_are_found_without_a_list(things: Registry[type]) -> None:
+    assert things.names() == ["iron", "wooden"]
+    assert "wooden" in things
+    assert "stone" not in things
+    assert things.get("wooden").__name__ == "Wooden"
+    assert [entry.name for entry in things] == ["iron", "wooden"]
+
+
+def test_an_entry_says_what_it_is(things: Registry[type]) -> None:
+    entry = things.entry("wooden")
+    assert entry.summary == "Made of wood."
+    assert entry.facts == {"colour": "brown"}
+    assert entry.origin.endswith(".wood")
+
+
+def test_outside_things_are_imported_when_asked_for(things: Registry[type]) -> None:
+    entry = things.entry("iron")
+    module = entry.origin.partition(":")[0]
+    assert entry.summary == ""
+    assert module not in sys.modules
+    assert things.get("iron").__doc__ == "Heavy."
+    assert module in sys.modules
+
+
+def test_a_taken_name_is_refused(things: Registry[type]) -> None:
+    things.names()
+    with pytest.raises(UsageError, match=r"two things are called 'wooden': one in .*; rename one"):
+        things.register("wooden")(type("Other", (), {"__module__": "elsewhere"}))
+
+
+def test_registering_again_from_the_same_place_is_no_clash(things: Registry[type]) -> None:
+    things.register("wooden")(things.get("wooden"))
+    assert things.names() == ["iron", "wooden"]
+
+
+def test_an_unknown_name_suggests(things: Registry[type]) -> None:
+    with pytest.raises(UnknownNameError, match=r"no thing 'woden'. Did you mean 'wooden'\? Known: iron, wooden"):
+        things.get("woden")
