@@ -4,23 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from support.bench import QuietBench
 from worldgauge.engine.collect import collect_loopnav
 from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
-
-
-class QuietBench:
-    """The least a suite needs of a bench."""
-
-    def __init__(self, directory: Path, seed: int = 7) -> None:
-        self.directory = directory
-        self.seed = seed
-        self.calls: list[tuple[int, int]] = []
-
-    def progress(self, done: int, total: int) -> None:
-        self.calls.append((done, total))
 
 
 @pytest.fixture(scope="session")

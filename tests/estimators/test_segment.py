@@ -138,11 +138,15 @@ def test_instances_of_countable_things_are_connected_parts(seen):
 
 
 def test_number_components_by_hand():
-    mask = np.array([[1, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 1]], bool)
-    parts = number_components(mask, 2)
-    # Three pixels touch by a corner, two stand one above the other; the lone ones go.
-    assert sorted(np.bincount(parts[parts > 0]).tolist()) == [0, 2, 3]
-    assert parts[0, 4] == parts[3, 0] == 0
+    mask = np.zeros((60, 640), bool)
+    mask[10:20, 10:20] = mask[20:25, 20:25] = True  # touches by a corner
+    mask[10:20, 100:110] = mask[10:20, 113:123] = True  # three columns apart
+    mask[10:20, 200:210] = mask[10:20, 220:230] = True  # ten apart
+    mask[40:42, 300:302] = True
+    parts = number_components(mask, 5)
+    assert sorted(np.bincount(parts[parts > 0])[1:].tolist()) == [100, 100, 125, 200]
+    assert (parts[~mask] == 0).all()
+    assert (parts[40:42, 300:302] == 0).all(), "too small"
 
 
 def test_colour_table_prefers_each_painted_colour_for_its_category():

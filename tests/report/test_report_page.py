@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
@@ -109,11 +108,12 @@ def test_hostile_names_and_errors_stay_text(tmp_path: Path) -> None:
     kinds = [s.get("type") for s in outline.all("script")]
     assert kinds.count(None) == 1
     assert set(kinds) == {None, "application/json", "text/plain"}
-    assert html.escape(error, quote=False).split("</script>")[0] in made or html.escape(error) in made
-    assert "49" not in html.unescape(made).split("<!--")[1][:40]
+    spoken = "".join(outline.text)
+    assert error in spoken
+    assert evil in spoken
 
 
-def test_tables_and_charts_can_be_heard(outline: Outline, text: str) -> None:
+def test_tables_and_charts_can_be_heard(outline: Outline) -> None:
     assert all(th.get("scope") for th in outline.all("th"))
     drawings = [svg for svg in outline.all("svg") if svg.get("aria-hidden") != "true"]
     ids = [a["id"] for _, a in outline.tags if a.get("id")]
@@ -122,7 +122,6 @@ def test_tables_and_charts_can_be_heard(outline: Outline, text: str) -> None:
         assert drawing["role"] == "img"
         for ident in (drawing["aria-labelledby"] or "").split():
             assert ident in ids
-    assert text.count("<title>") == text.count("<desc") + 1 - text.count("<title id") or "<title id" in text
     assert all(a.get("href", "#")[1:] in ids for a in outline.all("a") if (a.get("href") or "").startswith("#"))
 
 

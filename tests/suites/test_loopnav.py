@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import QuietBench
+from support.bench import QuietBench
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models import models

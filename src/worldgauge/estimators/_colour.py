@@ -29,6 +29,9 @@ FLOOR = 5e-4
 NEAR_PX, WIDE_PX, WIDE_WEIGHT = 5, 21, 0.5
 """Sides, at 640 columns, of the neighbourhoods: one keeps edges, the other bridges the grain of near textures."""
 
+BRIDGE_PX = 5
+"""Pixels at 640 columns."""
+
 BUILDING_BIAS = -0.15
 """Log-likelihood taken from the category with the most materials, which wins most ties."""
 
@@ -47,10 +50,16 @@ def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
     return best
 
 
-def number_components(mask: NDArray[np.bool_], min_area: int) -> NDArray[np.uint16]:
-    """Connected parts (8 neighbours) of a mask (H, W) numbered from 1; parts under `min_area` pixels get 0."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
-    kept = stats[:, cv2.CC_STAT_AREA] >= min_area
+def number_components(mask: NDArray[np.bool_], smallest: float) -> NDArray[np.uint16]:
+    """Connected parts of a mask (H, W) numbered from 1; parts under `smallest` pixels get 0.
+
+    Gaps narrower than BRIDGE_PX do not part a thing: they come and go with compression.
+    """
+    side = max(1, round(BRIDGE_PX * mask.shape[1] / 640))
+    bridged = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
+    _, labels = cv2.connectedComponents(bridged, connectivity=8)
+    labels[~mask] = 0
+    kept = np.bincount(labels.ravel()) >= smallest
     kept[0] = False
     numbered: NDArray[np.uint16] = np.where(kept, np.cumsum(kept), 0).astype(np.uint16)[labels]
     return numbered

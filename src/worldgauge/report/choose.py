@@ -22,10 +22,10 @@ def extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Ex
     """Worst and best trajectory of every subject that has a value; ties go to the first task."""
     found = []
     for entrant in evidence.entrants:
-        values = entrant.values(metric)
+        known = entrant.values(metric)
+        values = {task: known[task] for task in evidence.groups if task in known}
         if values:
-            low = min(values, key=lambda task: (values[task], task))
-            high = min(values, key=lambda task: (-values[task], task))
+            low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
             worst, best = (low, high) if higher else (high, low)
             found.append(Extremes(entrant.label, (worst, values[worst]), (best, values[best])))
     return found

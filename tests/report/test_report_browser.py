@@ -1,0 +1,165 @@
+"""The page in a real browser: it plays, seeks and steps, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (make chromium)"),
+]
+
+
+class Visit:
+    """An open page, and what it complained about or asked for."""
+
+    def __init__(self, browser: playwright.Browser, page: Path, **context: object) -> None:
+        self.context = browser.new_context(**context)
+        self.tab = self.context.new_page()
+        self.trouble: list[str] = []
+        self.asked: list[str] = []
+        self.tab.on("console", lambda m: self.trouble.append(m.text) if m.type in ("error", "warning") else None)
+        self.tab.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(page.as_uri())
+
+    def open_film(self, number: int = 1) -> None:
+        self.tab.locator(f"#walk-{number} > summary").click()
+        self.tab.wait_for_function(f"document.querySelector('#walk-{number} .player').player?.video.readyState >= 2")
+
+    @property
+    def frame(self) -> int:
+        return int(self.tab.locator("#walk-1 .player").get_attribute("data-frame") or -1)
+
+    def wait_for_frame(self, frame: int) -> None:
+        """Until the frame is shown, not only asked for."""
+        self.tab.wait_for_function(
+            "f => { const p = document.querySelector('#walk-1 .player').player;"
+            " return !p.video.seeking && p.frame === f && p.root.dataset.frame === String(f); }",
+            arg=frame,
+        )
+
+    def cursor(self) -> float:
+        return float(self.tab.evaluate("parseFloat(document.querySelector('#walk-1 .cursor').style.left)"))
+
+    def colour(self, tile: int) -> list[int]:
+        """RGB at the middle of the tile's lower half."""
+        script = """k => {
+            const c = document.querySelectorAll('#walk-1 canvas')[k];
+            return [...c.getContext('2d').getImageData(c.width / 2, c.height * 0.75, 1, 1).data].slice(0, 3);
+        }"""
+        return list(self.tab.evaluate(script, tile))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: playwright.Browser, page: Path) -> Iterator[Visit]:
+    visit = Visit(browser, page, viewport={"width": 1200, "height": 900})
+    yield visit
+    assert visit.trouble == []
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in visit.asked)
+    assert sum(url.startswith("file:") for url in visit.asked) == 1
+    visit.context.close()
+
+
+def test_no_film_is_decoded_before_it_is_opened(visit: Visit) -> None:
+    assert visit.tab.locator("video").count() == 0
+    visit.open_film()
+    assert visit.tab.locator("video").count() == 1
+
+
+def test_the_film_plays_and_the_cursor_moves_with_it(visit: Visit) -> None:
+    visit.open_film()
+    start, walker = visit.cursor(), visit.tab.locator("#walk-1 .walker").get_attribute("transform")
+    visit.tab.locator("#walk-1 [data-do=play]").click()
+    visit.tab.wait_for_function("Number(document.querySelector('#walk-1 .player').dataset.frame) >= 5")
+    assert visit.cursor() > start
+    assert visit.tab.locator("#walk-1 .walker").get_attribute("transform") != walker
+    visit.tab.wait_for_function("document.querySelector('#walk-1 .player').player.video.ended")
+    visit.wait_for_frame(23)
+    assert visit.tab.locator("#walk-1 [data-do=play]").inner_text() == "Play"
+
+
+def test_a_click_on_the_curve_seeks(visit: Visit) -> None:
+    visit.open_film()
+    plot = visit.tab.locator("#walk-1 .plot")
+    box = plot.bounding_box()
+    assert box is not None
+    plot.click(position={"x": box["width"] * 12.5 / 24, "y": 20})
+    visit.wait_for_frame(12)
+    assert visit.cursor() == pytest.approx(100 * 12.5 / 24, abs=0.1)
+    assert plot.get_attribute("aria-valuenow") == "12"
+
+
+def test_keys_step_and_play(visit: Visit) -> None:
+    visit.open_film()
+    visit.tab.locator("#walk-1 .plot").focus()
+    for key, frame in (("End", 23), ("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        visit.tab.keyboard.press(key)
+        visit.wait_for_frame(frame)
+    visit.tab.keyboard.press("Shift+ArrowRight")
+    visit.wait_for_frame(11)
+    visit.tab.keyboard.press("Space")
+    visit.tab.wait_for_function("Number(document.querySelector('#walk-1 .player').dataset.frame) > 12")
+
+
+def test_tiles_show_what_each_subject_drew(visit: Visit) -> None:
+    visit.open_film()
+    names = visit.tab.locator("#walk-1 .tile .label").all_inner_texts()
+    assert names[0] == "hidden truth"
+    truth, keeper, freeze = (visit.colour(names.index(n)) for n in ("hidden truth", "keeper", "freeze"))
+    # keeper draws the truth; freeze draws the place shifted.
+    assert max(abs(a - b) for a, b in zip(truth, keeper, strict=True)) < 12
+    assert max(abs(a - b) for a, b in zip(truth, freeze, strict=True)) > 20
+
+
+def test_every_metric_can_be_followed(visit: Visit) -> None:
+    visit.open_film()
+    lines = visit.tab.locator("#walk-1 .plot polyline")
+    assert lines.count() == 6 - ("dreamer" not in visit.tab.locator("#walk-1 .tiles").inner_text())
+    before = lines.first.get_attribute("points")
+    visit.tab.locator("#walk-1 [data-do=metric]").select_option(label="sharpness")
+    assert lines.first.get_attribute("points") != before
+
+
+def test_following_a_subject_dims_the_others(visit: Visit) -> None:
+    button = visit.tab.locator("[data-follow]").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    key = button.get_attribute("data-follow")
+    assert visit.tab.locator(f".curve[data-subject={key}].dim").count() == 0
+    assert visit.tab.locator(".curve.dim").count() > 0
+    button.click()
+    visit.tab.mouse.move(0, 0)
+    assert visit.tab.locator(".curve.dim").count() == 0
+
+
+def test_a_link_opens_the_film_it_leads_to(visit: Visit) -> None:
+    visit.tab.locator("#walks details.more summary").first.click()
+    visit.tab.locator("#walks details.more a").first.click()
+    visit.tab.wait_for_function("document.querySelector('details.walk[open] .player')?.player !== undefined")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_nothing_sticks_out(browser: playwright.Browser, page: Path, scheme: str, width: int) -> None:
+    visit = Visit(browser, page, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    visit.open_film()
+    assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    background = visit.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) > 382) == (scheme == "light")
+    assert visit.trouble == []
+    visit.context.close()
