@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,7 +47,7 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.endswith("code 0 heavy []\n"), done.stdout + done.stderr
-    for command in ("collect", "run", "generate", "score", "report", "list", "check"):
+    for command in ("collect", "run", "generate", "score", "report", "list", "check", "validate-metric"):
         assert f"\n  {command} " in done.stdout
 
 
@@ -186,3 +187,40 @@ def test_lists(cli: Callable[..., Done], kind: str) -> None:
         assert entry["origin"].startswith("worldgauge.")
         assert entry["summary"]
     assert told[0]["name"] in cli("list", kind, doubles=False).stdout
+
+
+def test_a_data_set_is_checked(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    done = cli("check", "loopnav", "--data", walks)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 walks are valid" in done.stdout
+    told = json.loads(cli("check", "loopnav", "--data", walks, "--json").stdout)
+    assert (told["ok"], told["n_valid"]) == (True, 2)
+    done = cli("check", "loopnav", "--data", tmp_path / "none")
+    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path / 'none'}: no such folder\n")
+
+
+def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    shutil.copytree(walks, tmp_path / "walks")
+    arguments = ["collect", "loopnav", "--out", "walks", "--settlements", "1", "--ranges", "5", "--seed", "3"]
+    arguments += ["--per-combination", "1", "--size", "160x90", "--types", "ABA,ABCA"]
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"]) == (2, 2)
+    told = json.loads(cli(*arguments, "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (2, True)
+    assert cli(*arguments[:-4], "--size", "80x60").returncode == 2
+
+
+def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    models = ["--model", "truth", "--model", "freeze"]
+    done = cli("run", "loopnav", "--data", walks, *models, "--limit", 1, "--out", "runs/x", "--workers", 2)
+    assert done.returncode == 0, done.stderr
+    assert "truth (reference)" in done.stdout
+    told = json.loads(cli("report", "runs/x", "--out", "page.html", "--json").stdout)
+    assert (tmp_path / told["page"]).read_text().startswith("<!")
+
+
+def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
+    done = cli("validate-metric", "sgcs", "--scenes", "2", "--json")
+    assert done.returncode == 1, "two scenes are too few to accept a metric"
+    assert json.loads(done.stdout)["accepted"] is False
+    assert cli("validate-metric", "fid").stderr == "error: no study of the metric 'fid' is known; known: sgcs\n"

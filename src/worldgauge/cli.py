@@ -233,6 +233,23 @@ def check(
         raise typer.Exit(FAILED)
 
 
+@app.command("validate-metric")
+def validate_metric(
+    metric: Annotated[str, typer.Argument(metavar="METRIC", help="Which metric to put to the test: sgcs.")],
+    data: Annotated[Path | None, typer.Option(help="Recorded walks to test it on; without, drawn scenes.")] = None,
+    scenes: Annotated[int, typer.Option(help="Drawn scenes.")] = 40,
+    json: Json = False,
+) -> None:
+    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it."""
+    from worldgauge import cli_show as show
+    from worldgauge.suites.loopnav.validation import study
+
+    if metric != "sgcs":
+        raise UsageError(f"no study of the metric '{metric}' is known; known: sgcs")
+    if not show.studied(study(data, scenes=scenes), json):
+        raise typer.Exit(FAILED)
+
+
 def _run(
     suite: str,
     data: Path,

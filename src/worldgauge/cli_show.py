@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +23,9 @@ from worldgauge.engine.store import dumps
 from worldgauge.engine.work import Step
 from worldgauge.registry import Registry
 from worldgauge.suites.contract import Cell, Table
+
+if TYPE_CHECKING:
+    from worldgauge.suites.loopnav.validation import Study
 
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
@@ -92,9 +95,7 @@ class Collecting(_Bars):
 
     def __call__(self, step: CollectProgress) -> None:
         """One step."""
-        self.bar(f"loops ({step.frames} frames, {step.failed} failed)", step.done, step.total)
-        for name in list(self._ids)[:-1]:
-            self.drop(name)
+        self.bar("loops", step.done, step.total)
         self.line(f"[{step.done}/{step.total}] {step.last}")
 
 
@@ -215,15 +216,41 @@ def entries(kind: str, registry: Registry[Any], json: bool) -> None:
 
 
 def checked(root: Path, found: Report, json: bool) -> bool:
-    """Findings about a data set; True when none is an error."""
+    """Statistics of a data set beside the published ones, and findings; True when none is an error."""
     ok = not any(finding.severity == "error" for finding in found.findings)
     if json:
-        _object(data=str(root), ok=ok, **asdict(found))
+        _object(data=str(root), ok=ok, **found.to_dict())
         return ok
+    grid = Grid(title="mean (published mean)", title_justify="left")
+    for column in ("", "walks", "frames", "path, m", "area, m2", "deviation, m"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        pairs = (
+            (row.frames, row.published_frames),
+            (row.path_length, None),
+            (row.enclosed_area, row.published_enclosed_area),
+            (row.normalised_deviation, row.published_normalised_deviation),
+        )
+        means = [
+            "-" if mine is None else _number(mine.mean) + (f" ({_number(theirs[0])})" if theirs else "")
+            for mine, theirs in pairs
+        ]
+        grid.add_row(f"{row.type} {row.range}", str(row.trajectories), *means)
+    out.print(grid)
     for finding in found.findings:
-        print(f"{finding.severity}: {finding.text}")
-    print(f"{root}: {'good' if ok else 'not good'}, {len(found.findings)} findings")
+        out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
+    verdict = "can be used" if ok else "cannot be used as it is"
+    out.print(f"{root}: {found.n_valid} of {found.n_trajectories} walks are valid, {found.n_frames} frames; {verdict}")
     return ok
+
+
+def studied(found: Study, json: bool) -> bool:
+    """A study of a metric; True when it keeps its bounds."""
+    if json:
+        _object(**found.to_json())
+    else:
+        print(found.table())
+    return found.accepted
 
 
 def _headline(table: Table) -> Grid:

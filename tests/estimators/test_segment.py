@@ -63,13 +63,13 @@ def test_exact_takes_countable_things_by_number_and_the_rest_by_category():
 def test_exact_drops_tiny_instances_and_needs_a_view():
     category = np.full((360, 640), VOXEL_CATEGORIES.index("sky"))
     instance = np.zeros((360, 640))
-    for left, size in ((10, 5), (50, 6)):
+    for left, size in ((10, 10), (50, 11)):
         box = np.s_[100 : 100 + size, left : left + size]
         category[box], instance[box] = VOXEL_CATEGORIES.index("tree"), left
     view = fake_view(category, instance)
     labels = Exact().segment(view.rgb, view)
-    assert min_area((360, 640)) == 30
-    assert labels.scene()["tree"].rows() == [[52.5, 102.5, 36]]
+    assert min_area((360, 640)) == 115
+    assert labels.scene()["tree"].rows() == [[55, 105, 121]]
     with pytest.raises(NotApplicableError, match="colour"):
         Exact().segment(view.rgb)
 

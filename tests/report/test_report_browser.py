@@ -29,21 +29,23 @@ class Visit:
         self.tab.on("request", lambda request: self.asked.append(request.url))
         self.tab.goto(page.as_uri())
 
+    def until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true; the page's policy lets it not poll by itself."""
+        for _ in range(400):
+            if self.tab.evaluate(expression):
+                return
+            self.tab.wait_for_timeout(25)
+        raise AssertionError(f"never true: {expression}")
+
     def open_film(self, number: int = 1) -> None:
         self.tab.locator(f"#walk-{number} > summary").click()
-        self.tab.wait_for_function(f"document.querySelector('#walk-{number} .player').player?.video.readyState >= 2")
-
-    @property
-    def frame(self) -> int:
-        return int(self.tab.locator("#walk-1 .player").get_attribute("data-frame") or -1)
+        self.until(f"document.querySelector('#walk-{number} .player').player?.video.readyState >= 2")
 
     def wait_for_frame(self, frame: int) -> None:
         """Until the frame is shown, not only asked for."""
-        self.tab.wait_for_function(
-            "f => { const p = document.querySelector('#walk-1 .player').player;"
-            " return !p.video.seeking && p.frame === f && p.root.dataset.frame === String(f); }",
-            arg=frame,
-        )
+        player = "document.querySelector('#walk-1 .player')"
+        self.until(f"!{player}.player.video.seeking && {player}.player.frame === {frame}")
+        self.until(f"{player}.dataset.frame === '{frame}'")
 
     def cursor(self) -> float:
         return float(self.tab.evaluate("parseFloat(document.querySelector('#walk-1 .cursor').style.left)"))
@@ -85,10 +87,10 @@ def test_the_film_plays_and_the_cursor_moves_with_it(visit: Visit) -> None:
     visit.open_film()
     start, walker = visit.cursor(), visit.tab.locator("#walk-1 .walker").get_attribute("transform")
     visit.tab.locator("#walk-1 [data-do=play]").click()
-    visit.tab.wait_for_function("Number(document.querySelector('#walk-1 .player').dataset.frame) >= 5")
+    visit.until("Number(document.querySelector('#walk-1 .player').dataset.frame) >= 5")
     assert visit.cursor() > start
     assert visit.tab.locator("#walk-1 .walker").get_attribute("transform") != walker
-    visit.tab.wait_for_function("document.querySelector('#walk-1 .player').player.video.ended")
+    visit.until("document.querySelector('#walk-1 .player').player.video.ended")
     visit.wait_for_frame(23)
     assert visit.tab.locator("#walk-1 [data-do=play]").inner_text() == "Play"
 
@@ -113,7 +115,7 @@ def test_keys_step_and_play(visit: Visit) -> None:
     visit.tab.keyboard.press("Shift+ArrowRight")
     visit.wait_for_frame(11)
     visit.tab.keyboard.press("Space")
-    visit.tab.wait_for_function("Number(document.querySelector('#walk-1 .player').dataset.frame) > 12")
+    visit.until("Number(document.querySelector('#walk-1 .player').dataset.frame) > 12")
 
 
 def test_tiles_show_what_each_subject_drew(visit: Visit) -> None:
@@ -150,7 +152,7 @@ def test_following_a_subject_dims_the_others(visit: Visit) -> None:
 def test_a_link_opens_the_film_it_leads_to(visit: Visit) -> None:
     visit.tab.locator("#walks details.more summary").first.click()
     visit.tab.locator("#walks details.more a").first.click()
-    visit.tab.wait_for_function("document.querySelector('details.walk[open] .player')?.player !== undefined")
+    visit.until("document.querySelector('details.walk[open] .player')?.player !== undefined")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

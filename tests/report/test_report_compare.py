@@ -93,7 +93,8 @@ def test_verdict_of_one_of_all_and_of_none() -> None:
 def test_verdict_judges_references_where_no_model_was_run() -> None:
     truth = entrant("truth", [1.0] * 8, reference=True)
     said = say(truth, entrant("memory", GOOD, reference=True), freeze())
-    assert said.headline == "Of the references only memory redraws the place it has seen; freeze does not."
+    assert said.headline == "Only memory redraws the place it has seen; freeze does not."
+    assert "truth, shown what is hidden, is not judged" in said.support[1]
 
 
 def test_verdict_says_that_sharp_is_not_right() -> None:

@@ -141,6 +141,7 @@ def test_films_left_out_are_counted(runs: Path, tmp_path: Path) -> None:
     made = write_report([runs], tmp_path, films=1).read_text(encoding="utf-8")
     assert made.count('class="walk"') == 1
     assert "1 trajectories are shown; 3 are left out" in re.sub(r"\s+", " ", made)
+    assert "SGCS of every trajectory" in made
     assert 'class="walk"' not in write_report([runs], tmp_path, films=0).read_text(encoding="utf-8")
 
 

@@ -68,18 +68,18 @@ def run(
     counted in the result.
     """
     out = Path("runs") / suite if out is None else Path(out)
-    bench = open_suite(suite, settings or {})
-    tasks = tasks_of(bench, Path(data), limit)
+    asked = open_suite(suite, settings or {})
+    tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(workers))
         works = []
         for entrant in enter(_listed(model), pool):
-            work = Work(bench, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
-            facts = manifest(bench, tasks, entrant, seed=seed, data=Path(data), limit=limit)
+            work = Work(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
+            facts = manifest(asked, tasks, entrant, seed=seed, data=Path(data), limit=limit)
             work.start(facts, scoring=scoring, retry_failed=retry_failed)
             works.append(work)
         _perform(works, pool, deadline_s, scoring, progress)
-    return RunResult([work.folder for work in works], bench)
+    return RunResult([work.folder for work in works], asked)
 
 
 def dry_run(
@@ -96,15 +96,15 @@ def dry_run(
 ) -> list[Plan]:
     """What `run` with the same arguments would do; writes nothing."""
     out = Path("runs") / suite if out is None else Path(out)
-    bench = open_suite(suite, settings or {})
-    tasks = tasks_of(bench, Path(data), limit)
+    asked = open_suite(suite, settings or {})
+    tasks = tasks_of(asked, Path(data), limit)
     with Pool(1) as pool:
         entrants = enter(_listed(model), pool)
     plans = []
     for entrant in entrants:
         folder = RunFolder(out / entrant.label)
         journal = read_journal(folder.journal_path)
-        items = plan(bench, tasks, entrant.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed)
+        items = plan(asked, tasks, entrant.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed)
         plans.append(Plan(entrant.label, folder.directory, tuple(items)))
     return plans
 
@@ -125,19 +125,23 @@ def score(
     Raises RunError or UsageError when the records are of another suite version, data or settings.
     """
     given = [directories] if isinstance(directories, (str, Path)) else list(directories)
+    folders = find_runs(Path(one) for one in given)
+    names = sorted({folder.facts()["suite"] for folder in folders})
+    if len(names) > 1:
+        raise UsageError(f"these runs are of the suites {', '.join(names)}; score those of one suite at a time")
     with ExitStack() as stack:
         pool = stack.enter_context(Pool(workers))
         works = []
-        for folder in find_runs(Path(one) for one in given):
+        for folder in folders:
             facts = folder.facts()
-            bench = _suite_of(facts, settings or {})
+            suite = _suite_of(facts, settings or {})
             source = facts["source"] if data is None else str(Path(data).resolve())
-            tasks = tasks_of(bench, Path(source), facts["limit"])
+            tasks = tasks_of(suite, Path(source), facts["limit"])
             subject = facts["subject"]
             entrant = Entrant(subject["name"], subject["identity"])
-            work = Work(bench, tasks, entrant, folder, facts["seed"], stack)
+            work = Work(suite, tasks, entrant, folder, facts["seed"], stack)
             work.start(
-                {**facts, "settings": dict(bench.settings), "metrics": metric_versions(bench), "source": source},
+                {**facts, "settings": dict(suite.settings), "metrics": metric_versions(suite), "source": source},
                 asking=False,
             )
             works.append(work)

@@ -50,19 +50,15 @@ def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
     return best
 
 
-def number_components(mask: NDArray[np.bool_], smallest: float) -> NDArray[np.uint16]:
+def number_components(mask: NDArray[np.bool_], smallest: int) -> NDArray[np.uint16]:
     """Connected parts of a mask (H, W) numbered from 1; parts under `smallest` pixels get 0.
 
     Gaps narrower than BRIDGE_PX do not part a thing: they come and go with compression.
     """
     side = max(1, round(BRIDGE_PX * mask.shape[1] / 640))
     bridged = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
-    _, labels = cv2.connectedComponents(bridged, connectivity=8)
-    labels[~mask] = 0
-    kept = np.bincount(labels.ravel()) >= smallest
-    kept[0] = False
-    numbered: NDArray[np.uint16] = np.where(kept, np.cumsum(kept), 0).astype(np.uint16)[labels]
-    return numbered
+    count, labels = cv2.connectedComponents(bridged, connectivity=8)
+    return _renumbered(mask, np.asarray(labels, np.int32), count, smallest)
 
 
 def _mean(plane: NDArray[np.float32], side: int) -> NDArray[np.float32]:
@@ -165,3 +161,26 @@ def _keep_higher(
             if evidence > highest[y, x]:
                 highest[y, x] = evidence
                 best[y, x] = index
+
+
+@njit(cache=True, nogil=True)
+def _renumbered(mask: NDArray[np.bool_], labels: NDArray[np.int32], count: int, smallest: int) -> NDArray[np.uint16]:
+    """Labels inside `mask`, without the small ones, numbered from 1."""
+    height, width = mask.shape
+    area = np.zeros(count, np.int64)
+    for y in range(height):
+        for x in range(width):
+            if mask[y, x]:
+                area[labels[y, x]] += 1
+    number = np.zeros(count, np.uint16)
+    used = 0
+    for label in range(1, count):
+        if area[label] >= smallest:
+            used += 1
+            number[label] = used
+    parts = np.zeros((height, width), np.uint16)
+    for y in range(height):
+        for x in range(width):
+            if mask[y, x]:
+                parts[y, x] = number[labels[y, x]]
+    return parts

@@ -28,6 +28,8 @@ from worldgauge.suites import suites
 from worldgauge.suites.contract import Suite, Table, Task
 
 COLOURS = 10
+LISTED = 400
+"""Trajectories up to which the page lists every one when some have no film; beyond, they are in scores.jsonl."""
 
 
 def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
@@ -166,9 +168,12 @@ def _trajectories(
     known = [v for e in evidence.entrants for v in e.values(metric).values()]
     scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
     walks = make_walks(evidence, suite, tasks, chosen, looks, metrics, scale)
+    left_out = len(evidence.groups) - len(chosen)
+    every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {
         "walks": walks,
-        "left_out": len(evidence.groups) - len(chosen),
+        "every": [(task, [e.values(metric).get(task) for e in evidence.entrants]) for task in every],
+        "left_out": left_out,
         "cases": cases,
         "walk_of": {walk.task: walk.ident for walk in walks},
     }

@@ -67,6 +67,14 @@ def verdict(
         support.append(
             f"The reference {yardstick.label}, which keeps what it was shown, has {_with_interval(yardstick, name)}."
         )
+    if not tested:
+        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in MEMORYLESS]
+        tail = (
+            f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
+            if seeing
+            else ""
+        )
+        support.append(f"All are references, no model under test was run{tail}.")
     headline = _headline(tested, passed) if tested else _headline_of_references(passed, bar)
     return Verdict(headline, (*support, *_stand_in(evidence, means, name, shown)))
 
@@ -92,9 +100,7 @@ def _headline_of_references(passed: Sequence[str], bar: Sequence[str]) -> str:
     if not passed:
         return f"References only, and none redraws the place it has seen measurably better than {listed(bar)}."
     verb = "redraws the place it has" if len(passed) == 1 else "redraw the place they have"
-    return (
-        f"Of the references only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
-    )
+    return f"Only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
 
 
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str) -> str:

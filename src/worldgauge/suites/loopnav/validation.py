@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from worldgauge.datasets import loopnav
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError
-from worldgauge.estimators.segment import Colour, Exact, min_area
+from worldgauge.estimators import segment
+from worldgauge.estimators.segment import Colour, Exact
 from worldgauge.metrics.perturbation import PERTURBATIONS, Labels
 from worldgauge.metrics.pixel import ssim_perturbation
-from worldgauge.metrics.sgcs import STRIDE, Scene, frame_sgcs, instances_from_labels
+from worldgauge.metrics.sgcs import STRIDE, frame_sgcs, instances_from_labels
 from worldgauge.suites.loopnav.oracle import draw_scene
 from worldgauge.worlds import open_world
 
@@ -34,6 +35,9 @@ GEOMETRIC = ("translation", "rotation", "scaling")
 
 SGCS_KEPT, SGCS_DELETED, SGCS_SWAPPED = 0.98, 0.92, 0.85
 """Bounds on the mean SGCS: at least the first for KEEP, at most the others for deletion and swap."""
+
+MIN_AREA = 30
+"""Pixels; smaller instances of exact labels are ignored."""
 
 MIN_SCENES = 20
 RANGE = 5
@@ -182,8 +186,10 @@ def _scores(
 ) -> dict[str, float | None]:
     height, width = rgb.shape[:2]
     assert moved is not None
-    truth = _scene(labels)
-    found = _scene(moved) if again is None else again.segment(picture).scene()
+    if again is None:
+        truth, found = (instances_from_labels(*each, min_area=MIN_AREA) for each in (labels, moved))
+    else:
+        truth, found = segment.Labels(*labels).scene(), again.segment(picture).scene()
     return {
         "sgcs": frame_sgcs(found, truth, height=height, width=width).value,
         "ssim": ssim_perturbation(picture, rgb),
@@ -197,10 +203,6 @@ def _bar(metric: str, perturbation: str, values: list[float], skipped: int, lpip
     absent = metric == "sim-lpips" and lpips is None
     reason = "LPIPS weights were not given" if absent else "no frame has a value"
     return Bar(metric, perturbation, None, None, 0, skipped, reason)
-
-
-def _scene(labels: Labels) -> Scene:
-    return instances_from_labels(labels.category, labels.instance, min_area=min_area(labels.category.shape))
 
 
 def _drawn(seed: int) -> tuple[Image, Labels]:
