@@ -14,6 +14,7 @@ TILE = (320, 180)
 
 
 def main(runs: Path, record: str) -> None:
+    """Four moments of one way back, a row for each subject."""
     rows = []
     for subject in SUBJECTS:
         clip = Clip.open(runs / subject / "records" / record / "rollout.mp4").resized(*TILE)

@@ -37,13 +37,14 @@ Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
 Models = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--model",
         help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02. Can be repeated. "
         "Naming a module or a file runs its code.",
     ),
 ]
+References = Annotated[bool, typer.Option("--references", help="Also ask every reference model of the suite.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
 ]
@@ -134,7 +135,8 @@ def collect(
 def run(
     suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
     data: Data,
-    model: Models,
+    model: Models = None,
+    references: References = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -146,14 +148,16 @@ def run(
     json: Json = False,
 ) -> None:
     """Ask models all tasks of a suite and score them; started again, it goes on where it stopped."""
-    _run(suite, data, model, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=True)
+    models = _models(suite, model, references)
+    _run(suite, data, models, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=True)
 
 
 @app.command()
 def generate(
     suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
     data: Data,
-    model: Models,
+    model: Models = None,
+    references: References = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -165,7 +169,8 @@ def generate(
     json: Json = False,
 ) -> None:
     """The first half of `run`: make the records, leave the scoring to `score`."""
-    _run(suite, data, model, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=False)
+    models = _models(suite, model, references)
+    _run(suite, data, models, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=False)
 
 
 @app.command()
@@ -293,6 +298,18 @@ def _finish(result: RunResult, json: bool) -> None:
     show.result(result, json)
     if not result.ok:
         raise typer.Exit(FAILED)
+
+
+def _models(suite: str, given: list[str] | None, references: bool) -> list[str]:
+    """The models that were named, then the references that were not."""
+    from worldgauge.suites import suites
+
+    named = given or []
+    wanted = suites.get(suite).references if references else ()  # type: ignore[attr-defined]
+    models = [*named, *(name for name in wanted if name not in named)]
+    if not models:
+        raise UsageError("name a model with --model, or ask for the suite's own with --references")
+    return models
 
 
 @contextmanager

@@ -15,16 +15,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from worldgauge.datasets.loopnav import Report
-from worldgauge.engine.collect import Collected, CollectProgress
-from worldgauge.engine.result import RunResult
-from worldgauge.engine.run import Plan
 from worldgauge.engine.store import dumps
-from worldgauge.engine.work import Step
-from worldgauge.registry import Registry
-from worldgauge.suites.contract import Cell, Table
 
 if TYPE_CHECKING:
+    from worldgauge.datasets.loopnav import Report
+    from worldgauge.engine.collect import Collected, CollectProgress
+    from worldgauge.engine.result import RunResult
+    from worldgauge.engine.run import Plan
+    from worldgauge.engine.work import Step
+    from worldgauge.registry import Registry
+    from worldgauge.suites.contract import Cell, Table
     from worldgauge.suites.loopnav.validation import Study
 
 out = Console(highlight=False, soft_wrap=False)
@@ -268,16 +268,18 @@ def _headline(table: Table) -> Grid:
 
 
 def _overview(tables: Sequence[Table]) -> Grid:
-    """The last column of every further table."""
-    labels = list(dict.fromkeys(row.label for table in tables[1:] for row in table.rows))
-    grid = Grid(title=escape(f"Further metrics, {tables[1].columns[-1]}"), title_justify="left")
+    """The last column of as many further tables as the terminal is wide."""
+    known = [table for table in tables[1:] if any(row.cells[-1].mean is not None for row in table.rows)]
+    fit = known[: max(1, (out.width - 24) // 11)]
+    left = len(known) - len(fit)
+    title = f"Further metrics, {tables[0].columns[-1]}" + (f" ({left} more are in the report)" if left else "")
+    grid = Grid(title=escape(title), title_justify="left")
     grid.add_column("")
-    for label in labels:
-        grid.add_column(escape(label), justify="right")
-    for table in tables[1:]:
-        means = {row.label: row.cells[-1].mean for row in table.rows}
-        if any(mean is not None for mean in means.values()):
-            grid.add_row(escape(table.title), *(_number(means.get(label)) for label in labels))
+    for table in fit:
+        grid.add_column(escape(table.metric.replace("_", "\n")), justify="right")
+    for row in tables[0].rows:
+        means = [{other.label: other.cells[-1].mean for other in table.rows}.get(row.label) for table in fit]
+        grid.add_row(escape(row.label), *map(_number, means), style=None if row.kind == "subject" else "dim")
     return grid
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from worldgauge.engine.store import SCHEMA, dumps
+from worldgauge.estimators import estimators
 from worldgauge.metrics import metrics
 from worldgauge.subject import ModelSpec
 from worldgauge.suites.contract import Suite, Task
@@ -64,11 +65,11 @@ def scoring_settings(suite: Suite) -> frozenset[str]:
 
 
 def metric_versions(suite: Suite) -> dict[str, int]:
-    """Version of every registered metric, or of those that the suite names in its attribute `metrics`."""
+    """Versions of the metrics and estimators that the suite names in its attribute `metrics`; of all, unless said."""
     used = getattr(suite, "metrics", None)
     return {
         entry.name: int(entry.facts["version"])
-        for entry in metrics
+        for entry in (*metrics, *estimators)
         if "version" in entry.facts and (used is None or entry.name in used)
     }
 

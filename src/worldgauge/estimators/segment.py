@@ -111,7 +111,7 @@ class Masks:
         return {name: group for name, group in kept.items() if group}
 
 
-@estimators.register("exact", needs="view")
+@estimators.register("exact", needs="view", version=1)
 class Exact:
     """Exact masks of an embedded world: countable things by their object number, the others one mask a category.
 
@@ -135,7 +135,7 @@ class Exact:
         return Labels(category, instance)
 
 
-@estimators.register("colour", needs="rgb")
+@estimators.register("colour", needs="rgb", version=1)
 class Colour:
     """Segmentation of embedded-world frames by what their colours are painted for; no weights.
 

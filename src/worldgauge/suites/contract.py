@@ -141,7 +141,7 @@ class Suite(Protocol):
 
     It may say two things more, so that less is done again when something changes: `scoring_settings`,
     the names of settings that only `score` reads (none, unless said), and `metrics`, the names of
-    the registered metrics it uses (all of them, unless said).
+    the registered metrics and estimators it uses (all of them, unless said).
     """
 
     name: str

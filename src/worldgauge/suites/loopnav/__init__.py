@@ -20,6 +20,7 @@ class LoopNav:
     name = "loopnav"
     version = 1
     references: tuple[str, ...] = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    metrics = frozenset({*summary.TITLES, "colour", "exact"})
     scoring_settings = frozenset({"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity"})
 
     def __init__(self, **options: Any) -> None:
