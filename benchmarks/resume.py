@@ -38,6 +38,8 @@ def run() -> dict[str, Any]:
         "name": "resume",
         "ours": round(ours, 3),
         "reference": round(reference, 3),
+        "reference_name": "one growing JSON read and written whole, as MIND's script does",
+        "unit": "s for 1,000 finished tasks",
         "ratio": round(reference / ours, 1),
         "goal": GOAL_S,
         "met": ours <= GOAL_S,

@@ -32,6 +32,7 @@ def run() -> dict[str, Any]:
         "ours_labels": round(from_labels, 3),
         "masks_a_frame": sum(len(group) for group in masks[0].values()),
         "reference": round(reference, 3),
+        "reference_name": "numpy masks and scipy linear_sum_assignment",
         "ratio": round(reference / slower, 2),
         "difference": difference,
         "goal": GOAL_MS,

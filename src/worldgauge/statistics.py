@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
@@ -218,6 +219,7 @@ def _sign_flip_p(differences: FloatArray, n: int, rng: np.random.Generator) -> f
     return (hits + 1) / (n + 1)
 
 
+@cache
 def _student_quantile(p: float, degrees: int) -> float:
     """Quantile of Student's distribution, by bisection of its closed form for whole degrees of freedom."""
     if p < 0.5:

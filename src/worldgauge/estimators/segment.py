@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from worldgauge.errors import NotApplicableError, ShapeError, WorldgaugeError
 from worldgauge.estimators import _colour, estimators
+from worldgauge.metrics.segmentation import category_iou, confusion, pixel_accuracy
 from worldgauge.metrics.sgcs import (
     CATEGORIES,
     Instances,
@@ -24,6 +25,7 @@ from worldgauge.metrics.sgcs import (
     instance_table,
     instances_from_labels,
     instances_from_masks,
+    video_score,
 )
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
@@ -179,7 +181,7 @@ class Sam3:
 class Accuracy(NamedTuple):
     """Agreement of a segmenter with exact labels: shares of pixels, and SGCS of its masks against the exact ones."""
 
-    pixel_accuracy: float
+    pixel_accuracy: float | None
     iou: dict[str, float | None]
     sgcs: float | None
     frames: int
@@ -188,29 +190,20 @@ class Accuracy(NamedTuple):
 def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
     """How good a segmenter is, over pairs (its labels, exact labels) of the same frames.
 
-    pixel_accuracy: pixels with the exact category, of those that have one. iou: by category over all frames
-    together, None where it never occurs. sgcs: mean over frames. Raises ShapeError without frames.
+    pixel_accuracy: see `metrics.segmentation`. iou: by category over all frames together, None where it
+    occurs in neither. sgcs: mean over frames. Raises ShapeError without frames.
     """
-    size = len(CATEGORIES) + 1
-    confusion = np.zeros((size, size), np.int64)
+    size = len(CATEGORIES)
+    counts = np.zeros((size + 1, size + 1), np.int64)
     scores: list[float | None] = []
     for got, exact in pairs:
-        codes = exact.category.astype(np.int64) * size + got.category
-        confusion += np.bincount(codes.ravel(), minlength=size * size).reshape(size, size)
+        counts += confusion(got.category, exact.category, size)
         height, width = exact.category.shape
         scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
     if not scores:
         raise ShapeError("no frames to measure a segmenter on")
-    labelled = confusion[1:]
-    hits = np.diag(confusion)
-    unions = confusion.sum(0) + confusion.sum(1) - hits
-    defined = [score for score in scores if score is not None]
-    return Accuracy(
-        float(hits[1:].sum() / max(labelled.sum(), 1)),
-        {name: float(hits[i] / unions[i]) if labelled[i - 1].any() else None for i, name in enumerate(CATEGORIES, 1)},
-        float(np.mean(defined)) if defined else None,
-        len(scores),
-    )
+    iou = dict(zip(CATEGORIES, category_iou(counts), strict=True))
+    return Accuracy(pixel_accuracy(counts), iou, video_score(scores).value, len(scores))
 
 
 def min_area(shape: Sequence[int]) -> int:

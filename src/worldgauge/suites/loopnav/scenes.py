@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from worldgauge.episode import Episode
 from worldgauge.errors import NotApplicableError
 from worldgauge.estimators import estimators
-from worldgauge.estimators.segment import min_area
+from worldgauge.estimators.segment import Accuracy, Colour, Exact, Labels, accuracy_against_exact, min_area
 from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.metrics.coverage import coverage, seen_surfaces
 from worldgauge.metrics.scene_relations import match_by_look, mean_colours, relation_score
@@ -38,6 +38,9 @@ from worldgauge.worlds import View, open_world
 
 COVERAGE_WIDTH_PX = 160
 COVERAGE_STRIDE = 4
+ACCURACY_STRIDE = 4
+"""Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
+
 CLOSING_FRAMES = 5
 STILL_M = 0.05
 
@@ -95,6 +98,7 @@ def scene_scores(
     shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, covered)
+    yield _segmenter_accuracy(record, frames_shown)
     yield _closure(record, episode, start, scenes_got, at, size, settings)
 
 
@@ -203,6 +207,35 @@ def _by_coverage(
     for name, function in (("sgcs_seen", seen_sgcs), ("sgcs_unseen", unseen_sgcs)):
         part = function(values, covered)
         yield _maybe(record, name, part.value, "the walk has no such frame", part.n)
+
+
+def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
+    """How far the colour segmenter can be trusted on this walk: its labels of the recording against exact ones."""
+    found = _accuracy(_Key(record.task), frames_shown[::ACCURACY_STRIDE])
+    if found is None:
+        return score_of(record, "segmenter_accuracy", None, reason="the world of this recording is not known")
+    return score_of(
+        record,
+        "segmenter_accuracy",
+        found.pixel_accuracy,
+        n=found.frames,
+        reason=None if found.pixel_accuracy is not None else "no pixel shows a category",
+        facts={"iou": found.iou, "sgcs_against_exact": found.sgcs},
+    )
+
+
+@lru_cache(maxsize=8)
+def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
+    episode, _ = episode_of(key.task)
+    if episode.world is None:
+        return None
+    world, colour, exact = open_world(episode.world), Colour(), Exact()
+
+    def pairs() -> Iterator[tuple[Labels, Labels]]:
+        for index, frame in zip(indices, episode.clip.take(indices), strict=True):
+            yield colour.segment(frame), exact.segment(frame, world.view(episode.poses[index], episode.camera))
+
+    return accuracy_against_exact(pairs())
 
 
 def _closure(

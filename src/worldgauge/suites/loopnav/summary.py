@@ -25,6 +25,7 @@ TITLES = {
     "sgcs_unseen": "SGCS where it had not",
     "loop_closure": "Loop closure against the look-around",
     "coverage": "Share of the way back seen before",
+    "segmenter_accuracy": "Colour segmenter: share of pixels right on the recording",
     "ssim_table": "SSIM (Gaussian 11x11, RGB)",
     "ssim_320x180": "SSIM at 320x180",
     "psnr": "PSNR",
