@@ -222,11 +222,13 @@ def checked(root: Path, found: Report, json: bool) -> bool:
         _object(data=str(root), ok=ok, **found.to_dict())
         return ok
     grid = Grid(title="mean (published mean)", title_justify="left")
-    for column in ("", "walks", "frames", "path, m", "area, m2", "deviation, m"):
+    for column in ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm"):
         grid.add_column(column, justify="right")
     for row in found.rows:
         pairs = (
             (row.frames, row.published_frames),
+            (row.frames_to_line, None),
+            (row.look_around_deg, None),
             (row.path_length, None),
             (row.enclosed_area, row.published_enclosed_area),
             (row.normalised_deviation, row.published_normalised_deviation),
@@ -237,6 +239,8 @@ def checked(root: Path, found: Report, json: bool) -> bool:
         ]
         grid.add_row(f"{row.type} {row.range}", str(row.trajectories), *means)
     out.print(grid)
+    out.print("line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step")
+    out.print(f"largest camera step: {found.max_camera:.3f} rad a tick")
     for finding in found.findings:
         out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
     verdict = "can be used" if ok else "cannot be used as it is"
