@@ -56,15 +56,10 @@ class Episode:
     def __len__(self) -> int:
         return len(self.clip)
 
-    def context(self, start: int, stop: int, *, depth: Callable[[int], NDArray[np.float32]] | None = None) -> Context:
-        """The part [start, stop) that a model may see. depth: frame index in the episode -> (H, W) metres."""
-        inner = None if depth is None else (lambda i: depth(start + i))
+    def context(self, start: int, stop: int) -> Context:
+        """The part [start, stop) that a model may see."""
         return Context(
-            self.clip[start:stop],
-            self.poses[start:stop],
-            self.actions[start : max(start, stop - 1)],
-            self.camera,
-            inner,
+            self.clip[start:stop], self.poses[start:stop], self.actions[start : max(start, stop - 1)], self.camera
         )
 
 

@@ -122,7 +122,8 @@ def test_memory_with_depth_draws_what_it_saw(walk: tuple[Episode, int]) -> None:
 
     episode, _ = walk
     world = open_world(episode.world)
-    context = episode.context(0, 1, depth=lambda i: world.view(episode.poses[i], episode.camera).depth)
+    depth = world.view(episode.poses[0], episode.camera).depth
+    context = dataclasses.replace(episode.context(0, 1), depth=lambda i: depth)
     request = RolloutRequest(context, horizon=1, seed=0, poses=episode.poses[:1])
     frame = next(iter(Memory().rollout(request)))[0]
     assert psnr(frame, episode.clip[0]) > 19

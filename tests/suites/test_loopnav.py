@@ -9,7 +9,7 @@ import pytest
 
 from support.bench import QuietBench
 from worldgauge.episode import Episode
-from worldgauge.errors import DataError, SubjectError, UnknownNameError, UsageError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models import models
 from worldgauge.subject import ModelSpec, RolloutRequest
 from worldgauge.suites.contract import Score, Task
@@ -120,7 +120,7 @@ def test_nothing_is_silently_missing(scores: dict[str, dict[str, Score]]) -> Non
     for own in scores.values():
         for score in own.values():
             assert (score.value is None) == (score.reason is not None)
-    assert "weights are not shipped" in scores["truth"]["lpips"].reason
+    assert "--set lpips=" in scores["truth"]["lpips"].reason
 
 
 def test_frames_are_sampled_with_stride_five(scores: dict[str, dict[str, Score]], walk: tuple[Episode, int]) -> None:
@@ -147,6 +147,69 @@ def test_release_compares_with_the_start_of_the_recording(
 def test_parity_released_sets_every_known_behaviour() -> None:
     settings = LoopNav(parity="released").settings
     assert (settings["empty"], settings["matching"], settings["alignment"]) == ("zero", "padded_cost", "start")
+
+
+def test_released_parity_refuses_what_contradicts_it() -> None:
+    with pytest.raises(UsageError, match="matching=padded_cost"):
+        LoopNav(parity="released", matching="maximum")
+    assert LoopNav(**LoopNav(parity="released").settings).settings == LoopNav(parity="released").settings
+
+
+class Small:
+    """The truth at a quarter of its pixels, as a model with its own frame size would give it."""
+
+    spec = ModelSpec("small", frame_size=(64, 36), inputs=frozenset({"truth"}))
+
+    def rollout(self, request: RolloutRequest):
+        return (frame[None] for frame in request.truth)
+
+
+@pytest.mark.parametrize("segmenter", ["colour", "exact"])
+def test_a_smaller_model_is_compared_at_its_own_size(segmenter: str, tasks: list[Task], bench: QuietBench) -> None:
+    suite = LoopNav(segmenter=segmenter)
+    scores = {s.metric: s for s in suite.score(suite.perform(tasks[0], Small(), bench), bench)}
+    assert scores["sgcs"].value == pytest.approx(1.0) if segmenter == "colour" else scores["sgcs"].value > 0.5
+    assert scores["ssim_table"].value == pytest.approx(1.0)
+
+
+class Deep:
+    """Wants depth at its own frame size."""
+
+    spec = ModelSpec("deep", frame_size=(60, 60), crop=(1, 1), inputs=frozenset({"depth"}))
+
+
+def test_depth_comes_on_the_grid_of_the_model(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    context = make_request(episode, start, Deep.spec, Settings(), seed=1).context
+    assert context.depth is not None
+    depth = context.depth(3)
+    assert depth.shape == (60, 60) == context.clip[3].shape[:2]
+    from worldgauge.worlds import open_world
+
+    full = open_world(episode.world).view(episode.poses[3], episode.camera).depth
+    assert np.nanmedian(np.abs(depth[30, 5:55] - full[45, 35:125][np.linspace(7, 82, 50).astype(int)])) < 0.5
+    assert context.last(2).depth is not None
+
+
+def test_a_model_of_another_rate_is_not_asked(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    with pytest.raises(NotApplicableError, match="10 frames/s"):
+        make_request(episode, start, ModelSpec("slow", fps=10), Settings(), seed=1)
+
+
+def test_lpips_is_computed_when_its_weights_are_given(tasks: list[Task], tmp_path: Path) -> None:
+    """Random weights of AlexNet's shapes: the same frames are at distance 0, other ones are not."""
+    rng = np.random.default_rng(0)
+    shapes = {"0": (8, 3, 11, 11), "3": (8, 8, 5, 5), "6": (8, 8, 3, 3), "8": (8, 8, 3, 3), "10": (8, 8, 3, 3)}
+    tensors = {f"features.{k}.weight": rng.normal(0, 0.1, v).astype(np.float32) for k, v in shapes.items()}
+    tensors |= {f"features.{k}.bias": np.zeros(8, np.float32) for k in shapes}
+    tensors |= {f"lin{i}.model.1.weight": rng.uniform(0, 1, (1, 8, 1, 1)).astype(np.float32) for i in range(5)}
+    np.savez(tmp_path / "weights.npz", **tensors)
+    suite = LoopNav(lpips=str(tmp_path / "weights.npz"))
+    truth, freeze = (run(name, tasks[0], tmp_path / name, suite)["lpips"] for name in ("truth", "freeze"))
+    assert truth.value == 0
+    assert freeze.value > 0
+    assert truth.n == len(truth.series) > 5
 
 
 def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from worldgauge.errors import ShapeError
 from worldgauge.geometry import wrap_angle
 from worldgauge.metrics import metrics
-from worldgauge.metrics.sgcs import TAU, FrameScore, Scene, VideoScore, frame_sgcs, video_score
+from worldgauge.metrics.sgcs import TAU, Empty, FrameScore, Matching, Scene, VideoScore, frame_sgcs, video_score
 
 STUFF = ("sky", "grass", "path", "dirt", "sand", "snow", "water")
 """Ground, water and sky: what has no countable objects. The rest are objects: building, tree, flower."""
@@ -74,7 +74,15 @@ def informative_sgcs(frames: Sequence[FrameScore]) -> float | None:
 
 
 def chance_level(
-    a: Sequence[Scene], b: Sequence[Scene], *, height: int, width: int, tau: float = TAU, shifts: int = 8
+    a: Sequence[Scene],
+    b: Sequence[Scene],
+    *,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
+    shifts: int = 8,
 ) -> float | None:
     """Mean score of A against the wrong frames of B: frame t of A with frame (t + k) mod T of B.
 
@@ -85,12 +93,9 @@ def chance_level(
     if len(b) != count:
         raise ShapeError(f"chance level needs as many scenes on both sides, got {count} and {len(b)}")
     offsets = np.unique(np.linspace(1, count - 1, min(shifts, count - 1)).round().astype(int)) if count > 1 else ()
-    values = [
-        frame_sgcs(a[t], b[(t + k) % count], height=height, width=width, tau=tau).value
-        for k in offsets
-        for t in range(count)
-    ]
-    return video_score(values).value if values else None
+    rules: dict[str, Any] = {"height": height, "width": width, "tau": tau, "empty": empty, "matching": matching}
+    values = [frame_sgcs(a[t], b[(t + k) % count], **rules).value for k in offsets for t in range(count)]
+    return video_score(values, empty=empty).value if values else None
 
 
 @metrics.register(
@@ -117,7 +122,15 @@ def chance_corrected(score: float | None, chance: float | None) -> float | None:
     source="SGCS against the best of neighbouring frames",
 )
 def drift_tolerant_sgcs(
-    a: Sequence[Scene], b: Sequence[Scene], *, window: int, height: int, width: int, tau: float = TAU
+    a: Sequence[Scene],
+    b: Sequence[Scene],
+    *,
+    window: int,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
 ) -> tuple[VideoScore, list[int | None]]:
     """Each frame t of A against the best of B[t - window .. t + window], and the shift that was best.
 
@@ -127,6 +140,7 @@ def drift_tolerant_sgcs(
     """
     if len(a) != len(b):
         raise ShapeError(f"drift tolerance needs as many scenes on both sides, got {len(a)} and {len(b)}")
+    rules: dict[str, Any] = {"height": height, "width": width, "tau": tau, "empty": empty, "matching": matching}
     values: list[float | None] = []
     chosen: list[int | None] = []
     for t, scene in enumerate(a):
@@ -134,12 +148,12 @@ def drift_tolerant_sgcs(
         for shift in sorted(range(-window, window + 1), key=abs):
             if not 0 <= t + shift < len(b):
                 continue
-            value = frame_sgcs(scene, b[t + shift], height=height, width=width, tau=tau).value
+            value = frame_sgcs(scene, b[t + shift], **rules).value
             if value is not None and (best[0] is None or value > best[0]):
                 best = value, shift
         values.append(best[0])
         chosen.append(best[1])
-    return video_score(values), chosen
+    return video_score(values, empty=empty), chosen
 
 
 SEEN_SHARE = 0.5

@@ -30,7 +30,7 @@ SEED_STEP = 1_000_003
 class Forgetful:
     """Another settlement of the same kind, seen along the right path.
 
-    The path is laid where it crosses the fewest walls of the other place, and follows its ground.
+    The path is laid where most of it runs over free natural ground of the other place, and follows that ground.
     """
 
     def __init__(self) -> None:

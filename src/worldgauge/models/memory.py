@@ -1,7 +1,7 @@
 """`memory`: a real geometric memory. It lifts what it saw into points and looks at them from the new pose.
 
-It invents nothing: what was never seen is filled with the mean colour of what was seen below the
-horizon. With the given depth its errors are those of a point cloud; with `depth="plane"`, which
+It invents nothing: where it never saw anything it shows the mean colour of what it saw at that
+elevation. With the given depth its errors are those of a point cloud; with `depth="plane"`, which
 needs nothing but the pictures and poses, those of a stated guess: flat ground at eye height, and
 everything above the horizon on a wall at a fixed distance.
 """

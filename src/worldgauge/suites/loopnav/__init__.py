@@ -20,8 +20,10 @@ class LoopNav:
     name = "loopnav"
     version = 1
     references: tuple[str, ...] = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
+    claim = "redraws the place it has seen"
     metrics = frozenset({*summary.TITLES, "colour", "exact"})
-    scoring_settings = frozenset({"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity"})
+    scoring_settings = frozenset({"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips"})
 
     def __init__(self, **options: Any) -> None:
         self.options = Settings.of(options)

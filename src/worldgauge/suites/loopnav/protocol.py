@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.actions import describe
-from worldgauge.episode import Episode
+from worldgauge.episode import Context, Episode, WorldFacts
 from worldgauge.errors import NotApplicableError
 from worldgauge.subject import ModelSpec, RolloutRequest, WorldModel, checked_rollout
 from worldgauge.suites.contract import Bench, Record, Task
@@ -53,16 +54,18 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
     """The question: frames [0, start) cut to what fits, and the controls of frames start .. N - 1."""
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
-    depth = _depth_of(episode) if "depth" in spec.inputs else None
-    context = episode.context(0, start, depth=depth)
+    if spec.fps is not None and spec.fps != episode.clip.fps:
+        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
+    context, truth = episode.context(0, start), episode.clip[start:]
     for limit in (settings.context, spec.max_context):
         if limit is not None:
             context = context.last(limit)
-    truth = episode.clip[start:]
     if spec.crop is not None:
         context, truth = context.cropped(*spec.crop), truth.cropped(*spec.crop)
     if spec.frame_size is not None:
         context, truth = context.resized(*spec.frame_size), truth.resized(*spec.frame_size)
+    if "depth" in spec.inputs and episode.world is not None:
+        context = replace(context, depth=_depth_of(context, episode.world))
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     future = episode.actions[start - 1 :]
     return RolloutRequest(
@@ -77,9 +80,6 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
     )
 
 
-def _depth_of(episode: Episode) -> Callable[[int], NDArray[np.float32]] | None:
-    """Depth of any frame, rendered when asked for; None when the world is not known."""
-    if episode.world is None:
-        return None
-    facts = episode.world
-    return lambda index: open_world(facts).view(episode.poses[index], episode.camera).depth
+def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
+    """Depth of any context frame on the context's own pixel grid, rendered when asked for."""
+    return lambda index: open_world(world).view(context.poses[index], context.camera).depth

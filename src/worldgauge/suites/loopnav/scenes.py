@@ -13,7 +13,7 @@ from worldgauge.episode import Episode
 from worldgauge.errors import NotApplicableError
 from worldgauge.estimators import estimators
 from worldgauge.estimators.segment import Accuracy, Colour, Exact, Labels, accuracy_against_exact, min_area
-from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
+from worldgauge.geometry import Camera, FloatArray, yaw_pitch_from_pose
 from worldgauge.metrics.coverage import coverage, seen_surfaces
 from worldgauge.metrics.scene_relations import match_by_look, mean_colours, relation_score
 from worldgauge.metrics.scene_variants import (
@@ -41,6 +41,9 @@ COVERAGE_STRIDE = 4
 ACCURACY_STRIDE = 4
 """Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
 
+KEPT = 64
+"""Tasks whose truth stays segmented in a process: subjects come one after the other over the same tasks."""
+
 CLOSING_FRAMES = 5
 STILL_M = 0.05
 
@@ -67,7 +70,8 @@ def scene_scores(
     want = _truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], settings.segmenter)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
-    video, frames = sgcs(scenes_got, scenes_want, **size, empty=settings.empty, matching=settings.matching)
+    rules: dict[str, Any] = {"empty": settings.empty, "matching": settings.matching}
+    video, frames = sgcs(scenes_got, scenes_want, **size, **rules)
     covered = _coverage(record.task, frames_shown)
     at = pairs.indices_a
 
@@ -88,14 +92,14 @@ def scene_scores(
     yield mean_score(record, "sgcs_macro", series(macro_sgcs(f) for f in frames))
     yield mean_score(record, "sgcs_objects", series(object_sgcs(f) for f in frames), reason="no frame shows an object")
     yield _maybe(record, "sgcs_informative", informative_sgcs(frames), "no frame shows more than sky and grass")
-    chance = chance_level(scenes_got, scenes_want, **size)
+    chance = chance_level(scenes_got, scenes_want, **size, **rules)
     yield _maybe(record, "sgcs_chance_corrected", chance_corrected(video.value, chance), "the chance level is 1")
     relations = (
         relation_score(a.scene, b.scene, match_by_look(a.looks, b.looks), height=height, width=width)
         for a, b in zip(got, want, strict=True)
     )
     yield mean_score(record, "sgcs_relations", series(relations), reason="no frame shows two objects")
-    shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size)
+    shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, covered)
     yield _segmenter_accuracy(record, frames_shown)
@@ -129,31 +133,30 @@ class _Key:
         return isinstance(other, _Key) and self._key == other._key
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def _truth_scenes_cached(
     key: _Key, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
 ) -> list[Seen]:
     episode, _ = episode_of(key.task)
-    clip = episode.clip
+    clip, camera = episode.clip, episode.camera
     if crop is not None:
         clip = clip.cropped(crop[0], crop[1])
-    views = _views(episode, indices, clip, segmenter)
+        camera = camera.cropped(clip.width, clip.height)
+    views = _views(episode, indices, camera.resized(*size), segmenter)
     frames = clip.resized(*size).take(indices)
     return [_seen(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
 
 
-def _views(episode: Episode, indices: Sequence[int], clip: Clip, segmenter: str) -> Iterator[View | None]:
+def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
     """What the world's camera saw, for the segmenter that reads it; else nothing."""
     if segmenter != "exact":
         yield from (None for _ in indices)
         return
     if episode.world is None:
         raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=colour")
-    if (clip.width, clip.height) != (episode.camera.width, episode.camera.height):
-        raise NotApplicableError("exact masks are those of the recording's own frame; set segmenter=colour")
     world = open_world(episode.world)
     for index in indices:
-        yield world.view(episode.poses[index], episode.camera)
+        yield world.view(episode.poses[index], camera)
 
 
 def _by_category(frames: Sequence[FrameScore]) -> dict[str, dict[str, float]]:
@@ -176,7 +179,7 @@ def _coverage(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] |
     return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | None]:
     episode, start = episode_of(key.task)
     assert episode.world is not None
@@ -224,7 +227,7 @@ def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
     episode, _ = episode_of(key.task)
     if episode.world is None:

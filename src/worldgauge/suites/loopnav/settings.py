@@ -8,6 +8,9 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from worldgauge.errors import UnknownNameError, UsageError
 
+RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignment": "start"}
+"""Settings under which the scorer behaves as the released scripts do."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -25,6 +28,8 @@ class Settings:
     alignment: frames of the truth compared, its "end", or its "start" (fault of the release's table
     script: it compared the way back with the look-around; pixel metrics only).
     parity: "released" sets empty, matching and alignment as the release has them.
+    lpips: files, separated by commas, of AlexNet's and LPIPS's weights (`estimators.features.Lpips`); None leaves
+    LPIPS out.
     """
 
     context: int | None = None
@@ -37,6 +42,7 @@ class Settings:
     matching: Literal["maximum", "padded_cost"] = "maximum"
     alignment: Literal["end", "start"] = "end"
     parity: Literal["released"] | None = None
+    lpips: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
@@ -51,10 +57,15 @@ class Settings:
             _check_choice(name, getattr(settings, name), hints[name])
         _check_number("context", settings.context, minimum=1, optional=True)
         _check_number("stride", settings.stride, minimum=1)
+        if settings.lpips is not None and not isinstance(settings.lpips, str):
+            raise UsageError(f"loopnav setting 'lpips' must name a file, got {settings.lpips!r}")
         if not (isinstance(settings.tau, (int, float)) and 0 < settings.tau <= 1):
             raise UsageError(f"loopnav setting 'tau' must be in (0, 1], got {settings.tau!r}")
         if settings.parity == "released":
-            settings = replace(settings, empty="zero", matching="padded_cost", alignment="start")
+            for name, value in RELEASED.items():
+                if options.get(name, value) != value:
+                    raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
+            settings = replace(settings, **RELEASED)
         return settings
 
     def as_dict(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from worldgauge.datasets import loopnav
 from worldgauge.episode import Episode
-from worldgauge.errors import DataError
+from worldgauge.errors import DataError, UsageError
 from worldgauge.estimators import segment
 from worldgauge.estimators.segment import Colour, Exact
 from worldgauge.metrics.perturbation import PERTURBATIONS, Labels
@@ -113,8 +113,10 @@ def study(
     segmenter: "exact" masks move with the perturbation (needs embedded worlds); "colour" looks at the perturbed
     picture again (recordings only; it knows absolute colours, so bar 1 breaks its bound).
     lpips: distance of two images; without it sim-LPIPS, which is 1 - LPIPS, is reported as missing.
-    Raises DataError when `source` holds nothing to use.
+    Raises DataError when `source` holds nothing to use, UsageError for the colour segmenter without `source`.
     """
+    if source is None and segmenter == "colour":
+        raise UsageError("drawn scenes have exact masks only; the colour segmenter needs recordings: --data DIR")
     if source is None:
         units: Iterator[Iterable[tuple[Image, Labels]]] = ([_drawn(seed + i)] for i in range(scenes))
         return _study(f"{scenes} drawn scenes", "exact", units, None, lpips, fewest=MIN_SCENES)
