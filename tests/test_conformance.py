@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.bench import QuietBench
+from support.samples import FOLDERS
 from worldgauge.episode import Episode
 from worldgauge.errors import WorldgaugeError
 from worldgauge.estimators import estimators
@@ -17,10 +18,9 @@ from worldgauge.metrics import metrics
 from worldgauge.models import models
 from worldgauge.subject import WorldModel, checked_rollout, rollout_batch
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.worlds import open_world, worlds
+from worldgauge.worlds import World, open_world, worlds
 
 REGISTRIES = {r.kind: r for r in (suites, models, metrics, worlds, estimators)}
 ALL = [(kind, entry.name) for kind, registry in REGISTRIES.items() for entry in registry]
@@ -69,21 +69,26 @@ class TestModel:
         assert next(iter(checked_rollout(model, request))).dtype == np.uint8
 
 
+def example(name: str) -> World:
+    """The world that its registration offers for tests."""
+    return worlds.get(name)(**worlds.entry(name).facts["example"])
+
+
 @pytest.mark.parametrize("name", worlds.names())
 class TestWorld:
     def test_is_built_again_from_its_facts(self, name: str) -> None:
-        world = worlds.get(name)(kind="plains", seed=1)
+        world = example(name)
         facts = world.facts
         again = open_world(type(facts)(facts.name, json.loads(json.dumps(dict(facts.params))), facts.digest))
         assert again.facts == facts
 
     def test_another_digest_is_refused(self, name: str) -> None:
-        facts = worlds.get(name)(kind="plains", seed=1).facts
+        facts = example(name).facts
         with pytest.raises(WorldgaugeError, match="collect the data again"):
             open_world(type(facts)(facts.name, facts.params, "0" * 64))
 
     def test_view_has_the_promised_arrays(self, name: str) -> None:
-        world = worlds.get(name)(kind="plains", seed=1)
+        world = example(name)
         pose = pose_from_yaw_pitch((160.5, 160.5, 50.0), 0.5, -0.3)
         for camera, shape in ((Camera.from_vertical_fov(64, 36, 75), (36, 64)), (Panorama(64, 32), (32, 64))):
             view = world.view(pose, camera, position=True)
@@ -114,9 +119,10 @@ class TestSuite:
             assert table.notes
             assert all(row.kind == "published" for row in table.rows)
 
-    def test_scores_stay_in_their_bounds(self, name: str, tasks: list[Task], tmp_path: Path) -> None:
+    def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         suite = suites.get(name)()
-        record = suite.perform(tasks[0], models.get("freeze")(), QuietBench(tmp_path))
+        task = next(iter(suite.tasks(request.getfixturevalue(FOLDERS[name]))))
+        record = suite.perform(task, models.get("freeze")(), QuietBench(tmp_path))
         for score in suite.score(record, QuietBench(tmp_path)):
             if score.metric not in metrics:
                 assert score.value is None, "a number of a metric that nobody declared"
