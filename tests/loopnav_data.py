@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,3 +100,10 @@ def random_walk(seed: int, n: int) -> Walk:
         radius=int(rng.choice([5, 15, 30, 50])),
         seed=int(rng.integers(2**31)),
     )
+
+
+def edit(path: Path, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    """Change the records of a JSON file in place; a returned value replaces them."""
+    rows = json.loads(path.read_text())
+    changed = change(rows)
+    path.write_text(json.dumps(rows if changed is None else changed))

@@ -1,13 +1,7 @@
-"""Clips and writers: what goes in comes out, in any order; what is broken says so and leaves nothing behind."""
+"""Clips: what was written comes back, in any order."""
 
-import os
-import re
-import signal
-import struct
 import subprocess
 import sys
-from contextlib import suppress
-from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -17,24 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worldgauge import _decoding
-from worldgauge.errors import DataError, ShapeError
+from support.films import HEIGHT, KINDS, WIDTH, N, scene, write, write_all
+from worldgauge.errors import ShapeError
 from worldgauge.video import Clip, Writer, problems, resize
-
-KINDS = {"mjpg": "avi", "lossless": "mp4", "viewable": "mp4"}
-N, HEIGHT, WIDTH = 37, 48, 64  # more than one key frame interval of "lossless" and "viewable"
-
-
-def scene(n: int = N, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
-    """Smooth gradient with a block that moves and a frame number in grey levels: no two frames alike."""
-    rows, columns = np.mgrid[:height, :width]
-    frames = np.empty((n, height, width, 3), np.uint8)
-    for t in range(n):
-        frames[t] = np.stack([rows * 2 % 200, columns * 2 % 200, (rows + columns) % 200], -1)
-        frames[t, : height // 2, : width // 2] = 5 * t % 250
-        x = 2 * t % max(width - 8, 1)
-        frames[t, height // 2 : height // 2 + 8, x : x + 8] = (250, 20, 20)
-    return frames
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:
@@ -42,20 +21,9 @@ def psnr(a: np.ndarray, b: np.ndarray) -> float:
     return float("inf") if error == 0 else 10 * np.log10(255**2 / error)
 
 
-def write(path: Path, frames: np.ndarray, kind: str) -> Path:
-    with Writer(path, fps=20, kind=kind) as out:
-        out.write(frames)
-    return path
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("video")
-
-
-@pytest.fixture(scope="module")
-def files(folder: Path) -> dict[str, Path]:
-    return {kind: write(folder / f"{kind}.{suffix}", scene(), kind) for kind, suffix in KINDS.items()}
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_all(tmp_path_factory.mktemp("video"))
 
 
 @pytest.fixture(scope="module")
@@ -240,213 +208,3 @@ def test_cropping_takes_the_centre(ratio: tuple[int, int], size: tuple[int, int]
     np.testing.assert_array_equal(cropped[1:][0], expected[1])
     half = cropped.resized(size[0] // 2, size[1] // 2)[2]
     np.testing.assert_array_equal(half, resize(expected[2], size[0] // 2, size[1] // 2))
-
-
-# What is broken
-
-
-def test_no_file_and_no_video_are_one_clear_line(tmp_path: Path) -> None:
-    contents = {
-        "empty.avi": b"",
-        "text.mp4": b"this is not a video\n" * 40,
-        "noise.avi": np.random.default_rng(1).bytes(4000),
-        "list.mp4": b"#EXTM3U\n#EXTINF:1,\nother.mp4\n#EXT-X-ENDLIST\n",
-        "concat.avi": b"ffconcat version 1.0\nfile other.mp4\n",
-    }
-    write(tmp_path / "other.mp4", scene(3), "viewable")
-    for name, content in contents.items():
-        path = tmp_path / name
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=name):
-            Clip.open(path)
-        assert len(problems(path)) >= 1
-    for path in (tmp_path / "absent.avi", tmp_path):
-        with pytest.raises(DataError, match="no such video"):
-            Clip.open(path)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_truncation_is_an_error_or_a_shorter_clip(tmp_path: Path, files: dict[str, Path], kind: str) -> None:
-    whole, sequence = files[kind].read_bytes(), Clip.open(files[kind])
-    path = tmp_path / files[kind].name
-    outcomes = set()
-    for size in [*np.linspace(0, len(whole) - 1, 40).astype(int), *range(len(whole) - 1200, len(whole) - 700, 7)]:
-        path.write_bytes(whole[: max(size, 0)])
-        try:
-            clip = Clip.open(path)
-        except DataError as error:
-            outcomes.add("frame" if "is cut off" in str(error) else str(error)[len(str(path)) :][:25])
-            assert problems(path)
-            continue
-        # Cut between two frames: the ones that are left are whole.
-        np.testing.assert_array_equal(clip[len(clip) - 1], sequence[len(clip) - 1])
-        assert (len(clip) < N) == any("its header states 37 frames" in line for line in problems(path))
-        outcomes.add("shorter" if len(clip) < N else "index only")
-    # Without its index, or with a wrong one, an mp4 does not open; an AVI does.
-    assert ({"frame", "shorter"} <= outcomes) == (kind == "mjpg")
-
-
-def test_damage_inside_a_stream_is_found_in_the_decoder_log(tmp_path: Path, files: dict[str, Path]) -> None:
-    for kind in ("mjpg", "lossless"):
-        data = bytearray(files[kind].read_bytes())
-        middle = len(data) // 2
-        data[middle : middle + 1500] = bytes(1500)
-        path = tmp_path / files[kind].name
-        path.write_bytes(data)
-        found = problems(path)
-        assert found, kind
-        assert all(str(path) in line for line in found)
-
-
-def test_looking_for_problems_leaves_the_log_as_it_was(files: dict[str, Path]) -> None:
-    before = av.logging.get_level(), av.logging.get_skip_repeated()
-    problems(files["mjpg"])
-    assert (av.logging.get_level(), av.logging.get_skip_repeated()) == before
-
-
-def jpegs(path: Path, sides: list[int]) -> Path:
-    """An AVI whose header states the first frame's size, whatever the others are."""
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mjpeg", rate=20)
-        stream.width = stream.height = sides[0]
-        stream.pix_fmt = "yuvj420p"
-        for i, side in enumerate(sides):
-            packet = av.Packet(cv2.imencode(".jpg", np.zeros((side, side, 3), np.uint8))[1].tobytes())
-            packet.stream, packet.time_base, packet.is_keyframe = stream, Fraction(1, 20), True
-            packet.pts = packet.dts = i
-            container.mux(packet)
-    return path
-
-
-def test_a_frame_of_another_size_is_named(tmp_path: Path) -> None:
-    clip = Clip.open(jpegs(tmp_path / "x.avi", [64, 128, 64]))
-    with pytest.raises(DataError, match=r"x\.avi: frame 1 is 128x128"):
-        clip[1]
-    assert clip[2].shape == (64, 64, 3), "one bad frame does not spoil the next"
-    with pytest.raises(DataError, match="frame 1"):
-        clip.to_array()
-
-
-def test_a_frame_that_is_not_a_picture_is_named(tmp_path: Path, files: dict[str, Path]) -> None:
-    data = files["mjpg"].read_bytes()
-    at = [match.start() for match in re.finditer(b"\xff\xd8\xff", data)][5]
-    path = tmp_path / "x.avi"
-    path.write_bytes(data[:at] + bytes(400) + data[at + 400 :])
-    clip = Clip.open(path)
-    with pytest.raises(DataError, match=r"x\.avi: frame 5"):
-        clip[5]
-    np.testing.assert_array_equal(clip[6], Clip.open(files["mjpg"])[6])
-    assert any("5" in line for line in problems(path))
-
-
-def test_limits_hold_before_memory_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = jpegs(tmp_path / "small.avi", [64, 64])
-    monkeypatch.setattr(_decoding, "MAX_PIXELS", 32 * 32)
-    with pytest.raises(DataError, match="limit"):
-        Clip.open(small)
-    monkeypatch.setattr(_decoding, "MAX_PIXELS", 100 * 100)
-    with pytest.raises(DataError, match="frame 1"):  # the header says 64x64, the frame is larger than the limit
-        Clip.open(jpegs(tmp_path / "grows.avi", [64, 512]))[1]
-    monkeypatch.setattr(_decoding, "MAX_FRAMES", 3)
-    with pytest.raises(DataError, match="more than 3 frames"):
-        Clip.open(jpegs(tmp_path / "long.avi", [64] * 4))
-
-
-def test_a_header_that_lies_about_its_size(tmp_path: Path) -> None:
-    data = jpegs(tmp_path / "true.avi", [64, 64]).read_bytes()
-    lie = tmp_path / "lie.avi"
-    for side in (60_000, 0x7FFFFFFF):
-        lie.write_bytes(data.replace(struct.pack("<II", 64, 64), struct.pack("<II", side, side)))
-        with suppress(DataError):
-            # Where the decoder trusts the picture, not the header, that is as good.
-            assert Clip.open(lie)[0].shape == (64, 64, 3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data(), kind=st.sampled_from(sorted(KINDS)))
-def test_flipped_bytes_never_escape_as_another_error(
-    files: dict[str, Path], folder: Path, data: st.DataObject, kind: str
-) -> None:
-    content = bytearray(files[kind].read_bytes())
-    places = st.integers(0, len(content) - 1) | st.integers(0, 600)
-    for place in data.draw(st.lists(places, min_size=1, max_size=8)):
-        content[place] = data.draw(st.integers(0, 255))
-    path = folder / f"flipped.{KINDS[kind]}"
-    path.write_bytes(content)
-    with suppress(DataError):
-        clip = Clip.open(path)
-        for index in {0, len(clip) // 2, len(clip) - 1}:
-            assert clip[index].dtype == np.uint8
-    assert all(isinstance(line, str) for line in problems(path))
-
-
-# Writing
-
-
-def test_frames_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.avi"
-    out = Writer(path, fps=20, kind="mjpg")
-    out.write(scene(1))
-    with pytest.raises(ShapeError, match="frame 1"):
-        out.write(scene(1, 20, 20))
-    out.abandon()
-    for wrong in (scene(1)[0].astype(np.float32), scene(1)[0, ..., :1], np.zeros((0, 4, 3), np.uint8)):
-        with pytest.raises(ShapeError, match="uint8"), Writer(path, fps=20, kind="mjpg") as out:
-            out.write(wrong)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_appears_before_the_end_or_after_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "x.mp4"
-    out = Writer(path, fps=20, kind="lossless")
-    out.write(scene(3))
-    assert not path.exists()
-    out.close()
-    out.close()
-    assert path.exists()
-    with pytest.raises(DataError, match="closed"):
-        out.write(scene(1))
-    before = path.read_bytes()
-    with suppress(RuntimeError), Writer(path, fps=20, kind="lossless") as out:
-        out.write(scene(2))
-        raise RuntimeError
-    assert path.read_bytes() == before
-    with pytest.raises(DataError, match="no frame"), Writer(tmp_path / "y.mp4", fps=20, kind="viewable"):
-        pass
-    with pytest.raises(DataError, match="cannot be written"):
-        write(tmp_path / "absent" / "x.avi", scene(1), "mjpg")
-    assert list(tmp_path.iterdir()) == [path]
-
-
-FULL_DISK = """
-import resource, signal, sys
-from pathlib import Path
-import numpy as np
-from worldgauge.errors import DataError
-from worldgauge.video import Writer
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-folder, kind, name = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-frames = np.random.default_rng(0).integers(0, 255, (12, 40, 40, 3), dtype=np.uint8)
-def write(name):
-    with Writer(folder / name, fps=20, kind=kind) as out:
-        out.write(frames)
-write(name)
-whole = (folder / name).stat().st_size
-for limit in (0, 60, whole // 2, whole - 300, whole - 1):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    try:
-        write("full-" + name)
-    except DataError as error:
-        assert "full-" + name + ": cannot be written" in str(error), error
-    else:
-        raise SystemExit(f"no error at {limit} of {whole} bytes")
-    assert [p.name for p in folder.iterdir()] == [name], list(folder.iterdir())
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs a limit on file sizes")
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, kind: str) -> None:
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path), kind, f"x.{KINDS[kind]}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ), check=False)
-    assert done.returncode == 0, done.stderr

@@ -32,9 +32,9 @@ class FileSource:
         import av
 
         self.path = path
-        if not path.is_file():
-            raise DataError(f"{path}: no such video")
         try:
+            if not path.is_file():
+                raise DataError(f"{path}: no such video")
             with _open(path) as (container, stream):
                 self.size = (stream.width, stream.height)
                 rate = stream.average_rate or stream.guessed_rate
@@ -50,7 +50,7 @@ class FileSource:
                         keys.append(packet.pts)
                     if len(times) > MAX_FRAMES:
                         raise DataError(f"{path}: more than {MAX_FRAMES} frames")
-        except (av.error.FFmpegError, ValueError) as error:
+        except (av.error.FFmpegError, OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
             raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
         if not times:
@@ -106,9 +106,15 @@ class _Reader:
     """One open decoder; steps forward where it can, seeks to a key frame where it must."""
 
     def __init__(self, source: FileSource) -> None:
+        import av
+
         self._source = source
         self._stack = ExitStack()
-        self._container, self._stream = self._stack.enter_context(_open(source.path))
+        try:
+            self._container, self._stream = self._stack.enter_context(_open(source.path))
+        except (av.error.FFmpegError, OSError, ValueError) as error:
+            what = getattr(error, "strerror", None) or error
+            raise DataError(f"{source.path}: cannot be opened again ({what}); was it moved or changed?") from error
         self._pictures: Iterator[Any] = self._container.decode(self._stream)
         self._time = source.times[0] - 1
         self._last: tuple[int, Any] | None = None

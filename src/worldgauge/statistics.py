@@ -7,6 +7,7 @@ of the values. One value is one trajectory: frames of a video are not independen
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
@@ -26,6 +27,10 @@ _EXACT_UP_TO = 14
 """Pairs; 2^13 sign patterns, fewer than the draws of the random test."""
 _CHUNK = 1 << 20
 """Resampled values held at once."""
+
+
+FEWEST_RESAMPLED = 5
+"""Values from which on the bootstrap's coverage was measured to be right (0.93 at 5, 0.95 at 8)."""
 
 
 class MeanStd(NamedTuple):
@@ -78,15 +83,19 @@ def mean_std(values: Iterable[float | None]) -> MeanStd:
 def bootstrap_interval(
     values: Iterable[float | None], *, rng: np.random.Generator, n: int = RESAMPLES, level: float = LEVEL
 ) -> Interval | None:
-    """Interval of the mean by resampling trajectories; None for fewer than two values or an infinite one.
+    """Interval of the mean over trajectories; None for fewer than two values or an infinite one.
 
     Percentile bootstrap, its levels widened so that few values do not look more certain than Student's t
-    would have them (Hesterberg 2015, "expanded percentile"). Stays inside the range of the values.
+    would have them (Hesterberg 2015, "expanded percentile"). Below FEWEST_RESAMPLED values Student's t itself,
+    since resampling cannot leave their range: of two values it would hold the true mean half the time.
     """
     known = _known(values)
     if len(known) < 2 or not np.isfinite(known).all():
         return None
     degrees = len(known) - 1
+    if len(known) < FEWEST_RESAMPLED:
+        reach = _student_quantile((1 + level) / 2, degrees) * known.std(ddof=1) / math.sqrt(len(known))
+        return Interval(float(known.mean() - reach), float(known.mean() + reach))
     tail = NormalDist().cdf(-math.sqrt(len(known) / degrees) * _student_quantile((1 + level) / 2, degrees))
     low, high = np.quantile(_resampled_means(known, n, rng), [tail, 1 - tail])
     return Interval(float(low), float(high))
@@ -146,15 +155,23 @@ def ranks_with_ties(
     """
     pairs = list(combinations(scores, 2))
     results = [paired_difference(scores[a], scores[b], rng=rng, n=n, level=level) for a, b in pairs]
-    better = dict.fromkeys(scores, 0)
-    worse = dict.fromkeys(scores, 0)
-    for (a, b), result, p in zip(pairs, results, holm([r.p for r in results]), strict=True):
-        if p is None or result.mean is None or p > 1 - level:
-            continue
-        winner, loser = (a, b) if (result.mean > 0) == higher else (b, a)
-        better[loser] += 1
-        worse[winner] += 1
-    return {name: Place(1 + better[name], len(scores) - worse[name]) for name in scores}
+    corrected = holm([result.p for result in results])
+    return places(
+        scores,
+        [
+            (a, b) if (result.mean > 0) == higher else (b, a)
+            for (a, b), result, p in zip(pairs, results, corrected, strict=True)
+            if p is not None and result.mean is not None and p <= 1 - level
+        ],
+    )
+
+
+def places(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str, Place]:
+    """Places by (better, worse) pairs that the data tell apart; all other pairs share theirs."""
+    names, beaten = list(names), list(beaten)
+    wins = Counter(better for better, _ in beaten)
+    losses = Counter(worse for _, worse in beaten)
+    return {name: Place(1 + losses[name], len(names) - wins[name]) for name in names}
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -131,6 +131,7 @@ class Writer:
         self.kind = kind
         self.fps = Fraction(fps).limit_denominator(1001)
         self.frames = 0
+        self._end: Literal["written", "dropped"] | None = None
         self._part = self.path.with_name(f".{self.path.name}.part")
         self._shape: tuple[int, ...] | None = None
         self._container: av.container.OutputContainer | None = None
@@ -149,13 +150,18 @@ class Writer:
             self._encode(frame)
 
     def close(self) -> None:
-        """Flush, then rename into place; again is harmless. Raises DataError when nothing was written."""
+        """Flush, then rename into place; again is harmless.
+
+        Raises DataError when nothing was written, and when what was written has been dropped.
+        """
         import av
 
-        if self._shape is None:
-            raise DataError(f"{self.path}: no frame was written")
-        if self._container is None:
+        if self._end == "written":
             return
+        if self._end == "dropped":
+            raise DataError(f"{self.path}: what was written has been dropped; open another writer")
+        if self._container is None:
+            raise DataError(f"{self.path}: no frame was written")
         try:
             self._container.mux(self._stream.encode(None))
             # The index is written here, so this is where a disk that is just full shows.
@@ -167,6 +173,7 @@ class Writer:
             self.abandon()
             raise self._failed(error) from error
         self._container = None
+        self._end = "written"
 
     def __enter__(self) -> Writer:
         return self
@@ -180,9 +187,10 @@ class Writer:
             self.abandon()
 
     def abandon(self) -> None:
-        """Drop what was written."""
+        """Drop what was written; without effect once it is in place."""
         import av
 
+        self._end = self._end or "dropped"
         container, self._container = self._container, None
         try:
             if container is not None:
@@ -195,8 +203,8 @@ class Writer:
     def _encode(self, frame: Frame) -> None:
         import av
 
-        if self._shape is not None and self._container is None:
-            raise DataError(f"{self.path}: written and closed already; open another writer")
+        if self._end is not None:
+            raise DataError(f"{self.path}: {self._end} and closed already; open another writer")
         picture = av.VideoFrame.from_ndarray(
             np.ascontiguousarray(_even(frame) if self.kind == "viewable" else frame), format="rgb24"
         )

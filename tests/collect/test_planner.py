@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from toyworld import hills, meadow
-from worldgauge.collect.planner import DIAGONAL_COST, Planner
+from worldgauge.collect.planner import DIAGONAL_COST, Planner, _estimate
 from worldgauge.collect.walk import WalkGoal
 from worldgauge.errors import WorldError
 from worldgauge.worlds.voxel.blocks import SOLID
@@ -108,6 +108,13 @@ def test_cell_of_a_body_that_overhangs_an_edge_is_the_cell_that_carries_it():
     assert planner.cell_of((21.2, 20.5, 12.0)) == (20, 20, 12)
     assert planner.cell_of((30.9, 30.1, 4.0)) == (30, 30, 4)
     assert planner.cell_of((30.9, 30.1, 14.0)) is None
+
+
+def test_the_estimate_of_the_release_is_not_a_lower_bound():
+    """A drop of four costs one move, the estimate says five: kept, and said so, because the release has it."""
+    tower = meadow(blocks={(20, 20, z): "stone" for z in range(4, 8)})
+    assert len(plan(tower, (20, 20, 8), (21, 20, 4))) == 1
+    assert _estimate(20, 20, 8, 21, 20, 4) == 5
 
 
 def test_costs_equal_an_independent_shortest_path_search():

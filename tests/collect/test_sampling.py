@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from toyworld import hills, meadow
+from worldgauge.collect.planner import Planner
 from worldgauge.collect.sampling import is_natural, sample_offset, sample_place, standing_level, start_place
 from worldgauge.errors import WorldError
 
@@ -74,6 +75,44 @@ def test_every_rejection_is_counted_and_a_thousand_are_an_error(options, reason)
     around = (500, 500, 4) if options.pop("far", False) else (24, 24, 4)
     with pytest.raises(WorldError, match=f"1000 {reason}"):
         sample_place(world, around, 5, np.random.default_rng(0), **options)
+
+
+def test_the_printed_rule_takes_every_block_that_can_be_stood_on():
+    roofed = meadow(blocks={(x, y, 6): "oak_planks" for x in range(48) for y in range(48)})
+    rng = np.random.default_rng(3)
+    limits = {"max_from_centre": 3, "max_height_difference": 0}
+    places = [sample_place(roofed, (24, 24, 4), 10, rng, rule="continuous", **limits) for _ in range(200)]
+    assert {z for _, _, z in places} == {7}, "on the roof, three cells higher"
+    distances = [np.hypot(x - 24, y - 24) for x, y, _ in places]
+    assert min(distances) > 8 - 0.71
+    assert max(distances) > 12, "far from the centre"
+    planner = Planner(roofed)
+    assert all(planner.standable(*place) for place in places)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("stone", 5),
+        ("oak_slab", 4),
+        ("snow_layer", 4),
+        ("poppy", 4),
+        ("water", None),
+        ("oak_fence", None),
+        ("lantern_post", None),
+        ("cobweb", None),
+    ],
+)
+def test_what_the_printed_rule_calls_a_valid_block(name, level):
+    world = meadow(blocks={(x, y, 4): name for x in range(48) for y in range(48)})
+    sample = lambda: sample_place(world, (24, 24, 4), 5, np.random.default_rng(0), rule="continuous")  # noqa: E731
+    if level is None:
+        with pytest.raises(WorldError, match="1000 nowhere to stand"):
+            sample()
+    else:
+        assert sample()[2] == level
+    with pytest.raises(WorldError, match="1000 outside the world"):
+        sample_place(world, (500, 500, 4), 5, np.random.default_rng(0), rule="continuous")
 
 
 def test_both_the_surface_and_the_block_below_it_must_be_ground():

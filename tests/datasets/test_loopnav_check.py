@@ -12,7 +12,7 @@ import pytest
 
 from loopnav_data import STEP, put, straight_loop
 from worldgauge.collect.walk import Walk
-from worldgauge.datasets import loopnav
+from worldgauge.datasets import loopnav, loopnav_check
 from worldgauge.datasets.loopnav_rules import measure
 from worldgauge.errors import DataError
 
@@ -143,6 +143,14 @@ def test_faults_are_named(tmp_path: Path, walk: Walk, text: str, severity: str) 
     assert not has(findings(tmp_path / "good"), text, severity)
     put(tmp_path / "bad", walk)
     assert has(findings(tmp_path / "bad"), text, severity)
+
+
+def test_motion_square_to_the_yaw_is_no_agreement_either(tmp_path: Path) -> None:
+    put(tmp_path)
+    for agreement, wrong in ((0.0, True), (-0.5, True), (1e-9, False), (None, False)):
+        measures = replace(measure(LOOP, 80), yaw_agreement=agreement)
+        item = loopnav_check._Measured(loopnav.discover(tmp_path)[0], measures)
+        assert any("against their yaw" in finding.text for finding in loopnav_check._of_controls([item])) == wrong
 
 
 @pytest.mark.parametrize(

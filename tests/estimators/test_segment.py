@@ -2,6 +2,7 @@ import cv2
 import numpy as np
 import pytest
 
+from support.paint import painted_colours
 from worldgauge.errors import NotApplicableError, ShapeError, WorldgaugeError
 from worldgauge.estimators import estimators
 from worldgauge.estimators._colour import classify, colour_table, number_components
@@ -12,7 +13,6 @@ from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
 from worldgauge.worlds.voxel.camera import Grid, render
 from worldgauge.worlds.voxel.generate import generate
-from worldgauge.worlds.voxel.textures import painted_colours
 
 
 def views(kind, width=640, height=360):
@@ -190,3 +190,10 @@ def test_registered_by_name():
     assert estimators.get("colour")().name == "colour"
     with pytest.raises(WorldgaugeError, match="SAM 3"):
         estimators.get("sam3")()
+
+
+def test_named_places_say_that_they_are_empty():
+    for entry in estimators:
+        empty = entry.name in ("sam3", "i3d")
+        assert entry.facts.get("available", True) is not empty
+        assert ("not available" in entry.summary) == empty

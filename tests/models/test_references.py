@@ -14,7 +14,7 @@ from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.worlds import open_world
 
-REFERENCES = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+REFERENCES = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "memory-plane", "drift")
 
 
 def ask(name: str, walk: tuple[Episode, int], *, horizon: int = 12, seed: int = 5, **settings: object) -> np.ndarray:
@@ -157,7 +157,7 @@ def test_references_say_what_a_published_recording_lacks(name: str, needs: str, 
 
 def test_memory_from_pictures_alone_needs_no_world(walk: tuple[Episode, int]) -> None:
     episode, start = walk
-    model = models.get("memory")(depth="plane")
+    model = models.get("memory-plane")()
     assert not model.spec.privileged
     assert not model.spec.inputs
     request = make_request(dataclasses.replace(episode, world=None), start, model.spec, Settings(), seed=0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from support.bench import QuietBench
 from worldgauge.episode import Episode
-from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.models import models
 from worldgauge.subject import ModelSpec, RolloutRequest
 from worldgauge.suites.contract import Score, Task
@@ -222,7 +223,9 @@ def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_p
     [
         ({"contxt": 3}, UnknownNameError, "context"),
         ({"context": 0}, UsageError, "context"),
-        ({"segmenter": "sam3"}, UsageError, "segmenter"),
+        ({"segmenter": "sam3"}, WorldgaugeError, "colour"),
+        ({"segmenter": "lpips"}, WorldgaugeError, "weights"),
+        ({"segmenter": "color"}, UnknownNameError, "colour"),
         ({"tau": 2}, UsageError, "tau"),
         ({"stride": "5"}, UsageError, "stride"),
     ],
@@ -253,6 +256,39 @@ def test_a_rollout_that_was_cut_on_disk_is_noticed(tasks: list[Task], bench: Qui
     wrong = dataclasses.replace(record, facts={**record.facts, "frames_generated": 3})
     with pytest.raises(DataError, match="3 were recorded"):
         suite.score(wrong, bench)
+
+
+@pytest.fixture(scope="module")
+def strangers(walks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same recordings as a published folder: nobody knows their world."""
+    root = tmp_path_factory.mktemp("published") / "data"
+    shutil.copytree(walks, root, ignore=shutil.ignore_patterns("worldgauge.json", ".worldgauge-index.json"))
+    return root
+
+
+def test_published_recordings_need_the_papers_villages_or_all(strangers: Path) -> None:
+    with pytest.raises(DataError, match="selection=all"):
+        list(LoopNav().tasks(strangers))
+    assert len(list(LoopNav(selection="all").tasks(strangers))) == 2
+
+
+def test_the_colour_segmenter_does_not_judge_what_it_does_not_know(strangers: Path, tmp_path: Path) -> None:
+    task = next(LoopNav(selection="all").tasks(strangers))
+    left = run("freeze", task, tmp_path / "left", LoopNav(selection="all"))
+    assert left["sgcs"].value is None
+    assert "segmenter=NAME" in left["sgcs"].reason
+    assert left["ssim_table"].value is not None
+    forced = run("freeze", task, tmp_path / "forced", LoopNav(selection="all", segmenter="colour"))
+    assert forced["sgcs"].value is not None
+    tables = LoopNav().summarize({"freeze": list(forced.values())}, {"freeze": "reference"})
+    assert any("it guesses" in note for note in tables[0].notes)
+
+
+def test_tables_say_when_a_fault_of_the_release_was_asked_for(tasks: list[Task], tmp_path: Path) -> None:
+    shifted = run("freeze", tasks[0], tmp_path, LoopNav(alignment="start"))
+    tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"})
+    noted = {table.metric for table in tables if any("alignment=start" in note for note in table.notes)}
+    assert noted == {"ssim_table", "ssim_320x180", "psnr", "mse", "sharpness"}
 
 
 def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> None:

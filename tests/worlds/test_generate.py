@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 from scipy import ndimage
 
+from support.settlements import NAMES, world_of
 from worldgauge.errors import WorldError
 from worldgauge.worlds.voxel.blocks import (
     CATEGORIES,
     CATEGORY_OF,
     GROUND,
-    KINDS,
     LIQUID,
     SHAPE_OF,
     SHAPES,
@@ -23,18 +21,12 @@ from worldgauge.worlds.voxel.terrain import grow, value_noise
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS
 from worldgauge.worlds.voxel.world import VoxelWorld
 
-NAMES = np.array([KINDS[state.kind].name for state in STATES])
 WOOD = np.char.endswith(NAMES, "_log")
-
-
-@lru_cache(maxsize=8)
-def world_of(kind: str, seed: int = 1, *, small: bool = False) -> VoxelWorld:
-    return generate(kind, seed, SMALLEST) if small else generate(kind, seed)
 
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_same_seed_same_cells_other_seed_other_cells(kind: str) -> None:
-    first = world_of(kind, small=True)
+    first = world_of(kind, 1, small=True)
     assert generate(kind, 1, SMALLEST).digest() == first.digest()
     other = generate(kind, 2, SMALLEST)
     assert np.mean(first.states != other.states) > 0.02
@@ -60,7 +52,7 @@ def test_worlds_are_those_of_earlier_versions(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_every_kind_has_what_a_settlement_has(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     cells = np.bincount(CATEGORY_OF[world.states].ravel(), minlength=len(CATEGORIES))
     have = dict(zip(CATEGORIES, cells.tolist(), strict=True))
     least = {"building": 3000, "tree": 1500, "flower": 60, "path": 500, "water": 200}
@@ -71,7 +63,7 @@ def test_every_kind_has_what_a_settlement_has(kind: str) -> None:
 
 
 def test_the_six_kinds_use_most_blocks() -> None:
-    used = {name for kind in WORLD_KINDS for name in NAMES[np.unique(world_of(kind).states)]}
+    used = {name for kind in WORLD_KINDS for name in NAMES[np.unique(world_of(kind, 1).states)]}
     assert len(used) >= 60
     assert any(name.endswith("_stairs") for name in used)
     assert any(name.endswith("_slab") for name in used)
@@ -82,15 +74,15 @@ def test_kinds_differ_in_their_ground(kind: str) -> None:
     def ground_shares(world: VoxelWorld) -> np.ndarray:
         return np.bincount(_ground_states(world).ravel(), minlength=len(STATES)) / world.shape[0] / world.shape[1]
 
-    shares = ground_shares(world_of(kind))
+    shares = ground_shares(world_of(kind, 1))
     for other in WORLD_KINDS:
         if other != kind:
-            assert np.abs(shares - ground_shares(world_of(other))).sum() > 0.2, f"{kind} looks like {other}"
+            assert np.abs(shares - ground_shares(world_of(other, 1))).sum() > 0.2, f"{kind} looks like {other}"
 
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_space_above_and_terrain_range(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     assert not world.states[:, :, world.shape[2] - 8 :].any()
     small = world_of(kind, 0, small=True)
     assert not small.states[:, :, small.shape[2] - 8 :].any()
@@ -104,7 +96,7 @@ def test_space_above_and_terrain_range(kind: str) -> None:
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_much_of_the_country_can_be_a_goal(kind: str) -> None:
     """The collector's rule: the highest solid cell of a column and the one below it are natural ground."""
-    world = world_of(kind)
+    world = world_of(kind, 1)
     filled = SOLID[world.states] | LIQUID[world.states]
     top = world.shape[2] - 1 - np.argmax(filled[:, :, ::-1], axis=2)
     good = np.ones(top.shape, bool)
@@ -116,7 +108,7 @@ def test_much_of_the_country_can_be_a_goal(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_objects_are_numbered_without_gaps_and_are_compact(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     assert world.instances.dtype == np.uint16
     numbers = np.unique(world.instances)
     np.testing.assert_array_equal(numbers, np.arange(len(numbers)))
@@ -130,7 +122,7 @@ def test_objects_are_numbered_without_gaps_and_are_compact(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_trees_stand_on_the_ground(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     wood = WOOD[world.states]
     parts, count = ndimage.label(wood, np.ones((3, 3, 3)))
     footed = wood[:, :, 1:] & GROUND[world.states[:, :, :-1]]
@@ -139,7 +131,7 @@ def test_trees_stand_on_the_ground(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_plants_stand_on_something(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     cross = SHAPE_OF[world.states] == SHAPES.index("cross")
     cross &= NAMES[world.states] != "cobweb"
     assert SOLID[world.states[:, :, :-1]][cross[:, :, 1:]].all()
@@ -147,7 +139,7 @@ def test_plants_stand_on_something(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_water_is_held_by_its_banks(kind: str) -> None:
-    world = world_of(kind)
+    world = world_of(kind, 1)
     water = LIQUID[world.states]
     empty = world.states == 0
     for axis in (0, 1):

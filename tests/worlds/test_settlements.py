@@ -1,27 +1,24 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
 
 import numpy as np
 import pytest
 from scipy import ndimage
 
+from support.settlements import NAMES, world_of
 from worldgauge.worlds.voxel.blocks import (
     CATEGORIES,
     CATEGORY_OF,
     GROUND,
-    KINDS,
     LIQUID,
     SHAPE_OF,
     SHAPES,
     SOLID,
-    STATES,
     block,
 )
 from worldgauge.worlds.voxel.buildings import DESIGNS
 from worldgauge.worlds.voxel.canvas import SIDES, Canvas, Frame, Stamp
-from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.grounds import GROUNDS
 from worldgauge.worlds.voxel.ruins import decay
 from worldgauge.worlds.voxel.site import Site
@@ -33,14 +30,9 @@ BUILDING = CATEGORIES.index("building") == CATEGORY_OF
 REACH_M = 80
 
 
-@lru_cache(maxsize=8)
-def world_of(kind: str, seed: int = 3) -> VoxelWorld:
-    return generate(kind, seed)
-
-
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_there_are_houses_of_several_sorts(kind: str) -> None:
-    houses = [box for box, cells in _objects(world_of(kind)) if np.count_nonzero(BUILDING[cells]) > 120]
+    houses = [box for box, cells in _objects(world_of(kind, 3)) if np.count_nonzero(BUILDING[cells]) > 120]
     assert len(houses) >= 10
     extents = {tuple(s.stop - s.start for s in box) for box in houses}
     assert len(extents) >= 6
@@ -48,8 +40,8 @@ def test_there_are_houses_of_several_sorts(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_there_are_farms_lights_and_a_well(kind: str) -> None:
-    world = world_of(kind)
-    names = {KINDS[STATES[state].kind].name for state in np.unique(world.states)}
+    world = world_of(kind, 3)
+    names = set(NAMES[np.unique(world.states)])
     assert {"farmland", "hay_bale", "barrel", "pumpkin", "wheat"} <= names
     assert ("lantern_post" in names) == (kind != "zombie")
     x, y = world.centre
@@ -71,7 +63,7 @@ def test_seeds_give_other_layouts() -> None:
 @pytest.mark.parametrize("kind", WORLD_KINDS)
 def test_a_walker_gets_about(kind: str) -> None:
     """Of the columns within 80 m whose highest two cells are ground, four in five can be walked to."""
-    world = world_of(kind)
+    world = world_of(kind, 3)
     reached = _walk(world)
     filled = SOLID[world.states] | LIQUID[world.states]
     top = world.shape[2] - 1 - np.argmax(filled[:, :, ::-1], axis=2)

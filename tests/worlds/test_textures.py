@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from support.paint import painted_colours
 from worldgauge.worlds.voxel import textures
 from worldgauge.worlds.voxel.blocks import CATEGORIES, KINDS, STATES, block
 from worldgauge.worlds.voxel.textures import FACES, SHADES, SKY, SKY_ZENITH, TEXELS, TEXTURE_OF, texture_of
@@ -89,7 +90,7 @@ def test_sky_runs_from_horizon_to_zenith():
 
 
 def test_categories_hardly_share_a_colour():
-    rgb, category = textures.painted_colours()
+    rgb, category = painted_colours()
     colours, owner = np.unique(rgb, axis=0, return_inverse=True)
     owners = np.zeros((len(colours), len(CATEGORIES)), bool)
     owners[owner.ravel(), category] = True

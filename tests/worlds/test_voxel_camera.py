@@ -1,188 +1,26 @@
-"""The camera against hand-worked views and against a brute-force tracer that knows no grid walk."""
-
-import json
+"""The camera against hand-worked views, and what must hold of every view."""
 
 import numpy as np
 import pytest
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import ShapeError, WorldError
+from support.cells import FACE_NAMES, SKY_LABEL, litter, world_of
+from worldgauge.errors import ShapeError
 from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds import open_world, worlds
-from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import (
     AIR,
     CATEGORIES,
     CATEGORY_OF,
-    FACING_OF,
-    KINDS,
-    SHAPE_OF,
-    SHAPES,
-    STATES,
     block,
 )
 from worldgauge.worlds.voxel.camera import Grid, render
 from worldgauge.worlds.voxel.textures import SHADES, SKY, SKY_ZENITH, texture_of
 from worldgauge.worlds.voxel.world import VoxelWorld
 
-SKY_LABEL = CATEGORIES.index("sky")
-FACE_NAMES = ("east", "west", "north", "south", "up", "down", "plant")
-
-
-def world_of(states: np.ndarray) -> VoxelWorld:
-    instances = (np.arange(states.size).reshape(states.shape) % 60_000 + 1).astype(np.uint16)
-    return VoxelWorld("plains", 0, states, np.where(states > 0, instances, 0).astype(np.uint16), (0, 0))
-
 
 def single(name: str, cell: tuple[int, int, int] = (4, 4, 0)) -> Grid:
     states = np.zeros((9, 9, 6), np.uint8)
     states[cell] = block(name)
     return Grid.of(world_of(states))
-
-
-def litter(seed: int, shape: tuple[int, int, int] = (11, 12, 7), density: float = 0.3) -> VoxelWorld:
-    """A floor with blocks of every state thrown on it, some above others."""
-    rng = np.random.default_rng(seed)
-    states = np.zeros(shape, np.uint8)
-    states[:, :, 0] = rng.choice([block("grass_block"), block("path"), block("water")], shape[:2])
-    thrown = rng.integers(1, len(STATES), shape)
-    # Panes, glass and water matter most beside their like.
-    thrown = np.where(
-        rng.random(shape) < 0.3,
-        rng.choice([block("oak_fence"), block("glass_pane"), block("glass"), block("water")], shape),
-        thrown,
-    )
-    here = rng.random(shape) < density * np.linspace(1, 0.2, shape[2])
-    here[:, :, 0] = False
-    states[here] = thrown[here]
-    return world_of(states)
-
-
-def free_place(world: VoxelWorld, rng: np.random.Generator) -> np.ndarray:
-    while True:
-        cell = rng.integers([0, 0, 1], world.shape)
-        if world.states[tuple(cell)] == AIR:
-            return cell + rng.uniform(0.05, 0.95, 3)
-
-
-# ---- the brute-force tracer: every ray against every box and plane, float64
-
-
-def boxes_of(world: VoxelWorld, cell: tuple[int, int, int]) -> list[tuple[float, ...]]:
-    """Corners in the cell, in sixteenths."""
-    state = world.states[cell]
-    kind = KINDS[STATES[state].kind]
-
-    def beside(dx: int, dy: int) -> bool:
-        other = cell[0] + dx, cell[1] + dy, cell[2]
-        return bool(world.inside(*other) and SHAPES[SHAPE_OF[world.states[other]]] in ("cube", "pane"))
-
-    if kind.shape == "stairs":
-        high = {0: (8, 0, 8, 16, 16, 16), 1: (0, 8, 8, 16, 16, 16), 2: (0, 0, 8, 8, 16, 16), 3: (0, 0, 8, 16, 8, 16)}
-        return [(0, 0, 0, 16, 16, 8), high[int(FACING_OF[state])]]
-    if kind.shape == "pane":
-        core, arm = {"glass_pane": (1, 1), "cobblestone_wall": (4, 3)}.get(kind.name, (2, 1))
-        parts = [(8 - core, 8 - core, 0, 8 + core, 8 + core, 16)]
-        parts += [(8 + core, 8 - arm, 0, 16, 8 + arm, 16)] * beside(1, 0)
-        parts += [(8 - arm, 8 + core, 0, 8 + arm, 16, 16)] * beside(0, 1)
-        parts += [(0, 8 - arm, 0, 8 - core, 8 + arm, 16)] * beside(-1, 0)
-        parts += [(8 - arm, 0, 0, 8 + arm, 8 - core, 16)] * beside(0, -1)
-        return parts
-    above = cell[0], cell[1], cell[2] + 1
-    deep = world.inside(*above) and SHAPES[SHAPE_OF[world.states[above]]] == "liquid"
-    return {
-        "cube": [(0, 0, 0, 16, 16, 16)],
-        "slab": [(0, 0, 0, 16, 16, 8)],
-        "top_slab": [(0, 0, 8, 16, 16, 16)],
-        "post": [(6, 6, 0, 10, 10, 13 if kind.name == "torch" else 16)],
-        "layer": [(0, 0, 0, 16, 16, 2)],
-        "liquid": [(0, 0, 0, 16, 16, 16 if deep else 14)],
-        "carpet": [(0, 0, 0, 16, 16, 1)],
-        "cross": [],
-    }[kind.shape]
-
-
-def trace(world: VoxelWorld, origin: np.ndarray, rays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Nearest hit of rays (N, 3): parameter (inf: none), cell (N, 3), face, texel colour lit (N, 3)."""
-    n = len(rays)
-    best = np.full(n, np.inf)
-    cells, faces, colours = np.zeros((n, 3), int), np.full(n, -1), np.zeros((n, 3))
-
-    def offer(t, face, across, down, cell, valid):
-        state = int(world.states[cell])
-        row, column = ((np.clip(np.nan_to_num(w), 0, 0.9999) * 16).astype(int) for w in (down, across))
-        tiles = np.stack([texture_of(state, name) for name in FACE_NAMES])
-        texel = tiles[face, row, column].astype(float)
-        valid = valid & (t > 0) & (t < best) & (texel[:, 3] > 0)
-        best[valid], faces[valid], cells[valid] = t[valid], face[valid], cell
-        colours[valid] = np.rint(texel[valid, :3] * SHADES[face[valid], None])
-
-    for cell in map(tuple, np.argwhere(world.states > 0)):
-        if SHAPES[SHAPE_OF[world.states[cell]]] == "cross":
-            for sign in (1, -1):
-                # Normals (1, -1, 0) and (1, 1, 0) through the middle of the cell; planes are one metre wide.
-                normal = np.array([1.0, -sign, 0.0])
-                middle = np.array(cell) + 0.5
-                t = (middle - origin) @ normal / (rays @ normal)
-                hit = origin + t[:, None] * rays - middle
-                wide = hit[:, 0] * np.sqrt(2)
-                inside = (np.abs(wide) < 0.5) & (np.abs(hit[:, 2]) < 0.5)
-                offer(t, np.full(n, 6), wide + 0.5, 0.5 - hit[:, 2], cell, inside)
-        for box in boxes_of(world, cell):
-            low, high = np.array(cell) + np.array(box[:3]) / 16, np.array(cell) + np.array(box[3:]) / 16
-            t0, t1 = (low - origin) / rays, (high - origin) / rays
-            enter, leave = np.minimum(t0, t1), np.maximum(t0, t1)
-            axis = enter.argmax(1)
-            t = enter.max(1)
-            face = 2 * axis + (rays[np.arange(n), axis] > 0)
-            inside = t < leave.min(1)
-            if KINDS[STATES[world.states[cell]].kind].shape == "cube":
-                before = np.array(cell) - np.eye(3, dtype=int)[axis] * np.sign(rays).astype(int)
-                same = [world.inside(*b) and world.states[tuple(b)] == world.states[cell] for b in before]
-                inside &= ~np.array(same)
-            x, y, z = (origin + t[:, None] * rays - np.array(cell)).T
-            across = np.choose(face, [y, 1 - y, 1 - x, x, x, x])
-            down = np.choose(face, [1 - z] * 4 + [1 - y, y])
-            offer(t, face, across, down, cell, inside)
-    return best, cells, faces, colours
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["wide", "narrow", "panorama"])
-@pytest.mark.parametrize("outside", [False, True])
-def test_agrees_with_the_brute_force_tracer(seed: int, kind: str, outside: bool) -> None:
-    world = litter(seed)
-    rng = np.random.default_rng(100 + seed)
-    if outside:
-        around = rng.uniform(0, 2 * np.pi)
-        place = np.array([5.5 + 16 * np.cos(around), 6 + 16 * np.sin(around), rng.uniform(-2, 9)])
-        yaw, pitch = around + np.pi, np.arctan2(3 - place[2], 16)
-    else:
-        place, yaw, pitch = free_place(world, rng), rng.uniform(0, 2 * np.pi), rng.uniform(-0.6, -0.2)
-    fov = {"wide": 70.0, "narrow": 4.0 if outside else 12.0}
-    camera = Panorama(48, 24) if kind == "panorama" else Camera.from_vertical_fov(44, 30, fov[kind])
-    pose = pose_from_yaw_pitch(place, yaw, pitch)
-    view = render(Grid.of(world), pose, camera, view_m=60.0)
-
-    rays = (camera.rays() @ pose[:3, :3].T).reshape(-1, 3)
-    t, cells, faces, colours = trace(world, place, rays)
-    state = world.states[tuple(cells.T)]
-    hit = np.isfinite(t)
-    assert hit.mean() > 0.01
-    # Only rays along an edge may fall to the other side of it.
-    close = np.isclose(view.depth.ravel(), t, rtol=0, atol=1e-3)
-    assert close.mean() > 0.995
-    assert (view.category.ravel() == np.where(hit, CATEGORY_OF[state], SKY_LABEL))[close].mean() > 0.998
-    assert (view.instance.ravel() == np.where(hit, world.instances[tuple(cells.T)], 0))[close].mean() > 0.998
-    if kind == "narrow":
-        # A texel is wider than a pixel here, so the colour is that texel in the light of its face.
-        slant = np.abs(rays[np.arange(len(rays)), np.clip(faces, 0, 5) // 2])
-        sharp = close & hit & ((faces == 6) | (slant > 0.3)) & (16 * np.where(hit, t, 0) / camera.fx < 0.7)
-        assert sharp.sum() > 50
-        assert (view.rgb.reshape(-1, 3) == colours).all(1)[sharp].mean() > 0.99
-
-
-# ---- views worked by hand
 
 
 def test_a_wall_straight_ahead_has_one_depth_in_every_pixel() -> None:
@@ -422,37 +260,3 @@ def test_a_pose_that_is_none_is_refused() -> None:
     for pose in (np.eye(3), np.full((4, 4), np.nan)):
         with pytest.raises(ShapeError, match="4, 4"):
             render(grid, pose, CAMERAS[0])
-
-
-# ---- the registered world
-
-
-def test_the_registered_world_is_found_built_and_built_again() -> None:
-    world = worlds.get("voxel")("plains", 5, [160, 160, 56])
-    assert world.categories == CATEGORIES
-    facts = world.facts
-    assert facts.params == {"kind": "plains", "seed": 5, "size": (160, 160, 56)}
-    stored = json.loads(json.dumps(facts.params))
-    again = open_world(WorldFacts(facts.name, stored, facts.digest))
-    assert again.facts == facts
-    pose = pose_from_yaw_pitch([*np.add(world.voxels.centre, 0.5), 40.0], 0.3, -0.6)
-    camera = Camera.from_vertical_fov(64, 36, 75)
-    assert np.array_equal(world.view(pose, camera).rgb, again.view(pose, camera).rgb)
-    assert world.view(pose, camera).position is None
-    assert world.view(pose, camera, position=True).position.shape == (36, 64, 3)
-
-
-def test_other_cells_under_the_same_name_are_noticed() -> None:
-    world = Voxel.from_cells(litter(2))
-    facts = world.facts
-    assert facts.params["size"] == (11, 12, 7)
-    with pytest.raises(WorldError):
-        open_world(facts)
-    other = Voxel("plains", 5, (160, 160, 56)).facts
-    with pytest.raises(WorldError, match="collect the data again"):
-        open_world(WorldFacts("voxel", {**other.params, "seed": 6}, other.digest))
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(WorldError, match="known"):
-        Voxel("swamp", 0)

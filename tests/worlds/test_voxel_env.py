@@ -1,5 +1,8 @@
 """The gymnasium environment: its contract, its controls and what it tells."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -32,6 +35,20 @@ def test_it_keeps_gymnasiums_contract(world):
     env = gymnasium.make(ENV_ID, world=world, width=64, height=36, render_mode="rgb_array")
     check_env(env.unwrapped)
     assert env.unwrapped.metadata["render_fps"] == 20
+
+
+MADE_BY_NAME = """
+import gymnasium
+env = gymnasium.make("worldgauge.worlds.voxel.env:worldgauge/Voxel-v0", kind="desert", seed=3, width=32, height=18)
+observation, info = env.reset(seed=0)
+assert observation.shape == (18, 32, 3), observation.shape
+assert env.unwrapped.world.facts.params["kind"] == "desert"
+"""
+
+
+def test_the_long_form_of_the_id_needs_no_import():
+    done = subprocess.run([sys.executable, "-c", MADE_BY_NAME], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_same_seed_same_start_and_same_pictures(world):

@@ -1,7 +1,11 @@
 """A* over the cells of a voxel world, with the moves and costs of the released LoopNav collector.
 
 A node is a cell that a body can stand in (or swim in, at the surface). Digging and placing are left out,
-so that the world stays as it is. Costs: loopnav table 1.6. Same world, same question, same path.
+so that the world stays as it is. Costs and estimate: loopnav 1.6. Same world, same question, same path.
+
+The estimate is the release's: octile distance plus, for an exact goal, the difference in height. It can exceed the
+true cost: a drop, or a climb over a slab, costs as much as a level step, and the radius of a near goal is not taken
+off. There the path found need not be the cheapest one, as in the release.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.collect.walk import WalkGoal
 from worldgauge.errors import WorldError
 from worldgauge.geometry import FloatArray
-from worldgauge.worlds.voxel.blocks import LIQUID, SHAPE_OF, SHAPES, SOLID, block
+from worldgauge.worlds.voxel.blocks import LIQUID, SHAPE_OF, SHAPES, SOLID, block, boxes_of
 from worldgauge.worlds.voxel.player import HALF_WIDTH_M, STEP_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
 
@@ -34,11 +38,11 @@ MAX_DROP = 4
 _STEPS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)])
 
 # What the foot cell may hold while a body stands in it, and how high that lifts the feet.
-_LOW_TOPS = {"slab": 0.5, "layer": 0.125, "carpet": 0.0625}
-_FULL_TOPS = {"cube", "top_slab", "stairs"}
+_LOW_SHAPES = {"slab", "layer", "carpet"}
+_FULL_SHAPES = {"cube", "top_slab", "stairs"}
 _NAMES = [SHAPES[shape] for shape in SHAPE_OF]
-_LOW = np.array([_LOW_TOPS.get(name, 0.0) if solid else 0.0 for name, solid in zip(_NAMES, SOLID, strict=True)])
-_FULL = np.array([name in _FULL_TOPS and solid for name, solid in zip(_NAMES, SOLID, strict=True)])
+_LOW = np.array([float(boxes_of(state)[0][5]) if name in _LOW_SHAPES else 0.0 for state, name in enumerate(_NAMES)])
+_FULL = np.array([name in _FULL_SHAPES for name in _NAMES])
 # Cells that nobody walks through, although nothing in them stops a body.
 _AVOIDED = np.array([state == block("cobweb") for state in range(len(_NAMES))])
 _SWIM_LIFT = 0.5
@@ -84,8 +88,9 @@ class Planner:
         return None if best is None else best[1]
 
     def plan(self, start: tuple[int, int, int], goal: WalkGoal) -> FloatArray | None:
-        """Feet positions (N, 3), metres, of the cheapest path from cell `start` to `goal`, the start left out.
+        """Feet positions (N, 3), metres, of a path from cell `start` to `goal`, the start left out.
 
+        The cheapest one on level ground to an exact goal; elsewhere nearly so, see above on the estimate.
         N is 0 when the start is in the goal; None when no path leads there.
         Raises WorldError when nobody can stand in `start`.
         """
@@ -111,6 +116,16 @@ class Planner:
         return np.column_stack([cells[:, :2] + 0.5, self._feet[nodes[1:]]])
 
 
+def footing(world: VoxelWorld, x: int, y: int) -> int | None:
+    """z of the cell at the surface of column (x, y) that a body stands in; None on water, fences and the like."""
+    states = world.states[x : x + 1, y : y + 1]
+    blocked, liquid = (SOLID | _AVOIDED)[states], LIQUID[states]
+    standable, _ = _standable(states, blocked, liquid)
+    dry = (standable & ~liquid)[0, 0]
+    surface = world.surface(x, y)
+    return next((z for z in (surface, surface + 1) if z < len(dry) and dry[z]), None)
+
+
 def _standable(
     states: NDArray[np.uint8], blocked: NDArray[np.bool_], liquid: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], FloatArray]:
@@ -134,7 +149,7 @@ def _standable(
 
 @njit(cache=True, nogil=True)
 def _estimate(x, y, z, gx, gy, gz):  # type: ignore[no-untyped-def]
-    """Octile distance in the plane, plus the climb for an exact goal."""
+    """Octile distance in the plane, plus the difference in height for an exact goal; not a lower bound."""
     dx, dy = abs(x - gx), abs(y - gy)
     planar = abs(dx - dy) + min(dx, dy) * math.sqrt(2.0)
     return planar if gz < 0 else planar + abs(z - gz)

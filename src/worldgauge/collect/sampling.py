@@ -1,7 +1,8 @@
 """Where a loop goes: random places at about a given distance, on open ground.
 
 The released rule of LoopNav (loopnav 1.3): whole offsets from a square, too near ones redrawn, then three
-rejections that the paper does not print. The printed rule draws the offsets from a continuum.
+rejections that the paper does not print. The printed rule, "continuous": offsets from a continuum, too near ones
+redrawn, and any block that can be stood on is taken, be it a roof or far from the centre.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from worldgauge.collect.planner import footing
 from worldgauge.errors import WorldError
 from worldgauge.worlds.voxel.blocks import GROUND, SHAPE_OF, SHAPES, SOLID, block
 from worldgauge.worlds.voxel.world import VoxelWorld
@@ -41,20 +43,27 @@ def sample_place(
     max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
     max_rejections: int = MAX_REJECTIONS,
 ) -> Cell:
-    """A cell to stand in, about `radius` cells from cell `around`, on natural ground.
+    """A cell to stand in, about `radius` cells from cell `around`.
 
-    Rejected are places outside the world, farther than `max_from_centre` from the settlement's centre, whose
-    height differs by more than `max_height_difference` from `around`'s, or that are no natural ground.
-    Raises WorldError after `max_rejections` of them.
+    Rejected are places outside the world; by the released rule also those farther than `max_from_centre` from the
+    settlement's centre, whose height differs by more than `max_height_difference` from `around`'s, or that are no
+    natural ground; by the continuous rule those where nobody can stand. Raises WorldError after
+    `max_rejections` of them.
     """
     rejected: dict[str, int] = {}
     for _ in range(max_rejections):
         dx, dy = sample_offset(radius, rng, rule)
         x, y = around[0] + dx, around[1] + dy
-        fault = _fault(world, x, y, around[2], max_from_centre, max_height_difference)
-        if fault is None:
-            return x, y, standing_level(world, x, y)
-        rejected[fault] = rejected.get(fault, 0) + 1
+        if not world.inside(x, y) or not _has_surface(world, x, y):
+            found: int | str = "outside the world"
+        elif rule == "released":
+            found = _released(world, x, y, around[2], max_from_centre, max_height_difference)
+        else:
+            level = footing(world, x, y)
+            found = "nowhere to stand" if level is None else level
+        if not isinstance(found, str):
+            return x, y, found
+        rejected[found] = rejected.get(found, 0) + 1
     counts = ", ".join(f"{count} {fault}" for fault, count in sorted(rejected.items()))
     raise WorldError(
         f"no place about {radius} cells from {around} in {max_rejections} draws ({counts}); "
@@ -113,16 +122,18 @@ def _nearest_first(reach: int) -> list[tuple[int, int]]:
     return sorted(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, offset))
 
 
-def _fault(world: VoxelWorld, x: int, y: int, level: int, max_from_centre: float, max_difference: float) -> str | None:
-    if not world.inside(x, y) or not _has_surface(world, x, y):
-        return "outside the world"
+def _released(
+    world: VoxelWorld, x: int, y: int, level: int, max_from_centre: float, max_difference: float
+) -> int | str:
+    """z of the place, or why the released rule rejects it."""
     if math.hypot(x - world.centre[0], y - world.centre[1]) > max_from_centre:
         return "too far from the centre"
-    if abs(standing_level(world, x, y) - level) > max_difference:
+    found = standing_level(world, x, y)
+    if abs(found - level) > max_difference:
         return "at another height"
     if not is_natural(world, x, y):
         return "not on natural ground"
-    return None
+    return found
 
 
 def _has_surface(world: VoxelWorld, x: int, y: int) -> bool:

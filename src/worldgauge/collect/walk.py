@@ -10,13 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge import polyline
 from worldgauge.errors import ShapeError
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 
 LoopKind = Literal["ABA", "ABCA"]
-
-EYE_HEIGHT_M = 1.6
-"""Of LoopNav's viewer; the game's own physics has 1.62."""
 
 _EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
 
@@ -48,7 +47,7 @@ class Walk:
     wrapped, such that yaw - pi/2 (the game's yaw) has 3 decimals. pitch: (T,), 3 decimals.
     camera: (T, 2) float64, change of yaw and pitch that led to frame t, full precision; row 0 is 0.
     forward, jump: (T,) bool, keys held from frame t to frame t + 1. goals: T entries, None while idle.
-    kind, radius: of the loop. seed: of the world. discards: why earlier tries were thrown away.
+    kind, radius: of the loop. seed: of the world, None when unknown. discards: why earlier tries were thrown away.
     """
 
     positions: FloatArray
@@ -60,7 +59,7 @@ class Walk:
     goals: tuple[WalkGoal | None, ...]
     kind: LoopKind
     radius: int
-    seed: int
+    seed: int | None
     discards: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -83,7 +82,7 @@ class Walk:
     @property
     def length(self) -> float:
         """Metres walked in the plane."""
-        return float(np.linalg.norm(np.diff(self.positions[:, :2], axis=0), axis=1).sum())
+        return polyline.length(self.positions[:, :2])
 
 
 def discard_counts(reasons: Sequence[str]) -> dict[str, int]:

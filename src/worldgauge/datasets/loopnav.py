@@ -2,13 +2,15 @@
 
 On disk: <type>/<location>/<range>/<stamp>.avi and .json (specification: loopnav, sections 1.8-1.11).
 Files are in the game's frame: x, y up, z in blocks of one metre, yaw 0 to -z, left positive. Episodes
-are in ours: (x, y, z) -> (x, -z, y), yaw + pi/2, the camera 1.6 m above the feet.
+are in ours: (x, y, z) -> (x, -z, y), yaw + pi/2, the camera EYE_HEIGHT_M above the feet.
 
 for trajectory in discover(root):  episode = load(trajectory, worlds_of(root).get(trajectory.location))
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +29,7 @@ from worldgauge.episode import Episode, WorldFacts
 from worldgauge.errors import DataError, UsageError
 from worldgauge.geometry import Camera
 from worldgauge.video import Clip
+from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
 
 __all__ = [
     "Finding",
@@ -40,6 +43,7 @@ __all__ = [
     "default_selection",
     "discover",
     "exact_return_index",
+    "fingerprint_of",
     "load",
     "read_records",
     "return_index",
@@ -51,7 +55,6 @@ __all__ = [
 ]
 
 Selection = Literal["all", "paper"]
-VERTICAL_FOV_DEG = 75.0
 TEST_VILLAGE = 20
 PER_VILLAGE = 3
 
@@ -90,6 +93,16 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None) -> Episode:
         world=world,
         facts=facts,
     )
+
+
+def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
+    """SHA-256 over the two files of a recording and the world they show, as `load` is given both.
+
+    The same recording with another world, or with none, is another task: references and labels come of the world.
+    """
+    facts = None if world is None else [world.name, dict(world.params), world.digest]
+    text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def aligned_actions(walk: Walk) -> Actions:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from worldgauge.datasets.loopnav_index import Trajectory, discover
-from worldgauge.datasets.loopnav_rules import EXCLUSIVE_CAMERA, Measures
+from worldgauge.datasets.loopnav_rules import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 
 LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 """Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
@@ -51,9 +50,10 @@ class Spread:
 class Row:
     """The valid trajectories of one type and range.
 
-    trajectories: found, valid or not. frames, path_length, enclosed_area, normalised_deviation:
-    metres; the areas of ABA only. look_around_deg: heading arc before the first step. frames_to_line:
-    frames over 94.7 + 8.07 x path length. published_*: (mean, std) of the paper.
+    trajectories: found, valid or not. frames: records of one walk. path_length: planar metres.
+    frames_to_line: frames over 94.7 + 8.07 x path length. enclosed_area: square metres, and
+    normalised_deviation: metres (area over half the path length), both of ABA only. look_around_deg:
+    heading arc before the first step. published_*: (mean, std) of the paper, same units.
     """
 
     type: str
@@ -140,17 +140,17 @@ def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Ite
 
 
 def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
-    """One finding a reason; numbers and names in a reason do not make it another one."""
+    """One finding a kind of reason, with the first trajectory that has it."""
     if not trajectories:
         yield Finding("error", "holds no recording of the form <type>/<location>/<range>/<stamp>.avi")
-    reasons: dict[str, list[Trajectory]] = defaultdict(list)
+    faults: dict[Fault, list[Trajectory]] = defaultdict(list)
     for trajectory in trajectories:
-        if trajectory.invalid is not None:
-            reasons[re.sub(r"[\d][\w.-]*", "#", trajectory.invalid)].append(trajectory)
-    for group in reasons.values():
-        broken = group[0].measures is None or "frames in the video" in str(group[0].invalid)
+        if trajectory.fault is not None:
+            faults[trajectory.fault].append(trajectory)
+    for fault, group in faults.items():
+        severity: Severity = "error" if fault in FILE_FAULTS else "warning"
         count = f"{len(group)} of {len(trajectories)} trajectories are left out"
-        yield Finding("error" if broken else "warning", f"{count}, {group[0].id}: {group[0].invalid}")
+        yield Finding(severity, f"{count}, {group[0].id}: {group[0].invalid}")
 
 
 def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
@@ -167,7 +167,7 @@ def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
 
 def _of_controls(valid: Sequence[_Measured]) -> Iterator[Finding]:
     """Yaw against motion and against the camera, the camera's limit, its exclusiveness, idle ticks."""
-    backwards = [item for item in valid if (item.measures.yaw_agreement or 1.0) <= 0]
+    backwards = [item for item in valid if item.measures.yaw_agreement is not None and item.measures.yaw_agreement <= 0]
     if backwards:
         yield Finding(
             "error",

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,21 +15,21 @@ from typing import Any, Literal
 from worldgauge.collect.walk import LoopKind
 from worldgauge.datasets import loopnav_rules as rules
 from worldgauge.datasets.loopnav_records import parse_json, parse_records, read_bytes, walk_of
-from worldgauge.datasets.loopnav_rules import Measures
+from worldgauge.datasets.loopnav_rules import Fault, Measures
 from worldgauge.errors import DataError
 from worldgauge.video import Clip
 
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
 INDEX_FILE = ".worldgauge-index.json"
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 """Grows whenever a rule or a measure changes: older index files are then read as empty."""
 
 MAX_INDEX_BYTES = 256 * 2**20
 Split = Literal["train", "validation", "test"]
 
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_VILLAGE = re.compile(r"(?P<kind>.+)_village_(?P<index>\d{1,6})")
-_EXAMINED = ("n_frames", "return_index", "exact_return_index", "flags", "invalid", "fingerprint")
+_VILLAGE = re.compile(r".+_village_(\d{1,6})")
+_EXAMINED = ("n_frames", "return_index", "exact_return_index", "flags", "fault", "invalid", "fingerprint")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Trajectory:
     id: type/location/range/stamp. video, records: its two files; one of them is missing when
     `invalid` says so. radius: the range in blocks. n_frames: records. return_index: first frame of
     the way back by the released rule; exact_return_index: by changes of the goal. flags: noteworthy,
-    yet usable. invalid: why it is left out, else None. fingerprint: SHA-256 over both files.
+    yet usable. fault, invalid: why it is left out, as a code and as a line, else None. fingerprint:
+    SHA-256 over both files, not over the world they show (see `loopnav.fingerprint_of`).
     measures: None when the records cannot be read.
     """
 
@@ -52,6 +54,7 @@ class Trajectory:
     return_index: int | None
     exact_return_index: int | None
     flags: tuple[str, ...]
+    fault: Fault | None
     invalid: str | None
     fingerprint: str
     measures: Measures | None
@@ -62,16 +65,10 @@ class Trajectory:
         return self.video.stem
 
     @property
-    def village_kind(self) -> str | None:
-        """Such as "plains" of plains_village_20; None for other places."""
-        found = _VILLAGE.fullmatch(self.location)
-        return found["kind"] if found else None
-
-    @property
     def village_index(self) -> int | None:
         """Such as 20 of plains_village_20; None for other places."""
         found = _VILLAGE.fullmatch(self.location)
-        return int(found["index"]) if found else None
+        return int(found[1]) if found else None
 
     @property
     def split(self) -> Split | None:
@@ -131,7 +128,7 @@ def discover(root: Path) -> list[Trajectory]:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The two files of one trajectory. stamps: [size, mtime_ns] of video and records, None if missing."""
+    """The two files of one trajectory. stamps: [size, mtime_ns] of video and records, None where there is none."""
 
     key: str
     folder: Path
@@ -173,20 +170,29 @@ def _is_range_first(outer: Path, inner: Path) -> bool:
 def _folders(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
-    with os.scandir(path) as entries:
-        return sorted(Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    return sorted(Path(entry.path) for entry in _entries(path) if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
 
 
 def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -> Iterator[_Pair]:
     stamps: dict[str, list[list[int] | None]] = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name, dot, suffix = entry.name.rpartition(".")
-            if entry.name.startswith(".") or suffix not in ("avi", "json") or not dot:
-                continue
-            check_name(name, str(folder))
+    for entry in _entries(folder):
+        name, dot, suffix = entry.name.rpartition(".")
+        if entry.name.startswith(".") or suffix not in ("avi", "json") or not dot:
+            continue
+        check_name(name, str(folder))
+        both = stamps.setdefault(name, [None, None])
+        # A link to nothing is as good as no file: it spoils its own trajectory, not the folder.
+        with suppress(OSError):
             stat = entry.stat()
-            stamps.setdefault(name, [None, None])[suffix == "json"] = [stat.st_size, stat.st_mtime_ns]
+            both[suffix == "json"] = [stat.st_size, stat.st_mtime_ns]
     for name in sorted(stamps):
         yield _Pair(f"{key}/{name}", folder, kind, location, radius, name, stamps[name])
 
@@ -198,13 +204,18 @@ def _examine(pair: _Pair) -> Trajectory:
     flags: tuple[str, ...] = ()
     measures: Measures | None = None
     invalid: str | None = None
+    fault: Fault | None = "incomplete"  # what a raise below means
     try:
         if None in pair.stamps:
-            raise DataError(f"has no {'video' if pair.stamps[0] is None else 'records'}: {pair.stamp} is not complete")
+            missing = "video" if pair.stamps[0] is None else "records"
+            raise DataError(f"has no {missing}: {pair.stamp} is not complete, or a link in it leads nowhere")
+        fault = "records"
         data = read_bytes(pair.records)
         seen.update(hashlib.sha256(data).digest())
+        fault = "video"
         with open(pair.video, "rb") as file:
             seen.update(hashlib.file_digest(file, "sha256").digest())
+        fault = "records"
         records = parse_records(data, pair.records.name)
         n_frames = len(records)
         if not records:
@@ -213,15 +224,18 @@ def _examine(pair: _Pair) -> Trajectory:
         split = rules.return_index((records[0].x, records[0].z), goals)
         exact = rules.exact_return_index(goals)
         measures = rules.measure(walk_of(records, pair.type, pair.radius), split)
-        invalid, flags = rules.judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
+        verdict = rules.judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
+        flags = verdict.flags
+        fault = "video"
         decoded = len(Clip.open(pair.video))
+        fault, invalid = verdict.fault, verdict.invalid
         if decoded != n_frames:
-            invalid = f"{decoded} frames in the video, {n_frames} records"
+            fault, invalid = "lengths", f"{decoded} frames in the video, {n_frames} records"
     except (DataError, OSError) as error:
         invalid = str(error).replace(f"{pair.folder}{os.sep}", "")
     return Trajectory(
         pair.id, pair.video, pair.records, pair.type, pair.location, pair.radius,
-        n_frames, split, exact, flags, invalid, seen.hexdigest(), measures,
+        n_frames, split, exact, flags, fault, invalid, seen.hexdigest(), measures,
     )  # fmt: skip
 
 

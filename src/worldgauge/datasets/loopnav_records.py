@@ -17,6 +17,7 @@ import numpy as np
 
 from worldgauge.collect.walk import LoopKind, Walk, WalkGoal
 from worldgauge.errors import DataError
+from worldgauge.geometry import wrap_angle
 
 MAX_JSON_BYTES = 16 * 2**20
 """About ten times the longest recording the collector keeps (2,500 frames)."""
@@ -67,7 +68,7 @@ class Record:
     @property
     def yaw(self) -> float:
         """Yaw in [-pi, pi), as the paper prints it."""
-        return (self.yaw_raw + math.pi) % (2 * math.pi) - math.pi
+        return float(wrap_angle(self.yaw_raw))
 
 
 def read_records(path: Path) -> list[Record]:
@@ -124,7 +125,7 @@ def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
         goals=tuple(None if r.goal is None else _our_goal(r.goal) for r in records),
         kind=kind,
         radius=radius,
-        seed=records[0].seed or 0 if records else 0,
+        seed=records[0].seed if records else None,
     )
 
 
@@ -147,8 +148,8 @@ def _record(fields: _Fields) -> Record:
         z=fields.number("z"),
         yaw_raw=fields.number("yaw"),
         pitch=fields.number("pitch"),
-        forward=action.flag("forward"),
-        jump=action.flag("jump"),
+        forward=action.flag("forward", required=True),
+        jump=action.flag("jump", required=True),
         camera=action.pair("camera"),
         held=action.held(),
         goal=Goal(goal.number("x"), goal.number("z"), goal.maybe("y"), goal.maybe("rangeSq")) if goal else None,
@@ -209,14 +210,19 @@ class _Fields:
             raise self._error(name, f"must be text, got {_kind(value)}")
         return value
 
-    def flag(self, name: str) -> bool:
-        value = self._values.get(_plain(name), False)
+    def flag(self, name: str, *, required: bool = False) -> bool:
+        """False when absent, unless required."""
+        value = self._values.get(_plain(name), None if required else False)
+        if value is None and required:
+            raise self._error(name, "is missing")
         if not isinstance(value, bool):
             raise self._error(name, f"must be true or false, got {_kind(value)}")
         return value
 
     def pair(self, name: str) -> tuple[float, float]:
-        value = self._values.get(_plain(name), [0.0, 0.0])
+        value = self._values.get(_plain(name))
+        if value is None:
+            raise self._error(name, "is missing")
         if not isinstance(value, list) or len(value) != 2:
             raise self._error(name, "must be a list of two angles [dyaw, dpitch]")
         return self._finite(name, value[0]), self._finite(name, value[1])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def measure(walk: Walk, split: int | None) -> Measures:
     still = (step == 0) & (np.diff(walk.yaw) == 0) & ~(walk.forward | walk.jump)[:-1]
     has_lobes = walk.kind == "ABA" and split is not None
     area = polyline.enclosed_area(xy[: split + 1], xy[split:]) if has_lobes and split is not None else None
-    total = float(step.sum())
+    total = walk.length
     return Measures(
         path_length=total,
         enclosed_area=area,
@@ -119,9 +119,19 @@ def measure(walk: Walk, split: int | None) -> Measures:
     )
 
 
-class Verdict(NamedTuple):
-    """Why a trajectory is left out (None: it is not), and what else is noteworthy."""
+Fault = Literal[
+    "incomplete", "records", "video", "lengths",
+    "never_left", "never_came_back", "open", "frame_count", "camera", "digs", "short",
+]  # fmt: skip
+"""Kinds of reasons to leave a trajectory out; the first four are faults of the files, the others of the walk."""
 
+FILE_FAULTS: tuple[Fault, ...] = ("incomplete", "records", "video", "lengths")
+
+
+class Verdict(NamedTuple):
+    """Why a trajectory is left out, as a code and a line (None: it is not), and what else is noteworthy."""
+
+    fault: Fault | None
     invalid: str | None
     flags: tuple[str, ...]
 
@@ -131,23 +141,26 @@ def judge(records: Sequence[Record], measures: Measures, *, kind: str, location:
     start = (records[0].x, records[0].z)
     goals = [record.goal for record in records]
     split = return_index(start, goals)
-    reasons = [
-        (split is None, "never left its start"),
-        (split == len(records) - 1, "never came back: its goal is away to the end"),
-        (measures.final_distance > AWAY_M, f"ends {measures.final_distance:.1f} blocks from its start"),
-        (not _monotone(records), "frame_count does not grow from record to record"),
-        (measures.max_camera > MAX_CAMERA + 1e-9, f"camera turns {measures.max_camera:.3f} rad in one tick"),
-        (any(DIGGING_KEYS & set(r.held) for r in records), "digs: the world changes during the walk"),
-        (split is not None and split < MIN_CONTEXT, f"only {split} frames before its way back, {MIN_CONTEXT} needed"),
+    turn, gap = measures.max_camera, measures.final_distance
+    digs = any(DIGGING_KEYS & set(r.held) for r in records)
+    short = split is not None and split < MIN_CONTEXT
+    reasons: list[tuple[bool, Fault, str]] = [
+        (split is None, "never_left", "never left its start"),
+        (split == len(records) - 1, "never_came_back", "never came back: its goal is away to the end"),
+        (gap > AWAY_M, "open", f"ends {gap:.1f} blocks from its start"),
+        (not _monotone(records), "frame_count", "frame_count does not grow from record to record"),
+        (turn > MAX_CAMERA + 1e-9, "camera", f"camera turns {turn:.3f} rad in one tick"),
+        (digs, "digs", "digs: the world changes during the walk"),
+        (short, "short", f"only {split} frames before its way back, {MIN_CONTEXT} needed"),
     ]
-    invalid = next((reason for holds, reason in reasons if holds), None)
+    fault, invalid = next(((code, reason) for holds, code, reason in reasons if holds), (None, None))
     away = {(goal.x, goal.z) for goal in goals if goal is not None and is_away(start, goal)}
     flags = [
         ("segment_fallback", kind == "ABCA" and len(away) < 2),
         ("other_keys", any(set(r.held) - DIGGING_KEYS for r in records)),
         ("extra_info_differs", any(not _agrees(r, kind, location, radius) for r in records)),
     ]
-    return Verdict(invalid, tuple(name for name, holds in flags if holds))
+    return Verdict(fault, invalid, tuple(name for name, holds in flags if holds))
 
 
 def _monotone(records: Sequence[Record]) -> bool:

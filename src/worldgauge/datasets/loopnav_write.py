@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from worldgauge.datasets.loopnav_records import HELD_KEYS, parse_json, read_byte
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.video import Writer
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 
 FPS = 20
 FIRST_FRAME = 20
@@ -43,13 +45,15 @@ def write_trajectory(
 
     frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. The video is put in
     place first and the records last, so a trajectory with records is complete.
-    Raises DataError when a name cannot be part of a path or the numbers of frames differ.
+    Raises DataError when a name cannot be part of a path, the numbers of frames differ, or a file cannot be
+    written, such as on a full disk.
     """
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
     records = folder / f"{check_name(stamp, where)}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    records.unlink(missing_ok=True)
+    with _writing(records):
+        folder.mkdir(parents=True, exist_ok=True)
+        records.unlink(missing_ok=True)
     with Writer(records.with_suffix(".avi"), fps=FPS, kind="mjpg") as video:
         for chunk in frames:
             video.write(chunk)
@@ -65,7 +69,7 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
     """Say which world every location is; locations that the folder already has are kept.
 
     settings: how the data were collected, plain JSON values.
-    Raises DataError when a location is already there with another world.
+    Raises DataError when a location is already there with another world, or the file cannot be written.
     """
     known = worlds_of(root)
     for name, facts in locations.items():
@@ -76,10 +80,11 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
         "version": MANIFEST_VERSION,
         "settings": dict(settings),
         "locations": {name: _world_row(facts) for name, facts in sorted({**known, **locations}.items())},
-        "camera": {"vertical_fov_deg": 75.0, "eye_height_m": 1.6},
+        "camera": {"vertical_fov_deg": VERTICAL_FOV_DEG, "eye_height_m": EYE_HEIGHT_M},
     }
     path = Path(root) / MANIFEST
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
     return path
 
@@ -87,31 +92,49 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
 def worlds_of(root: Path) -> dict[str, WorldFacts]:
     """World of every location, from the manifest; empty for published data, which have none.
 
-    Raises DataError when the manifest is there but is not one of ours.
+    Raises DataError naming the field when the manifest is there but is not one of ours.
     """
     path = Path(root) / MANIFEST
     if not path.exists():
         return {}
     content = parse_json(read_bytes(path), str(path))
-    try:
-        if content["version"] > MANIFEST_VERSION:
-            raise DataError(f"{path}: version {content['version']} is newer than this worldgauge; update it")
-        return {check_name(name, str(path)): _world_facts(row) for name, row in content["locations"].items()}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: not a manifest of worldgauge ({error!r}); remove or repair it") from error
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected an object; remove or repair the manifest")
+    version: int = _field(content, "version", int, str(path))
+    if version > MANIFEST_VERSION:
+        raise DataError(f"{path}: version {version} is newer than this worldgauge; update it")
+    _field(content, "settings", dict, str(path))
+    locations: dict[str, Any] = _field(content, "locations", dict, str(path))
+    return {
+        check_name(name, str(path)): _world_facts(_field(locations, name, dict, f"{path}: locations"), path, name)
+        for name in locations
+    }
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put `text` in place in one step: a reader sees the old file or the new one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Put `text` in place in one step: a reader sees the old file or the new one.
+
+    Raises DataError when that cannot be done; the old file, if any, is then still there.
+    """
+    part = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
+    with _writing(path):
+        try:
+            with open(part, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses, as a DataError; the refusal stays its cause."""
     try:
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
@@ -153,5 +176,17 @@ def _world_row(facts: WorldFacts) -> dict[str, Any]:
     return {"world": row["name"], "params": dict(row["params"]), "digest": row["digest"]}
 
 
-def _world_facts(row: Mapping[str, Any]) -> WorldFacts:
-    return WorldFacts(str(row["world"]), dict(row["params"]), row.get("digest"))
+def _world_facts(row: Mapping[str, Any], path: Path, name: str) -> WorldFacts:
+    where = f"{path}: location '{name}'"
+    digest = None if row.get("digest") is None else _field(row, "digest", str, where)
+    return WorldFacts(_field(row, "world", str, where), _field(row, "params", dict, where), digest)
+
+
+def _field(row: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
+    """A field that must be there and of this type."""
+    words = {dict: "an object", int: "a whole number", str: "text"}
+    if name not in row:
+        raise DataError(f"{where}: field '{name}' is missing; remove or repair the manifest")
+    if type(row[name]) is not kind:
+        raise DataError(f"{where}: field '{name}' must be {words[kind]}; remove or repair the manifest")
+    return row[name]

@@ -48,13 +48,17 @@ def manifest(
 
 
 def subject_facts(suite: Suite, entrant: Entrant) -> dict[str, Any]:
-    """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things."""
+    """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things.
+
+    live: a Python object that no command line can name again.
+    """
     identity = entrant.identity
     reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
     return {
         "name": entrant.label,
         "kind": "reference" if reference else "subject",
         "model": entrant.text or identity["source"],
+        "live": entrant.model is not None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
         "control": identity["control"],

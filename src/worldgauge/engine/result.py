@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,12 @@ class Counts:
     failed: int
     unscored: int = 0
     left: int = 0
+
+    @classmethod
+    def of(cls, ends: Iterable[str]) -> Counts:
+        """Counted from how every task ended (`end_of`)."""
+        ends = list(ends)
+        return cls(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
 
     def __str__(self) -> str:
         text = f"{self.expected} expected = {self.scored} scored + {self.skipped} skipped + {self.failed} failed"
@@ -68,7 +74,7 @@ class RunResult:
     @cached_property
     def subject_counts(self) -> dict[str, Counts]:
         """How the tasks of every subject ended."""
-        return {name: _count(lines) for name, lines in self._lines.items()}
+        return {name: Counts.of(map(end_of, lines.values())) for name, lines in self._lines.items()}
 
     @property
     def counts(self) -> Counts:
@@ -146,12 +152,8 @@ def current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
     return lines
 
 
-def _count(lines: dict[str, dict[str, Any] | None]) -> Counts:
-    ends = [_end(line) for line in lines.values()]
-    return Counts(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
-
-
-def _end(line: dict[str, Any] | None) -> str:
+def end_of(line: Mapping[str, Any] | None) -> str:
+    """How a task ended, by its journal line: "scored", "skipped", "failed", "unscored", or "left" without one."""
     if line is None:
         return "left"
     if line["status"] == "done":

@@ -1,7 +1,9 @@
-"""Learned features of the paper's pixel tables, from weights that you give: LPIPS (AlexNet); a place for FVD (I3D).
+"""Learned features of the paper's pixel tables: LPIPS (AlexNet), from weights that you give; a name for FVD (I3D).
 
-No weights come with worldgauge. Without them these fail at once, in one line, and a score is recorded as missing
-with that line as its reason; nothing is replaced by a look-alike.
+    distance = estimators.get("lpips")(weights=["alexnet.pth", "lpips.pth"])(image, other)
+
+No weights come with worldgauge, so no suite computes these: they are for your own code. Without weights they fail at
+once, in one line; nothing is replaced by a look-alike.
 """
 
 from __future__ import annotations
@@ -83,9 +85,9 @@ class Lpips:
         return found
 
 
-@estimators.register("i3d", needs="weights")
+@estimators.register("i3d", needs="weights", available=False)
 class I3d:
-    """Video features for FVD: a place, not yet an implementation.
+    """Video features for FVD: a name, not available.
 
     The network is published as code in a file, which worldgauge does not execute. Compute features elsewhere and
     give them to the Frechet distance of `worldgauge.metrics`.

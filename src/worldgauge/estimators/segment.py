@@ -59,7 +59,10 @@ class Segmentation(Protocol):
 
 
 class Segmenter(Protocol):
-    """Finds the instances of CATEGORIES in a frame. Same frame, same result."""
+    """Finds the instances of CATEGORIES in a frame. Same frame, same result.
+
+    What `Exact` and `Colour` are, and what a segmenter with weights of its own (such as SAM 3) has to be.
+    """
 
     name: str
 
@@ -96,7 +99,10 @@ class Labels:
 
 @dataclass(frozen=True)
 class Masks:
-    """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap."""
+    """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap.
+
+    The `Segmentation` of a segmenter that you bring; none of ours makes it.
+    """
 
     found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
 
@@ -165,9 +171,9 @@ class Colour:
         return Labels(category, instance)
 
 
-@estimators.register("sam3", needs="weights")
+@estimators.register("sam3", needs="weights", available=False)
 class Sam3:
-    """The paper's text-prompted segmenter: a place, not an implementation; its weights are under their own licence."""
+    """The paper's text-prompted segmenter: a name, not available; its weights are under their own licence."""
 
     name = "sam3"
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
 from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
+from worldgauge.video import resize
 
 Image = NDArray[np.uint8]
 
@@ -49,7 +50,7 @@ def ssim_320x180(a: Image, b: Image) -> float:
     """
     for x in (a, b):
         _check(x)
-    return float(ssim_table(*(_resized(x, 320, 180) for x in (a, b))))
+    return float(ssim_table(*(resize(x, 320, 180) for x in (a, b))))
 
 
 @metrics.register(
@@ -124,14 +125,6 @@ def _squared_error(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> int:
 def _three(grey: Image) -> Image:
     """A grey frame as RGB: the kernel knows three channels only."""
     return np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), np.uint8)
-
-
-def _resized(a: Image, width: int, height: int) -> Image:
-    if a.shape[:2] == (height, width):
-        return a
-    shrinks = width <= a.shape[1] and height <= a.shape[0]
-    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    return np.asarray(cv2.resize(a, (width, height), interpolation=how), np.uint8)
 
 
 def _grey(a: Image) -> Image:

@@ -13,9 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import cv2
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -85,15 +84,6 @@ class FrameScore:
     value: float | None
     categories: Mapping[str, CategoryScore]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; `from_json` reads them back."""
-        return {"value": self.value, "categories": {name: c._asdict() for name, c in self.categories.items()}}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> FrameScore:
-        """What `to_json` wrote."""
-        return cls(data["value"], {name: CategoryScore(**c) for name, c in data["categories"].items()})
-
 
 class VideoScore(NamedTuple):
     """Mean over defined frames (None when there is none), how many those are, and how many are undefined."""
@@ -104,7 +94,10 @@ class VideoScore(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B."""
+    """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B.
+
+    n_common: frames that both videos have, before the stride. offset_a, offset_b: frames left out at the front.
+    """
 
     n_common: int
     offset_a: int
@@ -182,14 +175,6 @@ def video_score(frames: Sequence[float | None], *, empty: Empty = "null") -> Vid
     return VideoScore(math.fsum(defined) / len(defined) if defined else None, len(defined), undefined)
 
 
-def dataset_score(trajectories: Iterable[float | None]) -> tuple[float | None, float | None, int]:
-    """Mean, population standard deviation and number of the trajectories that have a score."""
-    values = [value for value in trajectories if value is not None]
-    if not values:
-        return None, None, 0
-    return float(np.mean(values)), float(np.std(values)), len(values)
-
-
 def sample_pairs(
     count_a: int,
     count_b: int,
@@ -211,12 +196,6 @@ def sample_pairs(
     offset_a, offset_b = (count_a - common, count_b - common) if alignment == "end" else (0, 0)
     at = range(0, common, stride)
     return Sampling(common, offset_a, offset_b, [offset_a + i for i in at], [offset_b + i for i in at])
-
-
-def common_size(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Both frames (H, W, 3) brought to the smaller height and the smaller width, by area interpolation."""
-    height, width = min(a.shape[0], b.shape[0]), min(a.shape[1], b.shape[1])
-    return _resized(a, height, width), _resized(b, height, width)
 
 
 def instances_from_labels(
@@ -283,12 +262,6 @@ def _category_score(a: Instances, b: Instances, limit: float, matching: Matching
         p = padded_cost_matches(distance, limit) if matching == "padded_cost" else maximum_matching(distance < limit)
     score = 2 * p / (m + n) if m + n else 1.0
     return CategoryScore(m, n, p, score, area_a, area_b, (area_a + area_b) / 2)
-
-
-def _resized(frame: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    if frame.shape[:2] == (height, width):
-        return frame
-    return cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """`memory`: a real geometric memory. It lifts what it saw into points and looks at them from the new pose.
 
 It invents nothing: where it never saw anything it shows the mean colour of what it saw at that
-elevation. With the given depth its errors are those of a point cloud; with `depth="plane"`, which
-needs nothing but the pictures and poses, those of a stated guess: flat ground at eye height, and
+elevation. With the given depth its errors are those of a point cloud. `memory-plane` needs nothing
+but the pictures and poses; its errors are those of a stated guess: flat ground at eye height, and
 everything above the horizon on a wall at a fixed distance.
 """
 
@@ -27,28 +27,24 @@ SKY_BANDS = 64
 
 @models.register("memory")
 class Memory:
-    """Points lifted from the context, drawn again from the poses asked for.
+    """Points lifted from the context with its true depth, drawn again from the poses asked for.
 
-    depth: "given" (asks for the context's depth) or "plane" (the stated guess).
     stride: every how many context frames one is lifted.
     """
 
-    def __init__(self, depth: str = "given", stride: int = 4) -> None:
-        if depth not in ("given", "plane") or stride < 1:
-            raise UsageError(f"memory: depth is 'given' or 'plane' and stride at least 1, got '{depth}', {stride}")
-        self._depth = depth
+    name = "memory"
+    inputs = frozenset({"depth"})
+
+    def __init__(self, stride: int = 4) -> None:
+        if stride < 1:
+            raise UsageError(f"{self.name}: stride must be at least 1, got {stride}")
         self._stride = stride
-        self.spec = ModelSpec(
-            "memory" if depth == "given" else "memory-plane",
-            control="camera",
-            inputs=frozenset({"depth"}) if depth == "given" else frozenset(),
-            settings={"depth": depth, "stride": stride},
-        )
+        self.spec = ModelSpec(self.name, control="camera", inputs=self.inputs, settings={"stride": stride})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames, each the remembered points seen from `request.poses`."""
         context, camera = request.context, request.context.camera
-        depth_of = self._depth_source(context, camera)
+        depth_of = self._depth_source(context)
         store, sky = PointStore(), _Backdrop(camera)
         for index in range(len(context) - 1, -1, -self._stride):
             image, depth, pose = context.clip[index], depth_of(index), context.poses[index]
@@ -58,14 +54,23 @@ class Memory:
         for pose in request.poses:
             yield splat(store, camera, invert(pose), sky.image(pose))[None]
 
-    def _depth_source(self, context: Context, camera: Camera) -> Callable[[int], NDArray[np.float32]]:
-        if self._depth == "plane":
-            return lambda index: plane_depth(camera, context.poses[index])
+    def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
         if context.depth is None:
             raise NotApplicableError(
-                "'memory' needs the depth of its context, and this recording has none; use 'memory?depth=plane'"
+                "'memory' needs the depth of its context, and this recording has none; 'memory-plane' does without"
             )
         return context.depth
+
+
+@models.register("memory-plane")
+class MemoryPlane(Memory):
+    """The same memory without given depth: a stated guess of flat ground and a far wall takes its place."""
+
+    name = "memory-plane"
+    inputs = frozenset()
+
+    def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
+        return lambda index: plane_depth(context.camera, context.poses[index])
 
 
 def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""How good frames look, as far as a number can say: what a memory benchmark must not be fooled by."""
+"""How sharp frames look, as far as a number can say: what a memory benchmark must not be fooled by."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from worldgauge.report.evidence import Evidence
+
+METRIC = "sharpness"
 
 
 @dataclass(frozen=True)
@@ -24,24 +26,18 @@ class Appearance:
 
 
 def appearance(evidence: Evidence) -> Appearance | None:
-    """Sharpness divided by that of the truth on the same trajectory; None when the scores say nothing about looks.
+    """Sharpness divided by that of the truth on the same trajectory; None when it was not measured.
 
-    Without a run of the truth the plain sharpness, without sharpness SSIM.
+    Without a run of the truth the plain sharpness.
     """
-    sharp = _metric(evidence, "sharp")
-    metric = sharp or _metric(evidence, "ssim")
-    if metric is None:
+    if not evidence.has(METRIC):
         return None
-    values = {entrant.label: entrant.values(metric) for entrant in evidence.entrants}
+    values = {entrant.label: entrant.values(METRIC) for entrant in evidence.entrants}
     truth = next((values[e.label] for e in evidence.entrants if "truth" in e.sees and values[e.label]), None)
-    if sharp is None or truth is None:
-        return Appearance(metric, values, relative=False)
+    if truth is None:
+        return Appearance(METRIC, values, relative=False)
     shares = {
         label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)}
         for label, theirs in values.items()
     }
-    return Appearance(f"{metric}, truth = 1", shares, relative=True)
-
-
-def _metric(evidence: Evidence, word: str) -> str | None:
-    return next((m for m in evidence.metrics if word in m and any(e.values(m) for e in evidence.entrants)), None)
+    return Appearance(f"{METRIC}, truth = 1", shares, relative=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from worldgauge.report.evidence import Evidence
-from worldgauge.statistics import bootstrap_interval, holm, mean_std, paired_difference, ranks_with_ties
+from worldgauge.statistics import LEVEL, bootstrap_interval, holm, mean_std, paired_difference, places
 
 SEED = 20250522
 """Of the resampling: the same runs give the same page."""
@@ -61,41 +62,65 @@ class Difference:
         return Difference(self.b, self.a, -self.mean, low, high, self.p, self.n, self.p_holm)
 
 
-def standings(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Standing]:
-    """All subjects that have a finite value, best mean first, with the places that the data allow them."""
+@dataclass(frozen=True)
+class Comparison:
+    """standings: subjects with a value, best mean first. pairs: every two of them that share a trajectory.
+
+    Places and p-values come from the same tests, so that one page cannot contradict itself.
+    """
+
+    standings: tuple[Standing, ...]
+    pairs: tuple[Difference, ...]
+
+    @cached_property
+    def signed(self) -> Mapping[tuple[str, str], Difference]:
+        """(a, b) -> a minus b, both ways round."""
+        return {(d.a, d.b): d for pair in self.pairs for d in (pair, pair.flipped())}
+
+    @cached_property
+    def by_label(self) -> Mapping[str, Standing]:
+        """label -> standing."""
+        return {standing.label: standing for standing in self.standings}
+
+    @property
+    def can_order(self) -> bool:
+        """Whether so few trajectories could ever order so many subjects.
+
+        The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
+        """
+        return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in self.pairs)
+
+
+def compare(evidence: Evidence, metric: str, *, higher: bool = True) -> Comparison:
+    """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm)."""
     values = {e.label: _finite(e.values(metric)) for e in evidence.entrants}
     values = {label: theirs for label, theirs in values.items() if theirs}
-    places = ranks_with_ties(values, rng=np.random.default_rng(SEED), higher=higher)
-    found = []
-    for label, theirs in values.items():
-        interval = bootstrap_interval(theirs.values(), rng=np.random.default_rng(SEED))
-        mean = mean_std(theirs.values()).mean
-        assert mean is not None
+    means = {label: mean_std(theirs.values()).mean or 0.0 for label, theirs in values.items()}
+    labels = sorted(values, key=lambda label: (-means[label] if higher else means[label], label))
+    pairs = _differences(values, labels)
+    beaten = [
+        (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
+        for d in pairs
+        if d.p_holm is not None and d.p_holm <= 1 - LEVEL
+    ]
+    placed = places(labels, beaten)
+    standings = []
+    for label in labels:
+        interval = bootstrap_interval(values[label].values(), rng=np.random.default_rng(SEED))
         low, high = interval if interval is not None else (None, None)
-        found.append(Standing(label, mean, low, high, len(theirs), tuple(places[label])))
-    return sorted(found, key=lambda standing: (-standing.mean if higher else standing.mean, standing.label))
+        standings.append(Standing(label, means[label], low, high, len(values[label]), tuple(placed[label])))
+    return Comparison(tuple(standings), tuple(pairs))
 
 
-def differences(evidence: Evidence, metric: str, labels: Sequence[str]) -> list[Difference]:
-    """Every pair of `labels` that has a common task, earlier minus later, p-values corrected together (Holm)."""
+def _differences(values: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> list[Difference]:
     found = []
     for a, b in combinations(labels, 2):
-        result = paired_difference(
-            _finite(evidence[a].values(metric)), _finite(evidence[b].values(metric)), rng=np.random.default_rng(SEED)
-        )
+        result = paired_difference(values[a], values[b], rng=np.random.default_rng(SEED))
         if result.mean is not None:
             low, high = result.interval if result.interval is not None else (None, None)
             found.append(Difference(a, b, result.mean, low, high, result.p, result.n))
     corrected = holm([difference.p for difference in found])
     return [replace(difference, p_holm=p) for difference, p in zip(found, corrected, strict=True)]
-
-
-def can_order(pairs: Sequence[Difference]) -> bool:
-    """Whether so few trajectories could ever order so many subjects.
-
-    The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
-    """
-    return any(2.0 ** (1 - pair.n) * len(pairs) <= 0.05 for pair in pairs)
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float]:

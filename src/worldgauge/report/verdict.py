@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from worldgauge.report.appearance import Appearance
-from worldgauge.report.compare import Difference, Standing
-from worldgauge.report.evidence import Evidence
+from worldgauge.report.compare import Comparison, Difference, Standing
+from worldgauge.report.evidence import Entrant, Evidence
 from worldgauge.report.words import listed, number, times
-
-MEMORYLESS = ("freeze", "noise", "mean", "replay", "forgetful")
-"""References that cannot have remembered the place: copies of what was just seen, or another place."""
-STAND_IN = "forgetful"
 
 
 @dataclass(frozen=True)
@@ -23,84 +19,111 @@ class Verdict:
     support: tuple[str, ...]
 
 
+NOTHING = Verdict("Nothing was scored.", ())
+
+
 def verdict(
     evidence: Evidence,
     metric: str,
     name: str,
-    standings: Sequence[Standing],
-    differences: Mapping[tuple[str, str], Difference],
+    compared: Comparison,
     shown: Appearance | None,
     *,
     higher: bool,
+    memoryless: Collection[str] = (),
+    claim: str = "",
 ) -> Verdict:
-    """A model redraws the place when it beats every reference that cannot remember, each by a clear paired difference.
+    """A model keeps the suite's `claim` when it beats every `memoryless` reference, each by a clear paired difference.
 
-    differences: (a, b) -> a minus b. shown: how the frames look. Models under
-    test are judged, or references that saw nothing hidden where none was run.
+    Models under test are judged, or references that saw nothing hidden where none was run. Without a claim it is
+    only said who leads. name: of the metric, as shown. shown: how the frames look.
     """
-    means = {s.label: s for s in standings}
-    if not means:
-        return Verdict("Nothing was scored.", ())
-    fair = [e for e in evidence.entrants if not e.privileged and e.source not in MEMORYLESS and e.label in means]
+    if not compared.standings:
+        return NOTHING
+    means = compared.by_label
+    fair = [e for e in evidence.entrants if not e.privileged and e.source not in memoryless and e.label in means]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
-    bar = [e.label for e in evidence.entrants if e.source in MEMORYLESS and e.label in means]
+    bar = [e.label for e in evidence.entrants if e.source in memoryless and e.label in means]
     judged = tested or yardsticks
-    ranked = [s.label for s in standings]
-    best = means[min(judged, key=ranked.index)] if judged else standings[0]
-    if not judged or not bar:
-        words = f"{best.label} leads with {_with_interval(best, name)}"
-        missing = "no model under test was run" if not judged else "no reference without memory was run beside it"
-        return Verdict(f"{words}; {missing}.", _stand_in(evidence, means, name, shown))
+    looks = _stand_in(evidence, compared, name, shown, memoryless)
+    if not claim or not judged or not bar:
+        missing = "" if not claim else "no model under test was run" if not judged else _NO_BAR
+        leading = _leading(compared, judged or list(means), name, missing)
+        return Verdict(leading.headline, (*leading.support, *looks))
     sign = 1 if higher else -1
     passed = []
     for label in judged:
-        pairs = [differences.get((label, other)) for other in bar]
+        pairs = [compared.signed.get((label, other)) for other in bar]
         if all(pair is not None and pair.clear and sign * pair.mean > 0 for pair in pairs):
             passed.append(label)
-    if passed:
-        best = means[min(passed, key=ranked.index)]
-    strongest = means[min(bar, key=ranked.index)]
-    support = [_evidence_for(best, strongest, differences.get((best.label, strongest.label)), name)]
+    best, strongest = _best(compared, passed or judged), _best(compared, bar)
+    support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name)]
     if tested and yardsticks:
-        yardstick = means[min(yardsticks, key=ranked.index)]
-        support.append(
-            f"The reference {yardstick.label}, which keeps what it was shown, has {_with_interval(yardstick, name)}."
-        )
+        yardstick = _best(compared, yardsticks)
+        support.append(f"The best reference that may remember, {yardstick.label}, has {_with_interval(yardstick, name)}.")
     if not tested:
-        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in MEMORYLESS]
+        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in memoryless]
         tail = (
             f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
             if seeing
             else ""
         )
         support.append(f"All are references, no model under test was run{tail}.")
-    headline = _headline(tested, passed) if tested else _headline_of_references(passed, bar)
-    return Verdict(headline, (*support, *_stand_in(evidence, means, name, shown)))
+    headline = _headline(tested, passed, claim) if tested else _headline_of_references(passed, bar, claim)
+    return Verdict(headline, (*support, *looks))
 
 
-def _headline(tested: Sequence[str], passed: Sequence[str]) -> str:
+def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:
+    """True of a reference that draws with the world itself and still cannot remember: good looks, no memory."""
+    return entrant.source in memoryless and "world" in entrant.sees
+
+
+_NO_BAR = "no reference without memory was run beside it"
+
+
+def _best(compared: Comparison, labels: Collection[str]) -> Standing:
+    return next(standing for standing in compared.standings if standing.label in labels)
+
+
+def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str) -> Verdict:
+    """Who has the best mean of `labels`, and whether the data tell it from the next."""
+    best = _best(compared, labels)
+    verb = "has" if len(labels) == 1 else f"leads {len(labels)} subjects with"
+    headline = f"{best.label} {verb} {_with_interval(best, name)}{'; ' + missing if missing else ''}."
+    others = [label for label in labels if label != best.label]
+    if not others:
+        return Verdict(headline, ())
+    second = _best(compared, others)
+    pair = compared.signed.get((best.label, second.label))
+    if pair is None:
+        return Verdict(headline, (f"It shares no trajectory with the next, {second.label}.",))
+    told = "tells the two apart" if pair.clear else "does not tell the two apart"
+    return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {told}.",))
+
+
+def _headline(tested: Sequence[str], passed: Sequence[str], claim: str) -> str:
     count = len(tested)
     bar = "better than references that cannot remember"
     if count == 1:
         if passed:
-            return f"{tested[0]} redraws the place it has seen, {bar}."
-        return f"{tested[0]} does not redraw the place it has seen measurably {bar}."
+            return f"{tested[0]} {claim}, {bar}."
+        return f"Nothing shows that {tested[0]} {claim}: it is not measurably {bar}."
     if not passed:
         who = "Neither of 2 models" if count == 2 else f"None of {count} models"
-        return f"{who} redraws the place it has seen measurably {bar}."
+        return f"{who} {claim} measurably {bar}."
     if len(passed) == 1:
-        return f"Of {count} models only {passed[0]} redraws the place it has seen {bar}."
+        return f"Of {count} models only {passed[0]} {claim} {bar}."
     if len(passed) == count:
-        return f"{'Both' if count == 2 else f'All {count}'} models redraw the place they have seen {bar}."
-    return f"Of {count} models {len(passed)} redraw the place they have seen {bar}: {listed(passed)}."
+        return f"Each of {count} models {claim} {bar}."
+    return f"Of {count} models each of {listed(passed)} {claim} {bar}."
 
 
-def _headline_of_references(passed: Sequence[str], bar: Sequence[str]) -> str:
+def _headline_of_references(passed: Sequence[str], bar: Sequence[str], claim: str) -> str:
     if not passed:
-        return f"References only, and none redraws the place it has seen measurably better than {listed(bar)}."
-    verb = "redraws the place it has" if len(passed) == 1 else "redraw the place they have"
-    return f"Only {listed(passed)} {verb} seen; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
+        return f"References only, and none {claim} measurably better than {listed(bar)}."
+    who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"
+    return f"{who} {claim}; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
 
 
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str) -> str:
@@ -108,26 +131,24 @@ def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: 
         f"{best.label} has {_with_interval(best, name)} over {times(best.n, 'trajectory', 'trajectories')}; "
         f"the strongest reference without memory, {bar.label}, has {number(bar.mean)}"
     )
-    if pair is None:
-        return words + "; they share no trajectory."
+    return words + ("; they share no trajectory." if pair is None else f". {_paired(pair)}")
+
+
+def _paired(pair: Difference) -> str:
     reach = f", 95% interval {number(pair.low)} to {number(pair.high)}" if pair.low is not None else ""
-    return f"{words}. Paired difference {number(pair.mean, sign=True)}{reach}."
+    return f"Paired difference {number(pair.mean, sign=True)}{reach}."
 
 
 def _stand_in(
-    evidence: Evidence, means: Mapping[str, Standing], name: str, shown: Appearance | None
+    evidence: Evidence, compared: Comparison, name: str, shown: Appearance | None, memoryless: Collection[str]
 ) -> tuple[str, ...]:
     """Looks and memory are two things: said with the numbers of the reference made to show it."""
-    entrant = next((e for e in evidence.entrants if e.source == STAND_IN and e.label in means), None)
-    if entrant is None:
+    entrant = next((e for e in evidence.entrants if stands_in(e, memoryless) and e.label in compared.by_label), None)
+    ratio = shown.mean(entrant.label) if entrant is not None and shown is not None and shown.relative else None
+    if entrant is None or ratio is None:
         return ()
-    score = f"has {name} {number(means[entrant.label].mean)}"
-    ratio = shown.mean(entrant.label) if shown is not None and shown.relative else None
-    if ratio is None:
-        return (f"{entrant.label}, which draws another place as well as the truth is drawn, {score}.",)
-    return (
-        f"{entrant.label} draws another place, {number(ratio, digits=2)} times as sharp as the truth, and {score}.",
-    )
+    score = f"{name} {number(compared.by_label[entrant.label].mean)}"
+    return (f"{entrant.label}, which cannot remember, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
 
 
 def _with_interval(standing: Standing, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Worlds: places to act in, each a gymnasium.Env that can also be looked at from any pose."""
+"""Worlds: places that can be looked at from any pose; to act in one, its folder holds a gymnasium.Env beside it."""
 
 from __future__ import annotations
 

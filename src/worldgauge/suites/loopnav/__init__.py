@@ -19,7 +19,17 @@ class LoopNav:
 
     name = "loopnav"
     version = 1
-    references: tuple[str, ...] = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    references: tuple[str, ...] = (
+        "truth",
+        "freeze",
+        "noise",
+        "mean",
+        "replay",
+        "forgetful",
+        "memory",
+        "memory-plane",
+        "drift",
+    )
     memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
     claim = "redraws the place it has seen"
     metrics = frozenset({*summary.TITLES, "colour", "exact"})

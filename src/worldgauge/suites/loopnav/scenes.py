@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.episode import Episode
-from worldgauge.errors import NotApplicableError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.segment import Accuracy, Colour, Exact, Labels, accuracy_against_exact, min_area
-from worldgauge.geometry import Camera, FloatArray, yaw_pitch_from_pose
-from worldgauge.metrics.coverage import coverage, seen_surfaces
-from worldgauge.metrics.scene_relations import match_by_look, mean_colours, relation_score
+from worldgauge.geometry import yaw_pitch_from_pose
+from worldgauge.metrics.scene_relations import match_by_look, match_by_place, relation_score
 from worldgauge.metrics.scene_variants import (
     chance_corrected,
     chance_level,
@@ -28,31 +23,26 @@ from worldgauge.metrics.scene_variants import (
     sgcs_by_coverage,
     unseen_sgcs,
 )
-from worldgauge.metrics.sgcs import CATEGORIES, FrameScore, Scene, sample_pairs, sgcs
-from worldgauge.suites.contract import Record, Score, Task, mean_of
+from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
+from worldgauge.suites.contract import Record, Score, mean_of
+from worldgauge.suites.loopnav.seeing import Seen, covered, see, segmenter_accuracy, truth_scenes
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip, Frame
-from worldgauge.worlds import View, open_world
+from worldgauge.video import Clip
 
-COVERAGE_WIDTH_PX = 160
-COVERAGE_STRIDE = 4
+SCENE_METRICS = (
+    *("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_informative", "sgcs_chance_corrected", "sgcs_relations"),
+    *("sgcs_drift_tolerant", "coverage", "sgcs_seen", "sgcs_unseen", "segmenter_accuracy", "loop_closure"),
+)
+NO_SEGMENTER = (
+    "the colour segmenter knows the embedded worlds only; register one for these recordings and set segmenter=NAME"
+)
+
 ACCURACY_STRIDE = 4
 """Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
 
-KEPT = 64
-"""Tasks whose truth stays segmented in a process: subjects come one after the other over the same tasks."""
-
 CLOSING_FRAMES = 5
 STILL_M = 0.05
-
-
-class Seen(NamedTuple):
-    """One segmented frame: its instances, and the mean colour of each."""
-
-    scene: Scene
-    looks: dict[str, FloatArray]
 
 
 def scene_scores(
@@ -62,17 +52,23 @@ def scene_scores(
 
     truth: the way back, cut to what the model draws.
     """
+    segmenter = settings.segmenter or "colour"
+    fits = episode.world is not None or segmenter not in ("colour", "exact")
+    if settings.segmenter is None and not fits:
+        yield from (score_of(record, name, None, reason=NO_SEGMENTER) for name in SCENE_METRICS)
+        return
+    drawn_by = "colour" if segmenter == "exact" else segmenter
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
-    got = [_seen(fitted_frame, "colour", None) for fitted_frame in fitted.take(pairs.indices_a)]
+    got = [see(frame, drawn_by) for frame in fitted.take(pairs.indices_a)]
     frames_shown = tuple(start + i for i in pairs.indices_b)
-    want = _truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], settings.segmenter)
+    want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
     rules: dict[str, Any] = {"empty": settings.empty, "matching": settings.matching}
     video, frames = sgcs(scenes_got, scenes_want, **size, **rules)
-    covered = _coverage(record.task, frames_shown)
+    shown_before = covered(record.task, frames_shown)
     at = pairs.indices_a
 
     def series(values: Iterable[float | None]) -> list[tuple[int, float | None]]:
@@ -85,9 +81,10 @@ def scene_scores(
         series(values),
         reason="no sampled frame shows any category",
         undefined_frames=video.undefined,
-        segmenter=settings.segmenter,
+        segmenter=segmenter,
+        segmenter_fits=fits,
         categories=_by_category(frames),
-        by_coverage=[b._asdict() for b in sgcs_by_coverage(values, covered)] if covered else [],
+        by_coverage=[b._asdict() for b in sgcs_by_coverage(values, shown_before)] if shown_before else [],
     )
     yield mean_score(record, "sgcs_macro", series(macro_sgcs(f) for f in frames))
     yield mean_score(record, "sgcs_objects", series(object_sgcs(f) for f in frames), reason="no frame shows an object")
@@ -95,68 +92,22 @@ def scene_scores(
     chance = chance_level(scenes_got, scenes_want, **size, **rules)
     yield _maybe(record, "sgcs_chance_corrected", chance_corrected(video.value, chance), "the chance level is 1")
     relations = (
-        relation_score(a.scene, b.scene, match_by_look(a.looks, b.looks), height=height, width=width)
+        relation_score(a.scene, b.scene, _partners(a, b, size), height=height, width=width)
         for a, b in zip(got, want, strict=True)
     )
     yield mean_score(record, "sgcs_relations", series(relations), reason="no frame shows two objects")
     shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
-    yield from _by_coverage(record, values, covered)
+    yield from _by_coverage(record, values, shown_before)
     yield _segmenter_accuracy(record, frames_shown)
-    yield _closure(record, episode, start, scenes_got, at, size, settings)
+    yield _closure(record, episode, start, scenes_got, at, size, segmenter)
 
 
-def _seen(rgb: Frame, segmenter: str, view: View | None) -> Seen:
-    labels = estimators.get(segmenter)().segment(rgb, view)
-    looks = mean_colours(rgb, labels.category, labels.instance, CATEGORIES, min_area=min_area(labels.category.shape))
-    return Seen(labels.scene(), looks)
-
-
-def _truth_scenes(
-    task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: Sequence[int] | None, segmenter: str
-) -> list[Seen]:
-    """Segmented frames of the recording; kept, because every subject is compared with the same ones."""
-    return _truth_scenes_cached(_Key(task), indices, size, tuple(crop) if crop else None, segmenter)
-
-
-class _Key:
-    """A task as a cache key: equal when recording and split are."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self._key = (task.id, task.fingerprint, task.sample["source"], task.sample["generated_from"])
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._key == other._key
-
-
-@lru_cache(maxsize=KEPT)
-def _truth_scenes_cached(
-    key: _Key, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
-) -> list[Seen]:
-    episode, _ = episode_of(key.task)
-    clip, camera = episode.clip, episode.camera
-    if crop is not None:
-        clip = clip.cropped(crop[0], crop[1])
-        camera = camera.cropped(clip.width, clip.height)
-    views = _views(episode, indices, camera.resized(*size), segmenter)
-    frames = clip.resized(*size).take(indices)
-    return [_seen(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
-
-
-def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
-    """What the world's camera saw, for the segmenter that reads it; else nothing."""
-    if segmenter != "exact":
-        yield from (None for _ in indices)
-        return
-    if episode.world is None:
-        raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=colour")
-    world = open_world(episode.world)
-    for index in indices:
-        yield world.view(episode.poses[index], camera)
+def _partners(a: Seen, b: Seen, size: Mapping[str, Any]) -> Mapping[str, NDArray[np.int64]]:
+    """Which instance is which: by looks, wherever it stands; by place where a segmenter gives no labels."""
+    if a.looks is None or b.looks is None:
+        return match_by_place(a.scene, b.scene, **size)
+    return match_by_look(a.looks, b.looks)
 
 
 def _by_category(frames: Sequence[FrameScore]) -> dict[str, dict[str, float]]:
@@ -171,30 +122,6 @@ def _by_category(frames: Sequence[FrameScore]) -> dict[str, dict[str, float]]:
             row["weight"] += c.weight
             row["weighted"] += c.weight * c.score
     return totals
-
-
-def _coverage(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
-    """Share of what each frame shows that had been seen before the way back; None without a world."""
-    episode, _ = episode_of(task)
-    return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
-
-
-@lru_cache(maxsize=KEPT)
-def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | None]:
-    episode, start = episode_of(key.task)
-    assert episode.world is not None
-    world = open_world(episode.world)
-    camera = episode.camera.resized(
-        COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * episode.camera.height / episode.camera.width)
-    )
-
-    def surfaces(index: int) -> NDArray[np.float32]:
-        position = world.view(episode.poses[index], camera, position=True).position
-        assert position is not None
-        return position
-
-    seen = seen_surfaces(surfaces(index) for index in range(0, start, COVERAGE_STRIDE))
-    return [coverage(surfaces(index), seen) for index in frames_shown]
 
 
 def _by_coverage(
@@ -214,7 +141,7 @@ def _by_coverage(
 
 def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
     """How far the colour segmenter can be trusted on this walk: its labels of the recording against exact ones."""
-    found = _accuracy(_Key(record.task), frames_shown[::ACCURACY_STRIDE])
+    found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE])
     if found is None:
         return score_of(record, "segmenter_accuracy", None, reason="the world of this recording is not known")
     return score_of(
@@ -227,20 +154,6 @@ def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
     )
 
 
-@lru_cache(maxsize=KEPT)
-def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
-    episode, _ = episode_of(key.task)
-    if episode.world is None:
-        return None
-    world, colour, exact = open_world(episode.world), Colour(), Exact()
-
-    def pairs() -> Iterator[tuple[Labels, Labels]]:
-        for index, frame in zip(indices, episode.clip.take(indices), strict=True):
-            yield colour.segment(frame), exact.segment(frame, world.view(episode.poses[index], episode.camera))
-
-    return accuracy_against_exact(pairs())
-
-
 def _closure(
     record: Record,
     episode: Episode,
@@ -248,15 +161,13 @@ def _closure(
     scenes: Sequence[Scene],
     at: Sequence[int],
     size: dict[str, Any],
-    settings: Settings,
+    segmenter: str,
 ) -> Score:
     """The last frames against the look-around at A; needs no truth of the way back."""
     around = _look_around(episode, start)
     if not around:
         return score_of(record, "loop_closure", None, reason="the recording has no look-around")
-    reference = _truth_scenes(
-        record.task, around, (size["width"], size["height"]), record.facts["crop"], settings.segmenter
-    )
+    reference = truth_scenes(record.task, around, (size["width"], size["height"]), record.facts["crop"], segmenter)
     yaw, _ = yaw_pitch_from_pose(episode.poses)
     last = list(range(max(0, len(scenes) - CLOSING_FRAMES), len(scenes)))
     result = loop_closure(

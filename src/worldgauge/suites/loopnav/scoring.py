@@ -31,7 +31,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     truth = _drawable(episode.clip[start:], record)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
-        *_pixel_scores(record, compared, rollout, bench),
+        *_pixel_scores(record, compared, rollout, settings, bench),
         *scene_scores(record, episode, start, truth, rollout, settings),
         *_learned_scores(record, compared, rollout, settings),
     ]
@@ -62,7 +62,7 @@ def _drawable(clip: Clip, record: Record) -> Clip:
     return clip.cropped(*crop) if crop else clip
 
 
-def _pixel_scores(record: Record, truth: Clip, rollout: Clip, bench: Bench) -> Iterator[Score]:
+def _pixel_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings, bench: Bench) -> Iterator[Score]:
     """SSIM, PSNR and MSE of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
     fitted = truth.resized(rollout.width, rollout.height)
@@ -71,7 +71,7 @@ def _pixel_scores(record: Record, truth: Clip, rollout: Clip, bench: Bench) -> I
             series[name].append((index, function(got, want)))
         bench.progress(index + 1, len(rollout))
     for name, values in series.items():
-        yield mean_score(record, name, values)
+        yield mean_score(record, name, values, alignment=settings.alignment)
 
 
 def _learned_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:

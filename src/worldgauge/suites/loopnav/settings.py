@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.estimators import estimators
 
 RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignment": "start"}
 """Settings under which the scorer behaves as the released scripts do."""
@@ -22,7 +23,8 @@ class Settings:
     "all" for data collected here and "paper" for the published set.
     segment: where the way back begins: "released" rule, or "exact" by changes of the goal.
     stride: frames between two scored by SGCS. tau: its distance limit as a share of the diagonal.
-    segmenter: "colour" on both sides, or "exact" masks for the truth (embedded worlds only).
+    segmenter: name of a registered one for both sides, or "exact" masks for the truth (embedded worlds only). None
+    means "colour" where the world is embedded, and no scene scores for recordings that it was not made for.
     empty: a frame with no category at all is left out ("null") or counts zero ("zero", release).
     matching: "maximum" cardinality, or the release's "padded_cost" assignment.
     alignment: frames of the truth compared, its "end", or its "start" (fault of the release's table
@@ -37,7 +39,7 @@ class Settings:
     segment: Literal["released", "exact"] = "released"
     stride: int = 5
     tau: float = 0.1
-    segmenter: Literal["colour", "exact"] = "colour"
+    segmenter: str | None = None
     empty: Literal["null", "zero"] = "null"
     matching: Literal["maximum", "padded_cost"] = "maximum"
     alignment: Literal["end", "start"] = "end"
@@ -53,10 +55,12 @@ class Settings:
                 raise UnknownNameError("loopnav setting", name, known)
         settings = cls(**options)
         hints = get_type_hints(cls)
-        for name in ("selection", "segment", "segmenter", "empty", "matching", "alignment", "parity"):
+        for name in ("selection", "segment", "empty", "matching", "alignment", "parity"):
             _check_choice(name, getattr(settings, name), hints[name])
         _check_number("context", settings.context, minimum=1, optional=True)
         _check_number("stride", settings.stride, minimum=1)
+        if settings.segmenter is not None:
+            _check_segmenter(settings.segmenter)
         if settings.lpips is not None and not isinstance(settings.lpips, str):
             raise UsageError(f"loopnav setting 'lpips' must name a file, got {settings.lpips!r}")
         if not (isinstance(settings.tau, (int, float)) and 0 < settings.tau <= 1):
@@ -71,6 +75,11 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
+
+
+def _check_segmenter(name: Any) -> None:
+    if not hasattr(estimators.get(str(name))(), "segment"):
+        raise UsageError(f"loopnav setting 'segmenter' must name one, and '{name}' segments nothing")
 
 
 def _check_choice(name: str, value: Any, hint: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from worldgauge.metrics import metrics
 from worldgauge.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
 from worldgauge.suites.contract import Better, Cell, Row, Score, Table
 
@@ -104,8 +105,14 @@ def _cell(scores: Sequence[Score]) -> Cell:
     known = [value for value in values if value is not None and np.isfinite(value)]
     total = mean_std(known)
     interval = bootstrap_interval(known, rng=np.random.default_rng(_BOOTSTRAP_SEED))
-    low, high = (interval.low, interval.high) if interval is not None else (None, None)
+    low, high = (None, None) if interval is None else np.clip(interval, *_bounds(scores)).tolist()
     return Cell(total.mean, total.std, total.n, low, high, expected=len(values))
+
+
+def _bounds(scores: Sequence[Score]) -> tuple[float, float]:
+    """What values the metric can have: an interval of few values may reach beyond them."""
+    low, high = metrics.entry(scores[0].metric).facts["bounds"] if scores[0].metric in metrics else (0, np.inf)
+    return low, high
 
 
 def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
@@ -117,6 +124,11 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
                 reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
             elif not np.isfinite(score.value):
                 infinite += 1
+    facts = [score.facts for own in mine.values() for score in own]
+    if any(fact.get("alignment") == "start" for fact in facts):
+        yield "alignment=start: compared with the recording's first frames, a fault of the release kept by request."
+    if any(fact.get("segmenter_fits") is False for fact in facts):
+        yield "The colour segmenter was made for the embedded worlds; on these recordings it guesses."
     for reason, count in sorted(reasons.items()):
         yield f"{count} scores are missing: {reason}."
     if infinite:

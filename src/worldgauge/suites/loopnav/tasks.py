@@ -27,7 +27,13 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             f"make some with: worldgauge collect loopnav --out {source}"
         )
     rule = settings.selection or loopnav.default_selection(source)
-    for trajectory in loopnav.select(found, rule):
+    chosen = loopnav.select(found, rule)
+    if not chosen:
+        raise DataError(
+            f"{source}: of {len(found)} recordings none is of a village with index 20, which selection=paper takes; "
+            "take them all with: --set selection=all"
+        )
+    for trajectory in chosen:
         split = generated_from(trajectory, settings)
         yield Task(
             suite="loopnav",

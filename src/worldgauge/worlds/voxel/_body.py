@@ -14,9 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldError
 from worldgauge.geometry import FloatArray
-from worldgauge.worlds.voxel.blocks import FACING_OF, LIQUID, SHAPE_OF, SHAPES, SOLID, block
+from worldgauge.worlds.voxel.blocks import LIQUID, SHAPE_OF, SHAPES, SOLID, Box, block, boxes_of
 
 HALF_WIDTH_M = 0.3
 HEIGHT_M = 1.8
@@ -65,27 +64,15 @@ class Tables(NamedTuple):
 
 def _boxes() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Collision boxes of every state, (S, 2, 6) as x0 y0 z0 x1 y1 z1, and how many of them count, (S,)."""
-    whole = {"cube": 1.0, "slab": 0.5, "layer": 0.125, "carpet": 0.0625, "pane": 1.0}
-    halves = ((0.5, 0, 1, 1), (0, 0.5, 1, 1), (0, 0, 0.5, 1), (0, 0, 1, 0.5))
     boxes = np.zeros((len(SHAPE_OF), 2, 6))
     counts = np.zeros(len(SHAPE_OF), np.int64)
-    for state, (shape_index, facing) in enumerate(zip(SHAPE_OF, FACING_OF, strict=True)):
-        shape = SHAPES[shape_index]
-        if not SOLID[state]:
-            continue
-        counts[state] = 1
-        if shape in whole:
-            boxes[state, 0] = (0, 0, 0, 1, 1, whole[shape])
-        elif shape == "top_slab":
-            boxes[state, 0] = (0, 0, 0.5, 1, 1, 1)
-        elif shape == "post":
-            boxes[state, 0] = (0.375, 0.375, 0, 0.625, 0.625, 1)
-        elif shape == "stairs":
-            x0, y0, x1, y1 = halves[facing]
-            counts[state] = 2
-            boxes[state] = ((0, 0, 0, 1, 1, 0.5), (x0, y0, 0.5, x1, y1, 1))
-        else:
-            raise WorldError(f"no collision boxes for solid shape '{shape}'")
+    for state in np.flatnonzero(SOLID).tolist():
+        # A body collides with what is drawn, but with a pane as with a full cell: which of its arms are there
+        # depends on the cells beside it, and this table knows one cell.
+        pane = SHAPES[SHAPE_OF[state]] == "pane"
+        own: list[Box] = [(0, 0, 0, 1, 1, 1)] if pane else boxes_of(state)
+        counts[state] = len(own)
+        boxes[state, : len(own)] = own
     return boxes, counts
 
 
@@ -138,6 +125,14 @@ def _slide(box, found, n, axis, move):  # type: ignore[no-untyped-def]
 def _shift(box, axis, move):  # type: ignore[no-untyped-def]
     box[axis] += move
     box[axis + 3] += move
+
+
+@njit(cache=True, nogil=True)
+def _push(box, found, n, axis, move):  # type: ignore[no-untyped-def]
+    """Slide `box` along `axis` by `move`, or as far as it goes; returns how far that was."""
+    gone = _slide(box, found, n, axis, move)
+    _shift(box, axis, gone)
+    return gone
 
 
 @njit(cache=True, nogil=True)
@@ -217,12 +212,9 @@ def _move(states, tables, body, sneak):  # type: ignore[no-untyped-def]
     _swept(start, vx, vy, vz, lo, hi)
     n = _gather(states, tables, lo, hi, found)
     box = start.copy()
-    dz = _slide(box, found, n, 2, vz)
-    _shift(box, 2, dz)
-    dx = _slide(box, found, n, 0, vx)
-    _shift(box, 0, dx)
-    dy = _slide(box, found, n, 1, vy)
-    _shift(box, 1, dy)
+    dz = _push(box, found, n, 2, vz)
+    dx = _push(box, found, n, 0, vx)
+    dy = _push(box, found, n, 1, vy)
 
     grounded = body[7] > 0 or (dz != vz and vz < 0.0)
     if grounded and (dx != vx or dy != vy):
@@ -230,14 +222,10 @@ def _move(states, tables, body, sneak):  # type: ignore[no-untyped-def]
         _swept(start, vx, vy, STEP_HEIGHT_M, lo, hi)
         n = _gather(states, tables, lo, hi, found)
         high = start.copy()
-        rise = _slide(high, found, n, 2, STEP_HEIGHT_M)
-        _shift(high, 2, rise)
-        step_x = _slide(high, found, n, 0, vx)
-        _shift(high, 0, step_x)
-        step_y = _slide(high, found, n, 1, vy)
-        _shift(high, 1, step_y)
-        fall = _slide(high, found, n, 2, -rise)
-        _shift(high, 2, fall)
+        rise = _push(high, found, n, 2, STEP_HEIGHT_M)
+        step_x = _push(high, found, n, 0, vx)
+        step_y = _push(high, found, n, 1, vy)
+        fall = _push(high, found, n, 2, -rise)
         if step_x * step_x + step_y * step_y > dx * dx + dy * dy:
             box, dx, dy, dz = high, step_x, step_y, rise + fall
 

@@ -25,6 +25,12 @@ the high side. cross: two diagonal planes of a plant. post: centred pillar of a 
 
 FACINGS = ("east", "north", "west", "south")
 
+LIQUID_TOP = 0.875
+"""Height of a liquid's surface in its cell, where no liquid lies on it."""
+
+Box = tuple[float, float, float, float, float, float]
+"""A part of a cell, metres from its lower corner: x0, y0, z0, x1, y1, z1."""
+
 
 class Kind(NamedTuple):
     """One kind of block."""
@@ -177,3 +183,48 @@ def block(name: str) -> int:
         return _INDEX[name]
     except KeyError:
         raise UnknownNameError("block", name, _INDEX) from None
+
+
+def boxes_of(state: int) -> list[Box]:
+    """The parts of a state as it is drawn; none for air.
+
+    cross: a row for each of its two planes. pane: its core, then the arm towards each of FACINGS, which is there
+    only where a full block or another pane stands on that side.
+    """
+    kind = KINDS[STATES[state].kind]
+    match kind.shape:
+        case "empty":
+            return []
+        case "stairs":
+            return [(0, 0, 0, 1, 1, 0.5), _HIGH_SIDES[STATES[state].facing]]
+        case "cross":
+            return [(0, 0, 0, 1, 1, 1)] * 2
+        case "post":
+            return [(0.375, 0.375, 0, 0.625, 0.625, 0.8125 if kind.name == "torch" else 1)]
+        case "pane":
+            core, arm = _PANE_HALVES.get(kind.name, (0.125, 0.0625))
+            near, far, low, high = 0.5 - core, 0.5 + core, 0.5 - arm, 0.5 + arm
+            arms: list[Box] = [(far, low, 0, 1, high, 1), (low, far, 0, high, 1, 1)]
+            arms += [(0, low, 0, near, high, 1), (low, 0, 0, high, near, 1)]
+            return [(near, near, 0, far, far, 1), *arms]
+    low, high = _LAYERS[kind.shape]
+    return [(0, 0, low, 1, 1, high)]
+
+
+_HIGH_SIDES: tuple[Box, ...] = (
+    (0.5, 0, 0.5, 1, 1, 1),
+    (0, 0.5, 0.5, 1, 1, 1),
+    (0, 0, 0.5, 0.5, 1, 1),
+    (0, 0, 0.5, 1, 0.5, 1),
+)
+# Half the width of a pane's core and of its arms.
+_PANE_HALVES = {"glass_pane": (0.0625, 0.0625), "cobblestone_wall": (0.25, 0.1875)}
+# Shapes that fill their cell in the plane: from where to where in height.
+_LAYERS = {
+    "cube": (0, 1),
+    "slab": (0, 0.5),
+    "top_slab": (0.5, 1),
+    "layer": (0, 0.125),
+    "liquid": (0, LIQUID_TOP),
+    "carpet": (0, 0.0625),
+}

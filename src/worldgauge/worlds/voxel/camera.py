@@ -19,14 +19,22 @@ from worldgauge.geometry import Camera, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
 from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, FACING_OF, KINDS, LIQUID, SHAPE_OF, SHAPES, STATES
+from worldgauge.worlds.voxel.blocks import (
+    CATEGORIES,
+    CATEGORY_OF,
+    LIQUID,
+    LIQUID_TOP,
+    SHAPE_OF,
+    SHAPES,
+    STATES,
+    Box,
+    boxes_of,
+)
 from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 VIEW_M = 96.0
 """How far the camera sees; what is farther is sky."""
-
-Box = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def _materials(*, submerged: bool) -> Materials:
         role[state] = kernel.OPAQUE if solid_cube else roles.get(shape, kernel.BOXES)
         fused[state] = shape == "cube"
         joins[state] = shape in ("cube", "pane")
-        own = _boxes(shape, int(FACING_OF[state]), KINDS[STATES[state].kind].name)
+        own = boxes_of(state)
         box_range[state] = len(boxes), len(boxes) + len(own)
         boxes += own
     role[kernel.END_STATE] = kernel.END
@@ -133,34 +141,6 @@ def _materials(*, submerged: bool) -> Materials:
         texels,
         _packed(sky_colours(256)),
     )
-
-
-def _boxes(shape: str, facing: int, name: str) -> list[Box]:
-    """The solid parts of a shape in its cell, (x0, y0, z0, x1, y1, z1); for a cross, a row a plane."""
-    half = {"glass_pane": (0.0625, 0.0625), "cobblestone_wall": (0.25, 0.1875)}
-    core, arm = half.get(name, (0.125, 0.0625))
-    low, high = 0.5 - arm, 0.5 + arm
-    steps: list[Box] = [(0.5, 0, 0.5, 1, 1, 1), (0, 0.5, 0.5, 1, 1, 1), (0, 0, 0.5, 0.5, 1, 1), (0, 0, 0.5, 1, 0.5, 1)]
-    parts: dict[str, list[Box]] = {
-        "empty": [],
-        "cube": [(0, 0, 0, 1, 1, 1)],
-        "slab": [(0, 0, 0, 1, 1, 0.5)],
-        "top_slab": [(0, 0, 0.5, 1, 1, 1)],
-        "stairs": [(0, 0, 0, 1, 1, 0.5), steps[facing]],
-        "cross": [(0, 0, 0, 1, 1, 1)] * 2,
-        "post": [(0.375, 0.375, 0, 0.625, 0.625, 0.8125 if name == "torch" else 1)],
-        "pane": [
-            (0.5 - core, 0.5 - core, 0, 0.5 + core, 0.5 + core, 1),
-            (0.5 + core, low, 0, 1, high, 1),
-            (low, 0.5 + core, 0, high, 1, 1),
-            (0, low, 0, 0.5 - core, high, 1),
-            (low, 0, 0, high, 0.5 - core, 1),
-        ],
-        "layer": [(0, 0, 0, 1, 1, 0.125)],
-        "liquid": [(0, 0, 0, 1, 1, 0.875)],
-        "carpet": [(0, 0, 0, 1, 1, 0.0625)],
-    }
-    return parts[shape]
 
 
 def _pages() -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -219,4 +199,4 @@ def _submerged(grid: Grid, origin: NDArray[np.float64]) -> bool:
     """Whether a point is below the surface of a liquid."""
     if not LIQUID[grid.state_at(origin)]:
         return False
-    return bool(LIQUID[grid.state_at(origin + np.array([0.0, 0.0, 1.0]))] or origin[2] % 1 < 0.875)
+    return bool(LIQUID[grid.state_at(origin + np.array([0.0, 0.0, 1.0]))] or origin[2] % 1 < LIQUID_TOP)

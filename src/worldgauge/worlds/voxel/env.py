@@ -1,4 +1,9 @@
-"""The voxel world as a gymnasium environment: a walker with keys and a camera, `worldgauge/Voxel-v0`."""
+"""The voxel world as a gymnasium environment: a walker with keys and a camera, `worldgauge/Voxel-v0`.
+
+gymnasium knows the id once this module is imported; the long form of the id imports it by itself:
+
+    env = gymnasium.make("worldgauge.worlds.voxel.env:worldgauge/Voxel-v0", kind="desert", seed=3)
+"""
 
 from __future__ import annotations
 
@@ -14,12 +19,11 @@ from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, Action, PlayerState, step
 
 ENV_ID = "worldgauge/Voxel-v0"
 KEYS = ("forward", "back", "left", "right", "jump", "sprint", "sneak")
-EYE_HEIGHT_M = 1.6
-VERTICAL_FOV_DEG = 75.0
 MAX_TURN = 0.1
 """Radians of one tick, as in LoopNav."""
 

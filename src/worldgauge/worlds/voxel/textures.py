@@ -13,7 +13,7 @@ from worldgauge.errors import WorldError
 from worldgauge.worlds.voxel import _brushes as brush
 from worldgauge.worlds.voxel import _sketches as drawn
 from worldgauge.worlds.voxel._brushes import Colour, Tile
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, KINDS, STATES, block
+from worldgauge.worlds.voxel.blocks import KINDS, STATES, block
 
 FACES = ("east", "west", "north", "south", "up", "down", "plant")
 """Faces by their outward normal: +x, -x, +y, -y, +z, -z; plant: the diagonal planes of a cross."""
@@ -76,23 +76,6 @@ def mipmaps(texels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
         if side > 1:
             colour, weight = (a.reshape(n, side // 2, 2, side // 2, 2, -1).mean((2, 4)) for a in (colour, weight))
     return levels
-
-
-def painted_colours() -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """Every RGB that the camera can paint near by, (n, 3), and the category it is painted for, (n,).
-
-    One row a distinct colour and category: level 0 and 1 of the textures under each light, and the sky.
-    """
-    levels = mipmaps(TEXELS)[:2]
-    found = {(*map(int, rgb), CATEGORIES.index("sky")) for rgb in sky_colours(256)}
-    for state in range(1, len(STATES)):
-        for face, shade in enumerate(SHADES):
-            for level in levels:
-                tile = level[TEXTURE_OF[state, FACE_GROUP[face]]].reshape(-1, 4)
-                lit = np.rint(tile[tile[:, 3] > 0, :3] * shade).astype(int)
-                found |= {(*row, int(CATEGORY_OF[state])) for row in np.unique(lit, axis=0).tolist()}
-    table = np.array(sorted(found))
-    return table[:, :3].astype(np.uint8), table[:, 3].astype(np.uint16)
 
 
 def _tiles() -> dict[str, Tile | tuple[Tile, Tile, Tile]]:

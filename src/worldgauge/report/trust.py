@@ -1,0 +1,50 @@
+"""Trust: how far the segmenter behind the scores can be believed, where a suite measured that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from worldgauge.report.evidence import Evidence
+from worldgauge.report.words import number
+from worldgauge.suites.contract import Score, mean_of
+
+METRIC = "segmenter_accuracy"
+"""Share of the recording's pixels labelled as the exact masks do.
+
+Its facts: "iou" by category, "sgcs_against_exact" of the masks on the same frames.
+"""
+
+
+def segmenter(evidence: Evidence) -> str:
+    """One sentence, means over trajectories; empty where it was not measured."""
+    scores = list(_scores(evidence))
+    share = mean_of(score.value for score in scores)
+    if share is None:
+        return ""
+    against = mean_of(score.facts.get("sgcs_against_exact") for score in scores)
+    tail = f" (SGCS of its masks against exact ones: {number(against, digits=2)})" if against is not None else ""
+    return f"The colour segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
+
+
+def by_category(evidence: Evidence) -> str:
+    """Mean IoU of every category that occurs, best first; empty where it was not measured."""
+    found: dict[str, list[float]] = {}
+    for score in _scores(evidence):
+        iou: dict[str, Any] = score.facts.get("iou") or {}
+        for category, value in iou.items():
+            if value is not None:
+                found.setdefault(category, []).append(value)
+    means = sorted(((mean_of(values) or 0.0, category) for category, values in found.items()), reverse=True)
+    listed = ", ".join(f"{category} {number(mean, digits=2)}" for mean, category in means)
+    return f"Overlap (IoU) of its masks with the exact ones by category: {listed}." if listed else ""
+
+
+def _scores(evidence: Evidence) -> Iterator[Score]:
+    """One score a trajectory: it is of the recording, so the same for every subject."""
+    seen = set()
+    for entrant in evidence.entrants:
+        for task, score in entrant.by_metric.get(METRIC, {}).items():
+            if score.value is not None and task not in seen:
+                seen.add(task)
+                yield score
