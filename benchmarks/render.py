@@ -9,15 +9,15 @@ import numpy as np
 from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.voxel.blocks import CATEGORY_OF, GROUND
 from worldgauge.worlds.voxel.camera import Grid, render
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.textures import SHADES, TEXELS, TEXTURE_OF
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 GOAL_FPS = 90.0
 VIEWS, VIEW_M, CORES, ROUNDS = 16, 64.0, 2, 4
-CAMERA = Camera.from_vertical_fov(640, 360, 75)
+CAMERA = Camera.from_vertical_fov(640, 360, VERTICAL_FOV_DEG)
 REFERENCE_SHRINK = 4
-EYE_M = 1.6
 
 
 def run() -> dict[str, object]:
@@ -51,7 +51,7 @@ def ground_views(world: VoxelWorld) -> list[FloatArray]:
         x, y = (int(n) for n in np.array(world.centre) + rng.integers(-40, 40, 2))
         z = world.surface(x, y)
         if GROUND[world.states[x, y, z]]:
-            eye = [x + 0.5, y + 0.5, z + 1 + EYE_M]
+            eye = [x + 0.5, y + 0.5, z + 1 + EYE_HEIGHT_M]
             poses.append(pose_from_yaw_pitch(eye, rng.uniform(-np.pi, np.pi), rng.uniform(-0.2, 0.1)))
     return poses
 

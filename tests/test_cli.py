@@ -104,6 +104,9 @@ def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) ->
     assert "The same command tries the failed ones again." in done.stdout
     assert "odd/1 failed" in cli(*arguments).stderr
     assert cli(*arguments, "--keep-failed").stderr == ""
+    (plan,) = json.loads(cli(*arguments, "--keep-failed", "--dry-run", "--json").stdout)["plans"]
+    assert (plan["done_already"], plan["ask"], [kept["task"] for kept in plan["kept_failed"]]) == (1, 0, ["odd/1"])
+    assert ", 1 failed and kept; into" in cli(*arguments, "--keep-failed", "--dry-run").stdout
 
 
 def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data: Path) -> None:
@@ -115,6 +118,18 @@ def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data
     assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 7
     told = json.loads(cli("score", "out/steady-level-7", "--set", "gain=2", "--json").stdout)
     assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 14
+
+
+def test_the_next_command_can_be_pasted(cli: Callable[..., Done], data: Path) -> None:
+    for out in ("a b", "c"):
+        cli("generate", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", out)
+        cli("generate", "echo", "--data", data, "--model", "freeze", "--out", out)
+    runs = ["a b/steady-level-7", "c/freeze"]
+    done = cli("score", *runs)
+    assert done.stdout.endswith("next: worldgauge report 'a b' c --out 'a b/report.html'\n")
+    told = json.loads(cli("score", *runs, "--json").stdout)
+    assert told["directory"] is None
+    assert sorted(run["directory"] for run in told["runs"].values()) == runs
 
 
 def test_dry_run_says_what_would_be_done(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
@@ -208,6 +223,10 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
     told = json.loads(cli(*arguments, "--json").stdout)
     assert (told["trajectories"], told["ok"]) == (2, True)
     assert cli(*arguments[:-4], "--size", "80x60").returncode == 2
+    for types in ("XYZ,../../etc", "/abs"):
+        done = cli(*arguments, "--types", types, "--dry-run")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith("error: types is [")
 
 
 def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
@@ -216,11 +235,16 @@ def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, t
     assert done.returncode == 0, done.stderr
     assert "truth (reference)" in done.stdout
     told = json.loads(cli("report", "runs/x", "--out", "page.html", "--json").stdout)
-    assert (tmp_path / told["page"]).read_text().startswith("<!")
+    with_films = (tmp_path / told["page"]).read_text()
+    assert with_films.startswith("<!")
+    cli("report", "runs/x", "--out", "plain.html", "--films", 0)
+    assert len((tmp_path / "plain.html").read_text()) < len(with_films)
 
 
 def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
     done = cli("validate-metric", "sgcs", "--scenes", "2", "--json")
     assert done.returncode == 1, "two scenes are too few to accept a metric"
     assert json.loads(done.stdout)["accepted"] is False
+    assert "error: " in cli("validate-metric", "sgcs", "--segmenter", "colour").stderr
+    assert cli("validate-metric", "sgcs", "--segmenter", "none").returncode == 2
     assert cli("validate-metric", "fid").stderr == "error: no study of the metric 'fid' is known; known: sgcs\n"

@@ -26,7 +26,7 @@ def test_readme_example_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
     script.write_text(code, "utf-8")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"truth\s+.*sgcs\s+1\.0", done.stdout.replace("\n", " ")), done.stdout
+    assert re.search(r"truth\s+2\s+1\.0+\s+0\.0", done.stdout), done.stdout
 
 
 def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """One registry: found by walking the folder, taken names refused, outside packages lazily imported."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -70,6 +71,25 @@ def test_a_taken_name_is_refused(things: Registry[type]) -> None:
     things.names()
     with pytest.raises(UsageError, match=r"two things are called 'wooden': one in .*; rename one"):
         things.register("wooden")(type("Other", (), {"__module__": "elsewhere"}))
+
+
+def test_a_taken_name_is_refused_within_one_module_too(things: Registry[type]) -> None:
+    module = things.get("wooden").__module__
+    with pytest.raises(UsageError, match="two things are called 'wooden'"):
+        things.register("wooden")(type("Other", (), {"__module__": module}))
+
+
+def test_a_module_that_fails_fails_every_time_and_can_be_mended(things: Registry[type], tmp_path: Path) -> None:
+    package = things._package
+    broken = tmp_path / package / "aaa.py"
+    good = f"from {package} import things\n@things.register('glass')\nclass Glass: ...\n"
+    broken.write_text(good + "1 / 0\n")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            things.names()
+    broken.write_text(good + "# mended\n")
+    importlib.invalidate_caches()
+    assert things.names() == ["glass", "iron", "wooden"]
 
 
 def test_registering_again_from_the_same_place_is_no_clash(things: Registry[type]) -> None:

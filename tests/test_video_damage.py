@@ -152,9 +152,7 @@ def test_a_header_that_lies_about_its_size(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(sorted(KINDS)))
-def test_flipped_bytes_never_escape_as_another_error(
-    files: dict[str, Path], data: st.DataObject, kind: str
-) -> None:
+def test_flipped_bytes_never_escape_as_another_error(files: dict[str, Path], data: st.DataObject, kind: str) -> None:
     content = bytearray(files[kind].read_bytes())
     places = st.integers(0, len(content) - 1) | st.integers(0, 600)
     for place in data.draw(st.lists(places, min_size=1, max_size=8)):

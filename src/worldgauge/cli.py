@@ -63,6 +63,13 @@ class Kind(StrEnum):
     estimators = "estimators"
 
 
+class Segmenter(StrEnum):
+    """Where a study of a metric takes the objects from."""
+
+    exact = "exact"
+    colour = "colour"
+
+
 def main() -> None:
     """Entry point: known errors are one line and exit code 2, unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -122,7 +129,7 @@ def collect(
         "sampling": sampling,
     }
     if dry_run:
-        show.collection_plan(out, arguments, json)
+        show.collection_plan(out, arguments, engine.count_loopnav(out, arguments), json)
         return
     with _resumable(), show.Collecting() as progress:
         collected = engine.collect_loopnav(out, **arguments, workers=workers, progress=progress)
@@ -131,8 +138,10 @@ def collect(
         raise typer.Exit(FAILED)
 
 
-@app.command()
-def run(
+@app.command("generate", help="The first half of run: make the records, leave the scoring to score.")
+@app.command("run", help="Ask models all tasks of a suite and score them; started again, it goes on where it stopped.")
+def ask(
+    context: typer.Context,
     suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
     data: Data,
     model: Models = None,
@@ -147,30 +156,26 @@ def run(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Ask models all tasks of a suite and score them; started again, it goes on where it stopped."""
-    models = _models(suite, model, references)
-    _run(suite, data, models, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=True)
+    """Both commands, which differ only in that `generate` does not score."""
+    from worldgauge import cli_show as show
+    from worldgauge.engine import run as engine
 
-
-@app.command()
-def generate(
-    suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
-    data: Data,
-    model: Models = None,
-    references: References = False,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
-    workers: Workers = 1,
-    seed: Seed = 0,
-    settings: Settings = None,
-    limit: Limit = None,
-    deadline: Deadline = 1800.0,
-    retry_failed: Retry = True,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """The first half of `run`: make the records, leave the scoring to `score`."""
-    models = _models(suite, model, references)
-    _run(suite, data, models, out, workers, seed, settings, limit, deadline, retry_failed, dry_run, json, scoring=False)
+    arguments: dict[str, Any] = {
+        "model": _models(suite, model, references),
+        "data": data,
+        "out": out,
+        "seed": seed,
+        "settings": _settings(settings),
+        "limit": limit,
+        "retry_failed": retry_failed,
+        "scoring": context.info_name == "run",
+    }
+    if dry_run:
+        show.plans(engine.dry_run(suite, **arguments), json)
+        return
+    with _resumable(), show.Running() as progress:
+        result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
+    _finish(result, json)
 
 
 @app.command()
@@ -202,13 +207,14 @@ def score(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    films: Annotated[int, typer.Option(help="Trajectories shown as films at most.", min=0)] = 24,
     json: Json = False,
 ) -> None:
     """Compare runs on one page that opens from disk."""
     from worldgauge import cli_show as show
     from worldgauge.report import write_report
 
-    show.written(write_report(runs, out), json)
+    show.written(write_report(runs, out, films=films), json)
 
 
 @app.command("list")
@@ -243,6 +249,7 @@ def validate_metric(
     metric: Annotated[str, typer.Argument(metavar="METRIC", help="Which metric to put to the test: sgcs.")],
     data: Annotated[Path | None, typer.Option(help="Recorded walks to test it on; without, drawn scenes.")] = None,
     scenes: Annotated[int, typer.Option(help="Drawn scenes.")] = 40,
+    segmenter: Annotated[Segmenter, typer.Option(help="Where the objects come from.")] = Segmenter.exact,
     json: Json = False,
 ) -> None:
     """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it."""
@@ -251,45 +258,8 @@ def validate_metric(
 
     if metric != "sgcs":
         raise UsageError(f"no study of the metric '{metric}' is known; known: sgcs")
-    if not show.studied(study(data, scenes=scenes), json):
+    if not show.studied(study(data, scenes=scenes, segmenter=segmenter.value), json):
         raise typer.Exit(FAILED)
-
-
-def _run(
-    suite: str,
-    data: Path,
-    model: list[str],
-    out: Path | None,
-    workers: int,
-    seed: int,
-    settings: list[str] | None,
-    limit: int | None,
-    deadline: float,
-    retry_failed: bool,
-    dry_run: bool,
-    json: bool,
-    *,
-    scoring: bool,
-) -> None:
-    from worldgauge import cli_show as show
-    from worldgauge.engine import run as engine
-
-    arguments: dict[str, Any] = {
-        "model": model,
-        "data": data,
-        "out": out,
-        "seed": seed,
-        "settings": _settings(settings),
-        "limit": limit,
-        "retry_failed": retry_failed,
-        "scoring": scoring,
-    }
-    if dry_run:
-        show.plans(engine.dry_run(suite, **arguments), json)
-        return
-    with _resumable(), show.Running() as progress:
-        result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
-    _finish(result, json)
 
 
 def _finish(result: RunResult, json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -100,13 +101,13 @@ class Collecting(_Bars):
 
 
 def result(run: RunResult, json: bool) -> None:
-    """Tables, counts, failures, and what to type next."""
+    """Tables, counts, failures, and what to type next. JSON: directory is null where the runs lie in several."""
     counts = run.counts
     tables = run.table() if counts.scored else []
     if json:
         _object(
             suite=run.suite.name,
-            directory=str(run.directory),
+            directory=str(run.directory) if len(run.parents) == 1 else None,
             runs={
                 name: {"directory": str(run.directories[name]), "counts": asdict(each)}
                 for name, each in run.subject_counts.items()
@@ -130,10 +131,9 @@ def result(run: RunResult, json: bool) -> None:
     _endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
     if run.failures:
         out.print("The same command tries the failed ones again.")
-    follow = f"report {run.directory} --out {run.directory / 'report.html'}"
-    out.print(
-        f"next: worldgauge {f'score {run.directory}' if counts.unscored else follow}", markup=False, soft_wrap=True
-    )
+    page = [] if counts.unscored else ["--out", run.directory / "report.html"]
+    follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
+    out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)
 
 
 def plans(found: Sequence[Plan], json: bool) -> None:
@@ -141,7 +141,8 @@ def plans(found: Sequence[Plan], json: bool) -> None:
     listed: list[dict[str, Any]] = []
     for plan in found:
         todo = Counter(item.todo for item in plan.items)
-        skips = [{"task": item.task.id, "reason": item.task.skip} for item in plan.items if item.task.skip]
+        kept = _kept(plan, "failed")
+        skips = [{"task": item.task.id, "reason": item.task.skip} for item in plan.items if item.todo == "skip"]
         listed.append(
             {
                 "subject": plan.label,
@@ -149,8 +150,9 @@ def plans(found: Sequence[Plan], json: bool) -> None:
                 "expected": len(plan.items),
                 "ask": todo["ask"],
                 "score_only": todo["score"],
-                "done_already": todo["nothing"] - sum(i.todo == "nothing" and bool(i.task.skip) for i in plan.items),
-                "skipped": skips,
+                "done_already": len(_kept(plan, "done")),
+                "kept_failed": kept,
+                "skipped": skips + _kept(plan, "skipped"),
                 "tasks": [item.task.id for item in plan.items if item.todo in ("ask", "score")],
             }
         )
@@ -158,20 +160,30 @@ def plans(found: Sequence[Plan], json: bool) -> None:
         _object(plans=listed)
         return
     for one in listed:
+        kept_failed = f", {len(one['kept_failed'])} failed and kept" if one["kept_failed"] else ""
         out.print(
             f"{one['subject']}: {one['expected']} tasks expected, {one['done_already']} done already, {one['ask']} to "
-            f"ask, {one['score_only']} only to score, {len(one['skipped'])} skipped; into {one['directory']}",
+            f"ask, {one['score_only']} only to score, {len(one['skipped'])} skipped"
+            f"{kept_failed}; into {one['directory']}",
             markup=False,
             soft_wrap=True,
         )
+        _endings("failed", [(kept["task"], kept["reason"]) for kept in one["kept_failed"]])
         _endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
 
 
-def collection_plan(folder: Path, arguments: Mapping[str, Any], json: bool) -> None:
-    """What a collection would do."""
-    kinds, ranges = arguments["types"], arguments["ranges"]
-    done = sum(len(list(folder.glob(f"{kind}/*/{radius}/*.json"))) for kind in kinds for radius in ranges)
-    expected = arguments["settlements"] * len(ranges) * len(kinds) * arguments["per_combination"]
+def _kept(plan: Plan, status: str) -> list[dict[str, Any]]:
+    """Tasks that ended so in an earlier run and stay as they are, with the reason."""
+    return [
+        {"task": item.task.id, "reason": item.line["error"]}
+        for item in plan.items
+        if item.todo == "nothing" and item.line is not None and item.line["status"] == status
+    ]
+
+
+def collection_plan(folder: Path, arguments: Mapping[str, Any], count: tuple[int, int], json: bool) -> None:
+    """What a collection would do. count: loops expected, and done already."""
+    expected, done = count
     if json:
         _object(out=str(folder), expected=expected, done_already=done, settings=dict(arguments))
     else:

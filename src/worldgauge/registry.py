@@ -91,7 +91,7 @@ class Registry(Generic[T]):
 
     def _add(self, entry: Entry[T]) -> None:
         known = self._entries.get(entry.name)
-        if known is not None and known.origin != entry.origin:
+        if known is not None and known.target is not entry.target and known.target != entry.target:
             raise UsageError(
                 f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
             )
@@ -100,10 +100,22 @@ class Registry(Generic[T]):
     def _discover(self) -> None:
         if self._complete:
             return
-        self._complete = True
-        package = importlib.import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.name.startswith("_"):
-                importlib.import_module(f"{self._package}.{module.name}")
-        for point in entry_points(group=self._group):
-            self._add(Entry(point.name, point.value, point))
+        self._complete = True  # first: modules may ask while they are imported
+        try:
+            package = importlib.import_module(self._package)
+            for module in pkgutil.iter_modules(package.__path__):
+                if not module.name.startswith("_"):
+                    self._import(f"{self._package}.{module.name}")
+            for point in entry_points(group=self._group):
+                self._add(Entry(point.name, point.value, point))
+        except BaseException:
+            self._complete = False
+            raise
+
+    def _import(self, module: str) -> None:
+        """Import one of our modules; what it registered before it failed is forgotten, for the next attempt."""
+        try:
+            importlib.import_module(module)
+        except BaseException:
+            self._entries = {name: entry for name, entry in self._entries.items() if entry.origin != module}
+            raise

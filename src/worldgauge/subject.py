@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from numbers import Integral, Real
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from worldgauge.geometry import FloatArray
 from worldgauge.video import Clip
 
 Frames = NDArray[np.uint8]
+View = Literal["perspective", "panorama"]
 PRIVILEGED = frozenset({"truth", "world"})
 INPUTS = frozenset({"depth", *PRIVILEGED})
 
@@ -26,8 +29,9 @@ class ModelSpec:
 
     name: shown in tables. control: which form of the future it is driven by. view: kind of image.
     frame_size: (width, height) in pixels it takes and gives; None means the size of the context.
-    fps: its own rate, None means the context's. max_context: longest context in frames, None means
-    all there is. chunk: frames it makes at once, None means any number. inputs: extra inputs it
+    fps: its own rate, None means any; a suite whose recordings have another does not ask it.
+    max_context: longest context in frames, None means all there is. chunk: frames it makes at once,
+    None means any number; told, not enforced: a rollout may come in chunks of any length. inputs: extra inputs it
     wants, of "depth" (of the context), "world" and "truth"; the last two are for reference models
     and every table marks who had them. crop: (width, height) ratio of the centre part of the truth
     it can draw, such as (4, 3); None means all of it. settings: everything that changes its output,
@@ -36,7 +40,7 @@ class ModelSpec:
 
     name: str
     control: Control = "actions"
-    view: Literal["perspective", "panorama"] = "perspective"
+    view: View = "perspective"
     frame_size: tuple[int, int] | None = None
     fps: float | None = None
     max_context: int | None = None
@@ -46,9 +50,21 @@ class ModelSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Raises UsageError for a field that cannot be meant."""
         unknown = self.inputs - INPUTS
         if unknown:
             raise UsageError(f"model '{self.name}' wants unknown inputs {sorted(unknown)}; known: {sorted(INPUTS)}")
+        for name, fine, rule in (
+            ("control", self.control in get_args(Control), f"one of {', '.join(get_args(Control))}"),
+            ("view", self.view in get_args(View), f"one of {', '.join(get_args(View))}"),
+            ("frame_size", _is_pair(self.frame_size, Integral), "width and height in pixels"),
+            ("fps", self.fps is None or _is_positive(self.fps, Real), "frames a second"),
+            ("max_context", self.max_context is None or _is_positive(self.max_context, Integral), "at least 1 frame"),
+            ("chunk", self.chunk is None or _is_positive(self.chunk, Integral), "at least 1 frame"),
+            ("crop", _is_pair(self.crop, Real), "a ratio such as (4, 3)"),
+        ):
+            if not fine:
+                raise UsageError(f"model '{self.name}': {name} is {getattr(self, name)!r}; give {rule}")
 
     @property
     def privileged(self) -> bool:
@@ -121,26 +137,38 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
     name = model.spec.name
     width, height = request.frame_size
     done = 0
-    try:
-        chunks = iter(model.rollout(request))
-    except NotApplicableError:
-        raise
-    except Exception as error:
-        raise SubjectError(f"model '{name}' raised {type(error).__name__}: {error}") from error
-    while done < request.horizon:
-        try:
-            chunk = next(chunks)
-        except StopIteration:
-            raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames") from None
-        except NotApplicableError:
-            raise
-        except Exception as error:
-            raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
+    for chunk in _unchecked(model, request):
+        if done == request.horizon:
+            raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
         _check_chunk(name, chunk, done, request.horizon, (height, width))
         done += len(chunk)
         yield chunk
-    if next(chunks, None) is not None:
-        raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
+    if done < request.horizon:
+        raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames")
+
+
+def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+    """The chunks as they come; whatever the model raises, also after its last frame, is its own failure."""
+    done = 0
+    try:
+        for chunk in model.rollout(request):
+            yield chunk
+            done += len(chunk)
+    except NotApplicableError:
+        raise
+    except Exception as error:
+        name = model.spec.name
+        raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
+
+
+def _is_pair(given: Any, kind: Any) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, (tuple, list)) and len(given) == 2 and all(_is_positive(one, kind) for one in given)
+
+
+def _is_positive(given: Any, kind: Any) -> bool:
+    return isinstance(given, kind) and not isinstance(given, bool) and 0 < given < math.inf
 
 
 def _check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:

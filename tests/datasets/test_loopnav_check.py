@@ -174,3 +174,16 @@ def test_a_check_decodes_nothing_and_reads_nothing_twice(tmp_path: Path, monkeyp
     monkeypatch.setattr("worldgauge.datasets.loopnav_index.read_bytes", None)
     monkeypatch.setattr("worldgauge.datasets.loopnav_index.Clip", None)
     assert loopnav.check(tmp_path) == first
+
+
+def test_decoding_finds_what_counting_does_not(tmp_path: Path) -> None:
+    """One JPEG of the video is overwritten: all frames are there, and only a decoder can tell."""
+    put(tmp_path)
+    (video,) = tmp_path.rglob("*.avi")
+    data = bytearray(video.read_bytes())
+    at = data.index(b"\xff\xda", len(data) // 2) + 64
+    data[at : at + 200] = b"\xff" * 200
+    video.write_bytes(data)
+    assert not any("decodes with" in finding.text for finding in loopnav.check(tmp_path).findings)
+    found = [finding for finding in loopnav.check(tmp_path, decode=True).findings if "decodes with" in finding.text]
+    assert [finding.severity for finding in found] == ["error"]

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.vectors import cases
 from worldgauge.datasets import loopnav, loopnav_records
 from worldgauge.datasets.loopnav_records import Goal, parse_records, walk_of
 from worldgauge.errors import DataError
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "loopnav_sgcs.json").read_text())
+OURS = Path(__file__).parents[1] / "vectors" / "loopnav_sgcs.json"
 
 RECORD: dict[str, Any] = {
     "x": 10.5,
@@ -41,8 +42,8 @@ def goals_of(case: dict[str, Any]) -> list[Goal | None]:
     return [None if goal is None else Goal(goal["x"], goal["z"]) for goal, count in runs for _ in range(count)]
 
 
-@pytest.mark.parametrize("case", VECTORS["segment_cases"], ids=lambda case: case["note"])
-def test_segment_vectors(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", cases("loopnav_", "segment_cases"))
+def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
     goals = goals_of(case)
     index = loopnav.return_index((case["start"]["x"], case["start"]["z"]), goals)
     expected = case["expected"]
@@ -54,11 +55,11 @@ def test_segment_vectors(case: dict[str, Any]) -> None:
 
 
 def test_the_exact_rule_is_not_fooled_by_a_near_c() -> None:
-    cases = {case["note"].split()[0]: goals_of(case) for case in VECTORS["segment_cases"]}
-    assert loopnav.exact_return_index(cases["ABA"]) == 13
-    assert loopnav.exact_return_index(cases["ABCA"]) == 23
-    assert loopnav.exact_return_index(cases["C"]) == 14  # the released rule says 8
-    assert loopnav.exact_return_index(cases["null"]) == 6
+    named = {case["note"].split()[0]: goals_of(case) for case in json.loads(OURS.read_text())["segment_cases"]}
+    assert loopnav.exact_return_index(named["ABA"]) == 13
+    assert loopnav.exact_return_index(named["ABCA"]) == 23
+    assert loopnav.exact_return_index(named["C"]) == 14  # the released rule says 8
+    assert loopnav.exact_return_index(named["null"]) == 6
     assert loopnav.exact_return_index([Goal(5, 5)] * 4) is None
     assert loopnav.exact_return_index([]) is None
     # A goal of the same block but another form is another leg: C on A's own column.

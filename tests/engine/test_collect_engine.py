@@ -1,7 +1,9 @@
 """Collecting data sets: layout, determinism over workers, and kill -9 at any moment."""
 
+import errno
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +14,9 @@ import numpy as np
 import pytest
 
 from worldgauge.engine import collect
-from worldgauge.engine.collect import collect_loopnav, stamp_of, world_seed_of
-from worldgauge.errors import RunError, UsageError
+from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
+from worldgauge.engine.pool import Result
+from worldgauge.errors import DataError, RunError, UsageError
 from worldgauge.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.video import Clip
 from worldgauge.worlds import open_world
@@ -201,6 +204,48 @@ def test_a_loop_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatc
     assert "no ABA loop here" in result.failures[0]
     assert result.discarded == {"stuck": 14}
     assert json.loads((tmp_path / "worldgauge.json").read_text())["settings"]["discarded"] == {"stuck": 14}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_ends_the_collection(tmp_path, monkeypatch, workers):
+    calls = []
+
+    def full(*args, **facts):
+        calls.append(facts)
+        raise DataError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
+
+    def here(self, jobs, watch=None):
+        for job in jobs:
+            yield Result(job.id, collect_one(**job.args, progress=lambda done, total: None))
+
+    monkeypatch.setattr(collect, "record_loop", _one_frame)
+    monkeypatch.setattr(collect, "write_trajectory", full)
+    monkeypatch.setattr(collect.Pool, "run", here)
+    with pytest.raises(RunError, match="cannot be written; make room, then start the same command again"):
+        collect_loopnav(tmp_path, **SMALL, workers=workers)
+    assert len(calls) == 1
+
+
+def test_a_manifest_without_settings_is_one_clear_line(collected, tmp_path):
+    root, _ = collected
+    manifest = json.loads((root / "worldgauge.json").read_text())
+    del manifest["settings"]
+    (tmp_path / "worldgauge.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="field 'settings' is missing"):
+        collect_loopnav(tmp_path, **SMALL)
+
+
+def test_counting_looks_for_both_files_of_the_planned_loops_only(collected, tmp_path):
+    root, _ = collected
+    copy = shutil.copytree(root, tmp_path / "copy")
+    settings = {**SMALL, "seed": 42, "sampling": "released"}
+    assert count_loopnav(copy, settings) == (4, 4)
+    assert count_loopnav(copy, {**settings, "settlements": 1}) == (2, 2)
+    (copy / "ABA/plains_village_1/5" / f"{stamp_of(0, 'ABA', 5, 0)}.avi").unlink()
+    assert count_loopnav(copy, settings) == (4, 3)
+    for change in ({"types": ["XYZ", "../../etc"]}, {"types": ["/abs"]}, {"size": (64, 36)}):
+        with pytest.raises((UsageError, RunError)):
+            count_loopnav(copy, {**settings, **change})
 
 
 def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():

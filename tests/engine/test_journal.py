@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from worldgauge.engine.journal import Journal, read_journal
 from worldgauge.errors import RunError
 
-LINES = [{"task": f"t/{n}", "key": "k", "status": "done", "error": None, "seconds": n / 7} for n in range(4)]
+REST = {"key": "k", "scores": None, "status": "done", "stage": "score", "error": None, "seconds": 0}
+LINES = [{**REST, "task": f"t/{n}", "seconds": n / 7} for n in range(4)]
 
 
 def write(path: Path, lines: list[dict[str, object]]) -> bytes:
@@ -49,7 +50,12 @@ def test_cut_anywhere_in_the_last_two_lines_it_loses_only_what_was_torn(tmp_path
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    lines=st.lists(st.fixed_dictionaries({"task": st.text(max_size=20), "error": st.none() | st.text(max_size=30)})),
+    lines=st.lists(
+        st.fixed_dictionaries(
+            {**{name: st.just(value) for name, value in REST.items()}, "task": st.text(max_size=20)}
+            | {"error": st.none() | st.text(max_size=30)}
+        )
+    ),
     cut=st.integers(0, 400),
 )
 def test_any_lines_cut_anywhere_come_back_as_a_prefix(tmp_path: Path, lines: list[dict[str, object]], cut: int) -> None:
@@ -67,10 +73,18 @@ def test_any_lines_cut_anywhere_come_back_as_a_prefix(tmp_path: Path, lines: lis
 def test_damage_within_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     lines = write(path, LINES).splitlines(keepends=True)
-    for bad in (b"{half\n", b"7\n", b'{"key": 1}\n', b"\n", b"\xff\xfe\n"):
+    lacking = [json.dumps({k: v for k, v in LINES[1].items() if k != name}).encode() + b"\n" for name in LINES[1]]
+    for bad in (b"{half\n", b"7\n", b"\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", *lacking):
         path.write_bytes(lines[0] + bad + lines[2])
         with pytest.raises(RunError, match="line 2 is damaged"):
             Journal(path)
+        with pytest.raises(RunError, match="line 2 is damaged"):
+            read_journal(path)
+
+
+def test_a_journal_that_cannot_be_opened_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="cannot be written"):
+        Journal(tmp_path)
 
 
 def test_a_second_process_is_refused_while_the_first_writes(tmp_path: Path) -> None:

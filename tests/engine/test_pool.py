@@ -35,9 +35,10 @@ def test_values_come_back_and_one_worker_serves_many_jobs() -> None:
 def test_an_exception_is_one_line_with_its_type_and_trace() -> None:
     result = run(job("a", "raise"))["a"]
     assert result.error == "KeyError: 'missing'"
-    assert result.kind == "KeyError"
+    assert (result.kind, result.known) == ("KeyError", False)
     assert "enginedoubles.py" in (result.trace or "")
-    assert run(job("a", "usage"))["a"].error == "a known error"
+    known = run(job("a", "usage"))["a"]
+    assert (known.error, known.known) == ("a known error", True)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,24 @@ def test_a_silent_job_is_killed_and_a_reporting_one_is_not() -> None:
     results = run(job("hung", "sleep", 0.4, seconds=60), job("slow", "drip", 0.6, seconds=0.25, times=4))
     assert results["hung"].error == "timed out after 0.4 s without progress"
     assert results["slow"].error is None
+
+
+def test_the_news_of_one_worker_do_not_hide_the_death_of_another() -> None:
+    jobs = [job("busy", "drip", seconds=0.02, times=150), job("dead", "orphan", seconds=6)]
+    with Pool(2) as pool:
+        first = next(results := pool.run(jobs))
+        results.close()
+    assert first.id == "dead"
+    assert (first.error or "").startswith("the worker process exited with code 7")
+
+
+def test_a_worker_that_dies_while_idle_costs_nothing() -> None:
+    for wait in (0.0, 1.0):  # noticed when the next job starts, or while another one is at work
+        with Pool(2) as pool:
+            list(pool.run([job("a", "die later", seconds=0.2), job("b", "sleep", seconds=wait)]))
+            time.sleep(0.5)
+            again = list(pool.run([job("c", "echo"), job("d", "echo")]))
+        assert [result.error for result in again] == [None, None]
 
 
 def test_progress_is_passed_on() -> None:

@@ -1,7 +1,9 @@
 """A run is whole, counted, resumable, and the same for any number of workers and any interruption."""
 
+import errno
 import json
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -9,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from worldgauge.engine import task
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
-from worldgauge.engine.store import loads
+from worldgauge.engine.store import loads, write_error
+from worldgauge.engine.subjects import Entrant, resolve
+from worldgauge.engine.work import Work
 from worldgauge.errors import RunError, SubjectError, UnknownNameError, UsageError
 
 STEADY = "enginedoubles:Steady"
@@ -32,7 +37,7 @@ def test_a_run_leaves_the_documented_folder(data: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["journal.jsonl", "records", "run.json", "scores.jsonl"]
     record = folder / "records" / "odd__1"
     assert sorted(path.name for path in record.iterdir()) == ["record.json", "rollout.mp4", "scores.json"]
-    assert len(json.loads((record / "scores.json").read_text())) == 3
+    assert len(json.loads((record / "scores.json").read_text())["scores"]) == 3
     facts = json.loads((folder / "run.json").read_text())
     assert (facts["suite"], facts["suite_version"], facts["seed"], facts["tasks"]) == ("echo", 1, 0, 4)
     assert facts["subject"]["name"] == "steady"
@@ -52,6 +57,9 @@ def test_result_has_table_and_frame(data: Path, tmp_path: Path) -> None:
     (table,) = result.table()
     assert (table.rows[0].label, table.rows[0].cells[0].mean) == ("steady-level-7", 7.0)
     frame = result.frame
+    assert list(run("echo", model=STEADY, data=data, out=tmp_path / "no", scoring=False).frame.columns) == [
+        name for name in frame.columns if name != "kind"
+    ]
     assert list(frame.columns) == ["subject", "task", "kind", "metric", "value", "unit", "better", "n", "reason"]
     assert len(frame) == 12
     assert frame[frame.metric == "level"].value.tolist() == [7.0] * 4
@@ -153,6 +161,8 @@ FAULTS = {
     "exit": "the worker process exited with code 3; its last words: out of tokens",
     "segfault": "the worker process was killed by SIGSEGV",
     "sysexit": "SystemExit: usage: model",
+    "late": "model 'faulty-late' raised ValueError at frame 6: cannot let go",
+    "more": "model 'faulty-more' returned more than the 6 frames asked for",
 }
 
 
@@ -208,8 +218,94 @@ def test_a_scoring_error_keeps_the_record(data: Path, tmp_path: Path, worked: Wo
     assert [failure.error for failure in result.failures] == ["scoring: ZeroDivisionError: no frames to divide by"]
     assert (tmp_path / "steady" / "records" / "odd__1" / "record.json").exists()
     worked()
+    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1}, retry_failed=False)
+    assert worked() == []
     run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
     assert worked() == ["score odd/1"]
+    (tmp_path / "steady" / "records" / "odd__1" / "record.json").unlink()
+    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+    assert worked() == ["perform odd/1", "score odd/1"]
+
+
+def test_what_cannot_be_scored_so_keeps_its_record_for_another_setting(
+    data: Path, tmp_path: Path, worked: Worked
+) -> None:
+    result = run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    assert str(result.counts) == "4 expected = 2 scored + 2 skipped + 0 failed"
+    assert {skip.error for skip in result.skips} == {"a negative gain; use --set gain=1"}
+    worked()
+    run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    assert worked() == []
+    again = run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": 1})
+    assert sorted(worked()) == ["score even/0", "score even/2", "score odd/1", "score odd/3"]
+    assert again.counts.scored == 4
+    run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    assert score(tmp_path, settings={"gain": 1}).counts.scored == 4
+
+
+@pytest.mark.parametrize("change", [{"settings": {"gain": 2.0}}, {"seed": 1}])
+def test_killed_between_files_and_journal_under_other_settings_nothing_is_mixed(
+    change: dict[str, Any], data: Path, tmp_path: Path, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Work, *args: Any, **facts: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(Work, "_note", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run("echo", model=doubles.Steady(), data=data, out=tmp_path, **change)
+    assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
+
+
+def test_only_records_are_asked_for_and_scores_of_other_settings_are_named(
+    data: Path, tmp_path: Path, doubles: ModuleType
+) -> None:
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path)
+    (tmp_path / "steady" / "records" / "even__0" / "scores.json").unlink()
+    with pytest.raises(RunError, match="make them anew with: worldgauge score"):
+        run("echo", model=doubles.Steady(), data=data, out=tmp_path, scoring=False)
+    assert score(tmp_path / "steady").counts.scored == 4
+
+
+def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path) -> None:
+    run("echo", model=STEADY, data=data, out=tmp_path)
+    (tmp_path / "steady" / "records" / "even__0" / "record.json").write_text("{")
+    with pytest.raises(RunError, match=r"1 records \(first: even/0\) are lost or damaged"):
+        score(tmp_path)
+
+
+def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    model = f"enginedoubles:Unplugged?lock={tmp_path}"
+    entrant = Entrant("unplugged", resolve(doubles.Steady()).identity, text=model)
+    (tmp_path / "made").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[run.__module__], "enter", lambda models, pool: [entrant])
+        result = run("echo", model=model, data=data, out=tmp_path / "out", limit=1)
+    assert [failure.error for failure in result.failures] == ["the licence is taken"]
+    error = loads((tmp_path / "out" / "unplugged" / "records" / "even__0" / "record.json").read_text())["error"]
+    assert error["type"] == "UsageError"
+    assert "enginedoubles.py" in error["trace"]
+
+
+def test_a_full_disk_says_once_what_to_do(
+    data: Path, tmp_path: Path, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **facts: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def full_and_told(*args: Any, **facts: Any) -> None:
+        try:
+            full()
+        except OSError as error:
+            raise write_error(error, tmp_path) from error
+
+    for owner, name, fault in ((task, "write_scores", full_and_told), (doubles.Echo, "score", full)):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, fault)
+            with pytest.raises(RunError, match="No space left on device") as raised:
+                run("echo", model=doubles.Steady(), data=data, out=tmp_path / name)
+        assert str(raised.value).count("make room, then start the same command again") == 1
 
 
 def test_live_models_run_in_this_process(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
@@ -226,6 +322,8 @@ def test_records_first_scores_later(data: Path, tmp_path: Path, worked: Worked) 
     assert str(made.counts) == "4 expected = 0 scored + 0 skipped + 0 failed + 4 not scored"
     scored = score(tmp_path / "steady")
     assert [line.split()[0] for line in worked()] == ["score"] * 4
+    facts = json.loads((tmp_path / "steady" / "run.json").read_text())
+    assert facts["scored_with"] == facts["versions"]
     assert str(scored.counts) == "4 expected = 4 scored + 0 skipped + 0 failed"
     whole = run("echo", model=STEADY, data=data, out=tmp_path / "whole")
     assert scores_of(scored) == scores_of(whole)
@@ -273,6 +371,7 @@ def test_dry_run_writes_nothing(data: Path, tmp_path: Path, doubles: ModuleType)
     run("echo", model=STEADY, data=data, out=tmp_path / "out", limit=2)
     (plan,) = dry_run("echo", model=STEADY, data=data, out=tmp_path / "out")
     assert [item.todo for item in plan.items] == ["nothing", "nothing", "ask", "skip"]
+    assert [item.line and item.line["status"] for item in plan.items] == ["done", "done", None, None]
 
 
 def test_progress_tells_the_story(data: Path, tmp_path: Path) -> None:

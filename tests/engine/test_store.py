@@ -18,13 +18,17 @@ from worldgauge.engine.store import (
     atomic_write,
     check_slugs,
     dumps,
+    full_disk,
     loads,
     read_record,
+    record_key,
+    scores_key,
     slug,
+    write_error,
     write_record,
     write_scores,
 )
-from worldgauge.errors import RunError, UsageError
+from worldgauge.errors import RunError, SubjectError, UsageError
 from worldgauge.suites.contract import Record, Score, Task
 
 TASK = Task("s", "a/b", {"x": 1}, "f", {"kind": "odd"})
@@ -167,23 +171,65 @@ def test_records_and_scores_come_back(tmp_path: Path) -> None:
     folder.create()
     record = Record(TASK, "me", folder.record("a/b"), {"best": math.inf}, "rollout.mp4")
     record.directory.mkdir()
-    write_record(record, record.directory)
-    assert read_record(record.directory, TASK) == record
+    write_record(record, record.directory, key="k")
+    assert read_record(record.directory, TASK, "k") == record
+    assert record_key(record.directory) == "k"
     scores = [
         Score("a/b", "z", -math.inf, group={"kind": "odd"}, series=((0, math.inf), (2, None))),
         Score("a/b", "a", None, reason="none"),
     ]
-    write_scores(scores, "me", record.directory)
-    assert json.loads((record.directory / "scores.json").read_text())[0]["metric"] == "a"
+    assert scores_key(record.directory) is None
+    write_scores(scores, "me", record.directory, key="s")
+    assert json.loads((record.directory / "scores.json").read_text())["scores"][0]["metric"] == "a"
+    assert scores_key(record.directory) == "s"
     folder.assemble(["a/b"])
     assert list(folder.scores()) == [("me", scores[1]), ("me", scores[0])]
     write_scores([], "me", record.directory)
     folder.assemble(["a/b"])
     assert list(folder.scores()) == []
     with pytest.raises(RunError, match="other data"):
-        read_record(record.directory, Task("s", "a/b", {}, "other"))
+        read_record(record.directory, Task("s", "a/b", {}, "other"), "k")
+    with pytest.raises(RunError, match="other data"):
+        read_record(record.directory, TASK, "other")
     with pytest.raises(RunError, match="no readable record"):
-        read_record(tmp_path, TASK)
+        read_record(tmp_path, TASK, "k")
+
+
+@pytest.mark.parametrize("name", ["../../secret.mp4", "/etc/passwd", "..", "", "a/b.mp4", "a\\b", ".hidden", "a\0"])
+def test_a_record_cannot_point_elsewhere(tmp_path: Path, name: str) -> None:
+    write_record(Record(TASK, "me", tmp_path, {}, name), tmp_path, key="k")
+    with pytest.raises(RunError, match="not the name of a file in that folder"):
+        read_record(tmp_path, TASK, "k")
+
+
+@pytest.mark.parametrize("change", [{"task": 3}, {"facts": None}, {"rollout": 7}, {"subject": []}, {"key": None}])
+def test_a_damaged_record_is_one_clear_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    write_record(Record(TASK, "me", tmp_path), tmp_path, key="k")
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(RunError, match=f"no usable '{next(iter(change))}'"):
+        read_record(tmp_path, TASK, "k")
+    path.write_text("[]")
+    with pytest.raises(RunError, match="no usable"):
+        read_record(tmp_path, TASK, "k")
+
+
+@pytest.mark.parametrize("text", ["", "[", "[\n{}\n]\n", '{"key": 3, "scores": [', '{"scores": [\n]}'])
+def test_scores_without_a_key_are_nobodys(tmp_path: Path, text: str) -> None:
+    (tmp_path / "scores.json").write_text(text)
+    assert scores_key(tmp_path) is None
+
+
+def test_a_full_disk_is_found_behind_other_errors_but_not_behind_the_models() -> None:
+    def behind(kind: type[Exception]) -> Exception:
+        error = kind("made of it")
+        error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+        return error
+
+    assert full_disk(behind(RunError)) == "made of it; make room, then start the same command again"
+    assert full_disk(behind(SubjectError)) is None
+    assert full_disk(OSError(errno.EROFS, "Read-only file system")) is None
+    assert "cannot be written (Read-only" in str(write_error(OSError(errno.EROFS, "Read-only file system"), Path("x")))
 
 
 def test_run_json_of_another_schema_is_refused(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class ToyLoop:
     name = "toyloop"
     version = 1
     references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
+    claim = "redraws the place it has seen"
 
     def __init__(self, each: int = 2, context: int | None = None, frames: int = FRAMES) -> None:
         self.each, self.context, self.frames = each, context, frames
@@ -52,7 +54,7 @@ class ToyLoop:
                 for number in range(self.each):
                     name = f"{kind}/plains_{number}/{radius}/0{number}"
                     group = {"type": kind, "range": radius, "location": f"plains_{number}"}
-                    yield Task("toyloop", name, {"number": number}, f"f{number}", group)
+                    yield Task("toyloop", name, {"number": number, "source": str(source)}, f"f{number}", group)
 
     def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
         raise NotImplementedError
@@ -63,7 +65,7 @@ class ToyLoop:
     def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
         columns = ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15")
         tables = []
-        for metric in METRICS:
+        for metric in [m for m in METRICS if any(s.metric == m for theirs in scores.values() for s in theirs)]:
             rows = []
             for subject, theirs in scores.items():
                 cells = []
@@ -124,15 +126,20 @@ def write_run(
     frames: int = FRAMES,
     error: str = "",
     context: int | None = None,
+    max_context: int | None = None,
     films: bool = True,
     seed: int = 0,
+    scored: bool = True,
 ) -> Path:
-    """One run folder of `subject`; with `error` its last task failed with it and the one before was skipped."""
+    """One run folder of `subject`; with `error` its last task failed with it and the one before was skipped.
+
+    scored: False leaves records without scores.
+    """
     suite = ToyLoop(each, context, frames)
     rng = np.random.default_rng([seed, *map(ord, subject)])
     memory, sharp = QUALITY.get(subject, (0.4, 0.7))
-    if context is not None:
-        memory *= 1 - 0.8 / (1 + context / 8)
+    if (frames_seen := context or max_context) is not None:
+        memory *= 1 - 0.8 / (1 + frames_seen / 8)
     tasks = list(suite.tasks(folder))
     folder.mkdir(parents=True)
     kind = "reference" if subject in suite.references else "subject"
@@ -151,6 +158,7 @@ def write_run(
             "inputs": SEES.get(subject, []),
             "settings": {},
             "control": "actions",
+            "identity": {"name": subject, "source": subject, "max_context": max_context},
         },
         "seed": seed,
         "limit": None,
@@ -169,20 +177,20 @@ def write_run(
             status = {1: "failed", 2: "skipped"}.get(left, "done")
             if status == "done":
                 place = run.prepare()
-                _record(place, task, subject, rng, memory, sharp, frames, films)
+                _record(place, task, subject, rng, memory, sharp, frames, films, scored)
                 run.commit(place, task.id)
             journal.append(
                 {
                     "task": task.id,
                     "key": f"k{k}",
-                    "scores": "s" if status == "done" else None,
+                    "scores": "s" if status == "done" and scored else None,
                     "status": status,
                     "stage": "perform",
                     "error": None if status == "done" else error,
                     "seconds": 0.5,
                 }
             )
-        run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["status"] == "done")
+        run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["scores"])
     return folder
 
 
@@ -195,12 +203,15 @@ def _record(
     sharp: float,
     frames: int,
     films: bool,
+    scored: bool,
 ) -> None:
     if films:
         truth = scene(task.id, frames)
         with Writer(place / "rollout.mp4", fps=FPS, kind="lossless") as out:
             out.write(truth if subject in ("truth", "keeper") else np.roll(truth, 31, axis=2))
     write_record(Record(task, subject, place, {}, "rollout.mp4" if films else None), place)
+    if not scored:
+        return
     scores = []
     for metric, top in METRICS.items():
         level = top * (sharp if metric == "sharpness" else memory)

@@ -16,6 +16,7 @@ import numpy as np
 
 from worldgauge.datasets.loopnav_index import Trajectory, discover
 from worldgauge.datasets.loopnav_rules import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
+from worldgauge.video import problems
 
 LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 """Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
@@ -86,15 +87,22 @@ class Report:
         return asdict(self)
 
 
-def check(root: Path) -> Report:
-    """Statistics and findings of a folder; what was indexed is not read again, nothing is decoded.
+def check(root: Path, *, decode: bool = False) -> Report:
+    """Statistics and findings of a folder; what was indexed is not read again.
 
+    decode: also decode every video once and report what the decoder complains of; some 400 frames a second.
     Raises DataError when there is no such folder or a name in it cannot be part of an id.
     """
     trajectories = discover(root)
     valid = [_Measured(t, t.measures) for t in trajectories if t.invalid is None and t.measures is not None]
     findings = sorted(
-        [*_left_out(trajectories), *_of_flags(trajectories), *_of_controls(valid), *_of_shape(valid)],
+        [
+            *_left_out(trajectories),
+            *_of_flags(trajectories),
+            *_of_controls(valid),
+            *_of_shape(valid),
+            *(_of_videos(valid) if decode else ()),
+        ],
         key=lambda finding: ("error", "warning", "info").index(finding.severity),
     )
     return Report(
@@ -151,6 +159,14 @@ def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
         severity: Severity = "error" if fault in FILE_FAULTS else "warning"
         count = f"{len(group)} of {len(trajectories)} trajectories are left out"
         yield Finding(severity, f"{count}, {group[0].id}: {group[0].invalid}")
+
+
+def _of_videos(valid: Sequence[_Measured]) -> Iterator[Finding]:
+    """Damage inside a video that has all its frames: the decoder only mutters about it."""
+    for item in valid:
+        found = problems(item.trajectory.video)
+        if found:
+            yield Finding("error", f"{item.trajectory.id}: the video decodes with {len(found)} complaints: {found[0]}")
 
 
 def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:

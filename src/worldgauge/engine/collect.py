@@ -7,7 +7,8 @@ A trajectory is done when its video and its records are in place; the records co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -24,6 +25,7 @@ from worldgauge.collect.walk import LoopKind, Walk
 from worldgauge.datasets.loopnav_records import parse_json, read_bytes
 from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.engine.pool import Job, Pool, Result
+from worldgauge.engine.store import full_disk
 from worldgauge.engine.worker import one_line
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import RunError, UsageError
@@ -84,10 +86,9 @@ def collect_loopnav(
     May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
     that was never stopped. It may be called again with more settlements, types, ranges or loops.
     Raises UsageError for options that cannot be meant, RunError when `out` was collected with another
-    seed, size or sampling.
+    seed, size or sampling, or the disk is full.
     """
     out = Path(out)
-    _check_options(settlements, ranges, types, per_combination, seed, size, sampling)
     settings = {
         "settlements": settlements,
         "ranges": list(ranges),
@@ -97,29 +98,40 @@ def collect_loopnav(
         "size": list(size),
         "sampling": sampling,
     }
-    _check_same_collection(out, settings)
-    jobs = list(_jobs(out, settings))
+    jobs = _plan(out, settings)
     discards: Counter[str] = Counter()
     failures: list[str] = []
     frames = done = 0
     locations: dict[str, WorldFacts] = {}
-    for result in _run(jobs, workers):
-        value = result.value or {}
-        discards.update(value.get("discards", ()))
-        failure = result.error or value.get("failure")
-        if failure:
-            failures.append(f"{result.id}: {failure}")
-        frames += value.get("frames", 0)
-        name = result.id.split("/")[1]
-        if "world" in value and name not in locations:
-            locations[name] = WorldFacts(**value["world"])
-            write_manifest(out, locations, settings)
-        done += 1
-        if progress is not None:
-            progress(CollectProgress(done, len(jobs), frames, len(failures), result.id))
+    with closing(_run(jobs, workers)) as results:
+        for result in results:
+            value = result.value or {}
+            if "full" in value:
+                raise RunError(value["full"])
+            discards.update(value.get("discards", ()))
+            failure = result.error or value.get("failure")
+            if failure:
+                failures.append(f"{result.id}: {failure}")
+            frames += value.get("frames", 0)
+            name = result.id.split("/")[1]
+            if "world" in value and name not in locations:
+                locations[name] = WorldFacts(**value["world"])
+                write_manifest(out, locations, settings)
+            done += 1
+            if progress is not None:
+                progress(CollectProgress(done, len(jobs), frames, len(failures), result.id))
     discarded = dict(sorted(discards.items()))
     write_manifest(out, locations, {**settings, "discarded": discarded})
     return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+
+def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Trajectories that `collect_loopnav` would make with these options, and how many of them are done.
+
+    settings: its options from `settlements` to `sampling`, all of them. Writes nothing; raises what it raises.
+    """
+    jobs = _plan(Path(out), {**settings, "size": list(settings["size"])})
+    return len(jobs), sum(all(path.exists() for path in _files(**job.args)) for job in jobs)
 
 
 def collect_one(
@@ -138,7 +150,8 @@ def collect_one(
 ) -> dict[str, Any]:
     """One trajectory, in a worker. What is on disk already is walked again (cheap) but not rendered again.
 
-    Returns {"world", "frames", "discards"} and "failure" when no try led to a loop; plain JSON values.
+    Returns {"world", "frames", "discards"} and "failure" when no try led to a loop, or {"full"} when the
+    disk is; plain JSON values.
     """
     world, planner = _place(kind, world_seed)
     facts = {"name": "voxel", "params": {**world.facts.params, "size": list(world.voxels.shape)}}
@@ -148,21 +161,26 @@ def collect_one(
         walk = record_loop(world.voxels, kind=type, radius=radius, rng=rng, planner=planner, rule=sampling)
     except LoopFailedError as error:
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
-    folder = Path(out, type, location, str(radius))
-    if not all((folder / f"{stamp}{suffix}").exists() for suffix in (".avi", ".json")):
-        for leftover in folder.glob(f".{stamp}.*part"):
+    video, records = _files(out=out, type=type, location=location, radius=radius, stamp=stamp)
+    if not (video.exists() and records.exists()):
+        for leftover in video.parent.glob(f".{stamp}.*part"):
             leftover.unlink()
         camera = Camera.from_vertical_fov(size[0], size[1], VERTICAL_FOV_DEG)
-        write_trajectory(
-            Path(out),
-            location=location,
-            type=type,
-            radius=radius,
-            stamp=stamp,
-            walk=walk,
-            frames=_render(world, walk, camera, progress),
-            seed=world_seed,
-        )
+        try:
+            write_trajectory(
+                Path(out),
+                location=location,
+                type=type,
+                radius=radius,
+                stamp=stamp,
+                walk=walk,
+                frames=_render(world, walk, camera, progress),
+                seed=world_seed,
+            )
+        except Exception as error:
+            if (full := full_disk(error)) is not None:
+                return {"full": full}
+            raise
     return {**value, "frames": len(walk), "discards": list(walk.discards)}
 
 
@@ -192,6 +210,19 @@ def _render(
         yield world.view(pose, camera).rgb
 
 
+def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
+    """One job a trajectory, of options that can be meant and suit what is in `out` already."""
+    _check_options(**settings)
+    _check_same_collection(out, settings)
+    return list(_jobs(out, settings))
+
+
+def _files(*, out: str, type: str, location: str, radius: int, stamp: str, **others: object) -> tuple[Path, Path]:
+    """Video and records of a trajectory."""
+    folder = Path(out, type, location, str(radius))
+    return folder / f"{stamp}.avi", folder / f"{stamp}.json"
+
+
 def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
     for settlement in range(settings["settlements"]):
         kind = KINDS[settlement % len(KINDS)]
@@ -215,7 +246,7 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                     yield Job(f"{type}/{location}/{radius}/{stamp}", f"{__name__}:collect_one", args, DEADLINE_S)
 
 
-def _run(jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+def _run(jobs: Iterable[Job], workers: int) -> Generator[Result]:
     """Results as they come; a single worker is this process itself."""
     if workers != 1:
         with Pool(workers) as pool:
@@ -234,7 +265,7 @@ def _check_options(
     types: Sequence[str],
     per_combination: int,
     seed: int,
-    size: tuple[int, int],
+    size: Sequence[int],
     sampling: str,
 ) -> None:
     def demand(name: str, given: object, fine: bool, rule: str) -> None:

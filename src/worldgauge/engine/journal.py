@@ -7,11 +7,21 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Any
 
-from worldgauge.engine.store import dumps, out_of_space, sync_folder
+from worldgauge.engine.store import dumps, sync_folder, write_error
 from worldgauge.errors import RunError
+
+_FIELDS: Mapping[str, Any] = {
+    "task": str,
+    "key": str,
+    "scores": (str, NoneType),
+    "status": str,
+    "stage": str,
+    "error": (str, NoneType),
+    "seconds": (int, float),
+}
 
 
 class Journal:
@@ -24,7 +34,10 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         new = not path.exists()
-        self._file = open(path, "ab+", buffering=0)  # noqa: SIM115 - held open as long as the lock
+        try:
+            self._file = open(path, "ab+", buffering=0)  # noqa: SIM115 - held open as long as the lock
+        except OSError as error:
+            raise write_error(error, path) from error
         try:
             self._lock()
             self.lines = self._read()
@@ -44,7 +57,7 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             os.ftruncate(self._file.fileno(), end)
-            raise out_of_space(error, self.path) from error
+            raise write_error(error, self.path) from error
         self.lines.append(dict(line))
 
     def latest(self) -> dict[str, dict[str, Any]]:
@@ -78,22 +91,30 @@ class Journal:
         if whole < len(data):
             os.ftruncate(self._file.fileno(), whole)
             os.fsync(self._file.fileno())
-        return [self._parse(line, number) for number, line in enumerate(data[:whole].splitlines(), 1)]
-
-    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            entry = None
-        if not isinstance(entry, dict) or not isinstance(entry.get("task"), str):
-            raise RunError(f"{self.path}: line {number} is damaged; remove that line, and its task will be done again")
-        return entry
+        return _parse(self.path, data)
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """The last line of every task, for readers: takes no lock, changes nothing, ignores a torn end."""
+    """The last line of every task, for readers: takes no lock, changes nothing, ignores a torn end.
+
+    Raises RunError when a line within is not ours.
+    """
     if not path.exists():
         return {}
-    data = path.read_bytes()
-    lines = data[: data.rfind(b"\n") + 1].splitlines()
-    return {entry["task"]: entry for entry in map(json.loads, lines)}
+    return {line["task"]: line for line in _parse(path, path.read_bytes())}
+
+
+def _parse(path: Path, data: bytes) -> list[dict[str, Any]]:
+    """The whole lines in `data`, each with all its fields."""
+    lines = []
+    for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict) or not all(
+            name in line and isinstance(line[name], kind) for name, kind in _FIELDS.items()
+        ):
+            raise RunError(f"{path}: line {number} is damaged; remove that line, and its task will be done again")
+        lines.append(line)
+    return lines

@@ -23,7 +23,10 @@ PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 def manifest(
     suite: Suite, tasks: Sequence[Task], entrant: Entrant, *, seed: int, data: Path, limit: int | None
 ) -> dict[str, Any]:
-    """Facts of a run of `entrant` on `tasks`; plain JSON values."""
+    """Facts of a run of `entrant` on `tasks`; plain JSON values.
+
+    `score` adds "scored_with": the versions that the scores were made with, where they were made later.
+    """
     return {
         "schema": SCHEMA,
         "suite": suite.name,

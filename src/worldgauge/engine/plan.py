@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.engine.identity import score_key, task_key
-from worldgauge.engine.store import RunFolder, check_slugs
+from worldgauge.engine.store import RunFolder, check_slugs, record_key, scores_key
 from worldgauge.errors import UsageError
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Suite, Task
@@ -18,12 +18,17 @@ Todo = Literal["ask", "score", "skip", "nothing"]
 
 @dataclass(frozen=True)
 class Item:
-    """One task of a plan. todo: "ask" the subject (and score), only "score", note a "skip", or "nothing"."""
+    """One task of a plan.
+
+    key, score_key: identity of its record and of its scores. todo: "ask" the subject (and score), only
+    "score", note a "skip", or "nothing". line: what the journal has, where that is still true.
+    """
 
     task: Task
     key: str
     score_key: str
     todo: Todo
+    line: Mapping[str, Any] | None = None
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
@@ -65,8 +70,11 @@ def plan(
     for task in tasks:
         key = task_key(suite, task, subject, seed)
         scored = score_key(suite, key)
-        todo = _todo(task, key, scored, folder, journal.get(task.id), scoring, retry_failed)
-        items.append(Item(task, key, scored, todo))
+        line = journal.get(task.id)
+        if line is not None and line["key"] != key:
+            line = None
+        todo = _todo(task, key, scored, folder, line, scoring, retry_failed)
+        items.append(Item(task, key, scored, todo, line))
     return items
 
 
@@ -79,19 +87,20 @@ def _todo(
     scoring: bool,
     retry_failed: bool,
 ) -> Todo:
-    known = line is not None and line["key"] == key
     if task.skip is not None:
-        return "nothing" if known and line is not None and line["error"] == task.skip else "skip"
-    if line is None or not known:
+        return "nothing" if line is not None and line["error"] == task.skip else "skip"
+    if line is None:
         return "ask"
-    if line["status"] == "skipped":
+    if line["status"] != "done" and line["stage"] == "perform":
+        return "ask" if line["status"] == "failed" and retry_failed else "nothing"
+    # The files have the last word: a kill may have come between one of them and its journal line.
+    record = folder.record(task.id)
+    if record_key(record) != key:
+        return "ask"
+    if not scoring:
         return "nothing"
-    if line["status"] == "failed":
-        if line["stage"] == "perform":
-            return "ask" if retry_failed else "nothing"
-        return "score" if scoring and (retry_failed or line["scores"] != scored) else "nothing"
-    if not (folder.record(task.id) / "record.json").exists():
-        return "ask"
-    if scoring and (line["scores"] != scored or not (folder.record(task.id) / "scores.json").exists()):
+    if line["scores"] != scored:
         return "score"
-    return "nothing"
+    if line["status"] == "failed":
+        return "score" if retry_failed else "nothing"
+    return "score" if line["status"] == "done" and scores_key(record) != scored else "nothing"

@@ -58,6 +58,7 @@ class Result:
     """What became of a job: its value, or an error in one line.
 
     kind, trace: type and traceback of the exception; None when the job was killed or died.
+    known: whether it was a WorldgaugeError, whose line says all.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Result:
     error: str | None = None
     kind: str | None = None
     trace: str | None = None
+    known: bool = False
     seconds: float = 0.0
 
 
@@ -80,7 +82,7 @@ class Pool:
         self._size = workers
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
-        self._events: queue.SimpleQueue[tuple[_Worker, bytes | None]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
         """Results in the order in which jobs end. A job is taken from `jobs` only when a worker is free.
@@ -99,9 +101,7 @@ class Pool:
                         self._start(job)
                 if not self._busy:
                     return
-                result = self._next_event(watch)
-                if result is not None:
-                    yield result
+                yield from self._next_results(watch)
         finally:
             for worker in self._busy:
                 worker.kill()
@@ -127,16 +127,26 @@ class Pool:
         self.close()
 
     def _start(self, job: Job) -> None:
+        for dead in [worker for worker in self._idle if worker.is_dead()]:
+            self._dismiss(dead)
         worker = self._idle.pop() if self._idle else _Worker(self._events)
         self._busy.append(worker)
         worker.take(job)
 
-    def _next_event(self, watch: Watch | None) -> Result | None:
-        """Wait for one message, one death or one missed deadline; the result if a job ended by it."""
+    def _next_results(self, watch: Watch | None) -> list[Result]:
+        """Wait for one message, one death or one missed deadline; the results of jobs that ended by it."""
         try:
-            worker, line = self._events.get(timeout=min(worker.patience() for worker in self._busy))
+            worker, line, came = self._events.get(timeout=min(worker.patience() for worker in self._busy))
         except queue.Empty:
-            return self._check()
+            return self._overdue(time.monotonic())
+        result = self._heard(worker, line, came, watch)
+        # Judged by when the message came: what came before it has been heard, however long that took here.
+        return ([] if result is None else [result]) + self._overdue(came)
+
+    def _heard(self, worker: _Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
+        """Take in one message, None for the end of the pipe; the result if a job ended by it."""
+        if worker in self._idle and line is None:
+            self._dismiss(worker)
         if worker not in self._busy:
             return None
         if line is None:
@@ -146,25 +156,31 @@ class Pool:
         except ValueError:
             return self._lost(worker, "worker sent a broken message")
         if "progress" in message:
-            worker.alive = time.monotonic()
+            worker.alive = max(worker.alive, came)
             done, total = message["progress"]
             if watch is not None and total:
                 watch(worker.job.id, done, total)
             return None
         self._busy.remove(worker)
         self._idle.append(worker)
-        value, error, kind, trace = (message.get(name) for name in ("value", "error", "kind", "trace"))
-        return Result(worker.job.id, value, error, kind, trace, worker.seconds())
+        return Result(worker.job.id, **message, seconds=worker.seconds())
 
-    def _check(self) -> Result | None:
-        for worker in self._busy:
+    def _overdue(self, now: float) -> list[Result]:
+        """Jobs that missed their deadline or lost their worker by `now`; news of others must not hide them."""
+        results = []
+        for worker in list(self._busy):
             limit = worker.job.deadline_s
-            if limit is not None and time.monotonic() - worker.alive >= limit:
-                return self._lost(worker, f"timed out after {limit:g} s without progress")
+            if limit is not None and now - worker.alive >= limit:
+                results.append(self._lost(worker, f"timed out after {limit:g} s without progress"))
             # Children of a dead worker may hold its pipe open, so the end of the pipe is not enough.
-            if worker.dead_for() > GRACE_S:
-                return self._lost(worker, worker.last_words())
-        return None
+            elif worker.dead_for(now) > GRACE_S:
+                results.append(self._lost(worker, worker.last_words()))
+        return results
+
+    def _dismiss(self, worker: _Worker) -> None:
+        """Let an idle worker go that has died."""
+        self._idle.remove(worker)
+        worker.kill()
 
     def _lost(self, worker: _Worker, error: str) -> Result:
         self._busy.remove(worker)
@@ -177,7 +193,7 @@ class _Worker:
 
     job: Job
 
-    def __init__(self, events: queue.SimpleQueue[tuple[_Worker, bytes | None]]) -> None:
+    def __init__(self, events: queue.SimpleQueue[Event]) -> None:
         self._process = subprocess.Popen(
             # -P: the worker gets this process's search path, which need not hold the working directory.
             [sys.executable, "-P", "-m", "worldgauge.engine.worker"],
@@ -211,12 +227,15 @@ class _Worker:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def dead_for(self) -> float:
-        if self._process.poll() is None:
+    def is_dead(self) -> bool:
+        return self._process.poll() is not None
+
+    def dead_for(self, now: float) -> float:
+        if not self.is_dead():
             return 0.0
         if self._died is None:
             self._died = time.monotonic()
-        return time.monotonic() - self._died
+        return now - self._died
 
     def last_words(self) -> str:
         """How the process ended, with the last line it wrote to stderr."""
@@ -257,14 +276,18 @@ class _Worker:
             self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
             self._process.stdin.flush()
 
-    def _read_answers(self, pipe: IO[bytes], events: queue.SimpleQueue[tuple[_Worker, bytes | None]]) -> None:
+    def _read_answers(self, pipe: IO[bytes], events: queue.SimpleQueue[Event]) -> None:
         for line in pipe:
-            events.put((self, line))
-        events.put((self, None))
+            events.put((self, line, time.monotonic()))
+        events.put((self, None, time.monotonic()))
 
     def _read_errors(self, pipe: IO[bytes]) -> None:
         for line in pipe:
             self._errors.append(line.decode("utf-8", "replace"))
+
+
+Event = tuple[_Worker, bytes | None, float]
+"""What came from a worker, None for the end of its pipe, and when it came."""
 
 
 def _environment() -> dict[str, str]:

@@ -63,8 +63,13 @@ class RunResult:
 
     @property
     def directory(self) -> Path:
-        """The folder that holds the run folders."""
-        return next(iter(self._folders.values())).directory.parent
+        """The folder that holds the run folders; where they lie in several, the first of `parents`."""
+        return self.parents[0]
+
+    @property
+    def parents(self) -> list[Path]:
+        """The folders that hold the run folders."""
+        return list(dict.fromkeys(folder.directory.parent for folder in self._folders.values()))
 
     @property
     def directories(self) -> dict[str, Path]:
@@ -112,6 +117,7 @@ class RunResult:
         """One row a score: subject, task, the columns tables group by, metric, value, unit, better, n, reason."""
         import pandas as pd
 
+        groups = dict.fromkeys(name for scores in self.scores.values() for score in scores for name in score.group)
         rows = [
             {
                 "subject": name,
@@ -127,7 +133,8 @@ class RunResult:
             for name, scores in self.scores.items()
             for score in scores
         ]
-        return pd.DataFrame(rows)
+        columns = ["subject", "task", *groups, "metric", "value", "unit", "better", "n", "reason"]
+        return pd.DataFrame(rows, columns=columns)
 
     @cached_property
     def _lines(self) -> dict[str, dict[str, dict[str, Any] | None]]:

@@ -14,13 +14,13 @@ from typing import Any
 
 from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.manifest import manifest
+from worldgauge.engine.manifest import manifest, versions
 from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.subjects import Entrant, enter
-from worldgauge.engine.task import CALL, LocalBench, Outcome, attempt, died
+from worldgauge.engine.task import CALL, LocalBench, attempt, outcome_of
 from worldgauge.engine.work import Watch, Work
 from worldgauge.errors import UsageError
 from worldgauge.subject import WorldModel
@@ -141,7 +141,13 @@ def score(
             entrant = Entrant(subject["name"], subject["identity"])
             work = Work(suite, tasks, entrant, folder, facts["seed"], stack)
             work.start(
-                {**facts, "settings": dict(suite.settings), "metrics": metric_versions(suite), "source": source},
+                {
+                    **facts,
+                    "settings": dict(suite.settings),
+                    "metrics": metric_versions(suite),
+                    "source": source,
+                    "scored_with": versions(),
+                },
                 asking=False,
             )
             works.append(work)
@@ -188,7 +194,7 @@ def _perform(works: Sequence[Work], pool: Pool, deadline_s: float | None, scorin
     with closing(pool.run(jobs(), frames)) as results:
         for result in results:
             work, item, folder = handed.pop(result.id)
-            outcome = Outcome(**result.value) if result.error is None else died(result.error, folder)
+            outcome = outcome_of(result, folder)
             tell(work.settle(item, folder, outcome, result.seconds, scoring))
     for work in works:
         if work.entrant.model is not None:
@@ -206,5 +212,6 @@ def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Wat
         began = time.monotonic()
         bench = LocalBench(folder, task_seed(work.seed, item.task.id), report, deadline_s)
         model = work.entrant.model if item.todo == "ask" else None
-        outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, score=scoring)
+        wanted = item.score_key if scoring else None
+        outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, key=item.key, score=wanted)
         tell(work.settle(item, folder, outcome, time.monotonic() - began, scoring))

@@ -16,19 +16,28 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import RunError, UsageError
+from worldgauge.errors import RunError, SubjectError, UsageError
 from worldgauge.suites.contract import Record, Score, Task
 
 SCHEMA = 1
 """Version of everything written here; part of every task's identity."""
 
 MAX_NAME = 200
+MAKE_ROOM = "make room, then start the same command again"
 _SPECIAL = {"+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TEMPORARY = ".part-"
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_SCORES_END = "]}"
+_RECORD: Mapping[str, Any] = {
+    **dict.fromkeys(("key", "task", "fingerprint", "subject"), str),
+    "facts": dict,
+    "rollout": (str, NoneType),
+}
 
 
 class RunFolder:
@@ -46,7 +55,7 @@ class RunFolder:
         try:
             self.records.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise out_of_space(error, self.directory) from error
+            raise write_error(error, self.directory) from error
 
     def clean(self) -> None:
         """Remove what a kill left half done; only for the holder of the journal's lock."""
@@ -110,14 +119,18 @@ class RunFolder:
                 yield entry.pop("subject"), score_of(entry)
 
 
-def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None) -> None:
-    """record.json of `record` in `folder`; error: {"type", "message", "trace"} of a failed one."""
+def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
+    """record.json of `record` in `folder`; error: {"type", "message", "trace"} of a failed one.
+
+    key: identity of the task; a record without one is done again by the next run.
+    """
     task = record.task
     atomic_write(
         folder / "record.json",
         dumps(
             {
                 "schema": SCHEMA,
+                "key": key,
                 "suite": task.suite,
                 "task": task.id,
                 "sample": task.sample,
@@ -133,21 +146,53 @@ def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None =
     )
 
 
-def read_record(folder: Path, task: Task) -> Record:
-    """The record of `task` in `folder`. Raises RunError when it is not there or made of other data."""
-    try:
-        entry = loads((folder / "record.json").read_text())
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: no readable record ({error}); run again to make it anew") from error
-    if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint:
-        raise RunError(f"{folder}: a record of other data than task '{task.id}' has now; run again")
+def read_record(folder: Path, task: Task, key: str) -> Record:
+    """The record of `task` in `folder`. Raises RunError when it is not there, damaged or made of something else."""
+    entry = record_entry(folder)
+    if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint or entry["key"] != key:
+        raise RunError(f"{folder}: made of other data, settings or model than task '{task.id}' has now; run again")
     return Record(task, entry["subject"], folder, entry["facts"], entry["rollout"])
 
 
-def write_scores(scores: Iterable[Score], subject: str, folder: Path) -> None:
-    """scores.json: an array with one score a line, by metric name, as scores.jsonl has them."""
+def record_entry(folder: Path) -> dict[str, Any]:
+    """record.json in `folder`, its fields checked. Raises RunError when it is not there or damaged."""
+    try:
+        entry: dict[str, Any] = loads((folder / "record.json").read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{folder}: no readable record ({error}); run again to make it anew") from error
+    for name, kind in _RECORD.items():
+        if not isinstance(entry, dict) or name not in entry or not isinstance(entry[name], kind):
+            raise RunError(f"{folder}: record.json has no usable '{name}'; run again to make it anew")
+    if entry["rollout"] is not None and not _FILE_NAME.fullmatch(entry["rollout"]):
+        raise RunError(f"{folder}: the rollout '{entry['rollout']}' is not the name of a file in that folder")
+    return entry
+
+
+def record_key(folder: Path) -> str | None:
+    """Key of the record in `folder`; None when there is no whole one."""
+    try:
+        key: str = record_entry(folder)["key"]
+    except RunError:
+        return None
+    return key
+
+
+def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: str = "") -> None:
+    """scores.json: one score a line, by metric name, as scores.jsonl has them, after a line with their `key`."""
     lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
-    atomic_write(folder / "scores.json", "\n".join(["[", *(f"{line}," for line in lines[:-1]), *lines[-1:], "]", ""]))
+    head = f'{{"key": {dumps(key)}, "scores": ['
+    text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], _SCORES_END, ""])
+    atomic_write(folder / "scores.json", text)
+
+
+def scores_key(folder: Path) -> str | None:
+    """Key of the scores in `folder`, which says what they depend on; None when there are none."""
+    try:
+        with open(folder / "scores.json") as file:
+            key = loads(file.readline() + _SCORES_END)["key"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return key if isinstance(key, str) else None
 
 
 def score_of(entry: Mapping[str, Any]) -> Score:
@@ -190,7 +235,7 @@ def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
         temporary = None
         sync_folder(path.parent)
     except OSError as error:
-        raise out_of_space(error, path) from error
+        raise write_error(error, path) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -222,15 +267,24 @@ def check_slugs(names: Iterable[str]) -> None:
         seen[folder] = name
 
 
-def is_out_of_space(error: BaseException) -> bool:
-    """Whether `error` says that nothing more can be written: disk, quota or file size."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def full_disk(error: BaseException) -> str | None:
+    """What to tell when disk, quota or file size is behind `error`, with what to do; None when it is something else.
+
+    What a model does on its disk is its failure, so nothing behind a SubjectError counts.
+    """
+    link: BaseException | None = error
+    while link is not None and not isinstance(link, SubjectError):
+        if isinstance(link, OSError) and link.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            text = " ".join(str(error).split())
+            return text if text.endswith(MAKE_ROOM) else f"{text}; {MAKE_ROOM}"
+        link = link.__cause__
+    return None
 
 
-def out_of_space(error: OSError, path: Path) -> RunError:
-    """The one line that a failed write deserves."""
-    if is_out_of_space(error):
-        return RunError(f"{path}: the disk is full ({error.strerror}); make room, then start the same command again")
+def write_error(error: OSError, path: Path) -> RunError:
+    """The one line that a failed write deserves: the disk is full, or the place cannot be written."""
+    if full_disk(error) is not None:
+        return RunError(f"{path}: the disk is full ({error.strerror}); {MAKE_ROOM}")
     return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or mend the folder")
 
 

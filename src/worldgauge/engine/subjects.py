@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl
 
-from worldgauge import errors
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.store import check_slugs, slug
@@ -89,7 +88,7 @@ def enter(what: Sequence[str | WorldModel], pool: Pool) -> list[Entrant]:
     made: dict[str, Entrant] = {}
     for result in pool.run(jobs):
         if result.error is not None:
-            known = hasattr(errors, result.kind or "") or result.trace is None
+            known = result.known or result.trace is None
             named = result.error if result.id in result.error else f"model '{result.id}': {result.error}"
             raise SubjectError(named) if known else RuntimeError(f"{named}\n{result.trace}")
         made[result.id] = Entrant(**result.value, text=result.id)

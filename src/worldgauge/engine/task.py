@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.store import is_out_of_space, loads, read_record, write_record, write_scores
+from worldgauge.engine.pool import Result
+from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
 from worldgauge.engine.subjects import resolve_once
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.errors import NotApplicableError, SubjectError, UsageError
@@ -36,11 +37,13 @@ class Outcome:
     trace: str | None = None
 
 
-def died(error: str, folder: Path) -> Outcome:
-    """Outcome of a task whose worker was killed or died; a record that was whole by then is kept."""
+def outcome_of(result: Result, folder: Path) -> Outcome:
+    """Outcome of `work`, also where it was killed, died or raised; a record that was whole by then is kept."""
+    if result.error is None:
+        return Outcome(**result.value)
     if (folder / "record.json").exists():
-        return Outcome("failed", "score", f"scoring: {error}")
-    return Outcome("failed", "perform", error)
+        return Outcome("failed", "score", f"scoring: {result.error}", result.kind, result.trace)
+    return Outcome("failed", "perform", result.error, result.kind, result.trace)
 
 
 @dataclass
@@ -72,41 +75,47 @@ def work(
     suite: str,
     settings: str,
     task: str,
+    key: str,
     model: str | None,
     label: str,
     seed: int,
     folder: str,
-    score: bool,
+    score: str | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them."""
     bench = LocalBench(Path(folder), seed, progress)
     subject = None if model is None else resolve_once(model).model
     progress(0, 0)  # loading the model does not count against the deadline of the task
-    outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, score=score)
+    outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, key=key, score=score)
     return vars(outcome)
 
 
 def attempt(
-    suite: Suite, task: Task, model: WorldModel | None, label: str, bench: LocalBench, *, score: bool
+    suite: Suite, task: Task, model: WorldModel | None, label: str, bench: LocalBench, *, key: str, score: str | None
 ) -> Outcome:
-    """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted."""
+    """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted.
+
+    key, score: what record and scores depend on (`Item.key`, `Item.score_key`), written into them;
+    score is None where scoring is not wanted.
+    """
     stage = "perform"
     try:
         if model is None:
-            record = read_record(bench.directory, task)
+            record = read_record(bench.directory, task, key)
         else:
             record = replace(suite.perform(task, model, bench), subject=label)
-            write_record(record, bench.directory)
+            write_record(record, bench.directory, key=key)
         stage = "score"
-        if score:
-            write_scores(_checked(suite.score(record, bench), task), label, bench.directory)
+        if score is not None:
+            write_scores(_checked(suite.score(record, bench), task), label, bench.directory, key=score)
     except NotApplicableError as error:
         return Outcome("skipped", stage, one_line(error))
     except (Exception, SystemExit) as error:
-        status = "full" if _disk_is_full(error) else "failed"
+        if (full := full_disk(error)) is not None:
+            return Outcome("full", stage, full)
         text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
-        return Outcome(status, stage, text, type(error).__name__, traceback.format_exc())
+        return Outcome("failed", stage, text, type(error).__name__, traceback.format_exc())
     return Outcome("done", stage)
 
 
@@ -118,16 +127,6 @@ def _checked(scores: list[Score], task: Task) -> list[Score]:
         what = f"two scores named '{min(twice)}'" if twice else f"a score of task '{min(other)}'"
         raise UsageError(f"suite '{task.suite}' gave {what} for task '{task.id}'")
     return scores
-
-
-def _disk_is_full(error: BaseException) -> bool:
-    """Whether the run's own files could not be written; what a model does on its disk is its failure."""
-    chain: BaseException | None = error
-    while chain is not None and not isinstance(chain, SubjectError):
-        if is_out_of_space(chain):
-            return True
-        chain = chain.__cause__
-    return False
 
 
 @lru_cache(maxsize=1)

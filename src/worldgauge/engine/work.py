@@ -12,7 +12,7 @@ from typing import Any
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.journal import Journal
 from worldgauge.engine.plan import Item, plan
-from worldgauge.engine.store import RunFolder, atomic_write, dumps, write_record
+from worldgauge.engine.store import RunFolder, atomic_write, dumps, scores_key, write_record
 from worldgauge.engine.subjects import Entrant
 from worldgauge.engine.task import Outcome
 from worldgauge.errors import RunError
@@ -101,28 +101,29 @@ class Work:
             "suite": self.suite.name,
             "settings": dumps(self.suite.settings),
             "task": dumps(asdict(item.task)),
+            "key": item.key,
             "model": self.entrant.text if item.todo == "ask" else None,
             "label": self.entrant.label,
             "seed": task_seed(self.seed, item.task.id),
             "folder": str(folder.resolve()),
-            "score": scoring,
+            "score": item.score_key if scoring else None,
         }
 
     def settle(self, item: Item, folder: Path, outcome: Outcome, seconds: float, scoring: bool) -> Step:
         """Keep the record of a task that has ended, then note it in the journal. Raises RunError on a full disk."""
         if outcome.status == "full":
-            raise RunError(f"{outcome.error}; make room, then start the same command again")
+            raise RunError(outcome.error)
         if item.todo == "ask":
             if outcome.status == "failed" and outcome.stage == "perform":
                 shutil.rmtree(folder, ignore_errors=True)
                 folder = self.folder.prepare()
                 failure = {"type": outcome.kind, "message": outcome.error, "trace": outcome.trace}
-                write_record(Record(item.task, self.entrant.label, folder), folder, failure)
-            if outcome.status == "skipped":
+                write_record(Record(item.task, self.entrant.label, folder), folder, failure, key=item.key)
+            if outcome.status == "skipped" and outcome.stage == "perform":
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 self.folder.commit(folder, item.task.id)
-        self._note(item, outcome, seconds, scored=scoring and outcome.status == "done")
+        self._note(item, outcome, seconds, scored=scoring and outcome.stage == "score")
         self._ended += 1
         return self.step(item, status=outcome.status, error=outcome.error)
 
@@ -140,22 +141,38 @@ class Work:
         return Step(self.entrant.label, finished, len(self._items), task, frames, status, error)
 
     def derive_scores(self) -> None:
-        """Write scores.jsonl from the records that are done and scored as planned."""
+        """Write scores.jsonl from the records that are done and scored as planned.
+
+        Raises RunError when scores on disk are not those that the journal says.
+        """
         latest = self._journal.latest()
         scored = []
         for item in self._items:
             line = latest.get(item.task.id)
             if line is not None and line["status"] == "done" and line["scores"] == item.score_key:
+                record = self.folder.record(item.task.id)
+                if scores_key(record) != item.score_key:
+                    raise RunError(
+                        f"{record}: its scores are missing or of other settings; "
+                        f"make them anew with: worldgauge score {self.folder.directory}"
+                    )
                 scored.append(item.task.id)
         self.folder.assemble(scored)
 
     def _refuse_other_records(self, journal: Mapping[str, Mapping[str, Any]]) -> None:
         where = self.folder.directory
-        other = [
-            i.task.id
-            for i in self._items
-            if i.todo == "ask" and journal.get(i.task.id, {}).get("key") not in (None, i.key)
+        asked = [item for item in self._items if item.todo == "ask"]
+        other = [item.task.id for item in asked if item.line is None and item.task.id in journal]
+        lost = [
+            item.task.id
+            for item in asked
+            if item.line is not None and (item.line["status"], item.line["stage"]) != ("failed", "perform")
         ]
+        if lost:
+            raise RunError(
+                f"{where}: {len(lost)} records (first: {lost[0]}) are lost or damaged; "
+                "make them anew with: worldgauge run"
+            )
         if other:
             raise RunError(
                 f"{where}: {len(other)} records (first: {other[0]}) were made with another version of the suite, "
@@ -165,6 +182,7 @@ class Work:
             raise RunError(f"{where}: holds no record to score; make some with: worldgauge run")
 
     def _note(self, item: Item, outcome: Outcome, seconds: float, *, scored: bool) -> None:
+        """One journal line. scored: whether scoring was tried, so that it is tried again only when that changes."""
         self._journal.append(
             {
                 "task": item.task.id,

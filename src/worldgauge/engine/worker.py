@@ -76,7 +76,9 @@ def _answer(channel: TextIO, job: Mapping[str, Any]) -> None:
     except BrokenPipeError:
         raise
     except (Exception, SystemExit) as error:
-        send({"error": one_line(error), "kind": type(error).__name__, "trace": traceback.format_exc()})
+        known = isinstance(error, WorldgaugeError)
+        trace = traceback.format_exc()
+        send({"error": one_line(error), "kind": type(error).__name__, "trace": trace, "known": known})
 
 
 def _listen(commands: Iterable[str], jobs: queue.SimpleQueue[str | None]) -> None:

@@ -2,8 +2,8 @@
 
     distance = estimators.get("lpips")(weights=["alexnet.pth", "lpips.pth"])(image, other)
 
-No weights come with worldgauge, so no suite computes these: they are for your own code. Without weights they fail at
-once, in one line; nothing is replaced by a look-alike.
+No weights come with worldgauge. A suite computes LPIPS only where its settings name weights, and leaves it out else.
+Made without weights, these fail at once, in one line; nothing is replaced by a look-alike.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHIFT = np.array([-0.030, -0.088, -0.188], np.float32)
 _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 
 
-@estimators.register("lpips", needs="weights")
+@estimators.register("lpips", needs="weights", version=1)
 class Lpips:
     """Learned perceptual distance (LPIPS 0.1, AlexNet): 0 for equal images, larger for more different ones.
 

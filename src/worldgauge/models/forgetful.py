@@ -19,10 +19,10 @@ from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 IntArray = NDArray[np.int64]
-EYE_M = 1.6
 SEED_STEP = 1_000_003
 
 
@@ -71,7 +71,7 @@ def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tr
     moved = np.clip(spot + shift, 0, size - 1)
     laid = poses.copy()
     laid[:, :2, 3] += shift
-    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]].astype(np.float64)) + 1 + EYE_M
+    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]].astype(np.float64)) + 1 + EYE_HEIGHT_M
     return laid
 
 

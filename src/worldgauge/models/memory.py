@@ -19,8 +19,8 @@ from worldgauge.geometry import Camera, invert
 from worldgauge.models import models
 from worldgauge.models._points import PointStore, splat
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 
-EYE_M = 1.6
 WALL_M = 20.0
 SKY_BANDS = 64
 
@@ -74,13 +74,13 @@ class MemoryPlane(Memory):
 
 
 def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The stated guess (H, W) in metres along the axis: ground EYE_M below the eye, a wall at WALL_M above it.
+    """The stated guess (H, W) in metres along the axis: ground EYE_HEIGHT_M below the eye, a wall at WALL_M above it.
 
     No pixel is sky, so that roofs and trees are remembered too.
     """
     down = camera.rays() @ pose[2, :3]
     with np.errstate(divide="ignore"):
-        ground = np.where(down < 0, EYE_M / -down, np.inf)
+        ground = np.where(down < 0, EYE_HEIGHT_M / -down, np.inf)
     return np.minimum(ground, WALL_M).astype(np.float32)
 
 

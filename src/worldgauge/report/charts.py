@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from markupsafe import Markup
 
 from worldgauge.report import curves
 from worldgauge.report.appearance import Appearance
-from worldgauge.report.compare import Standing
+from worldgauge.report.compare import Comparison, Standing
 from worldgauge.report.curves import Curve, Look, Spot
-from worldgauge.report.evidence import Evidence, cell_of
-from worldgauge.report.verdict import STAND_IN
+from worldgauge.report.evidence import Entrant, Evidence, cell_of
+from worldgauge.report.verdict import stands_in
 from worldgauge.report.words import number
 
 SHARP = 0.8
@@ -23,18 +23,19 @@ def sharp_yet_wrong(
     looks: Mapping[str, Look],
     metric: str,
     name: str,
-    placed: Mapping[str, Standing],
+    compared: Comparison,
     shown: Appearance,
+    memoryless: Collection[str],
 ) -> Markup:
-    """Every subject by how good its frames look (x) and by its score (y, with the intervals of `placed`)."""
+    """Every subject by how good its frames look (x) and by its score (y, with its interval)."""
     spots = []
     for entrant in evidence.entrants:
-        x, standing = shown.mean(entrant.label), placed.get(entrant.label)
+        x, standing = shown.mean(entrant.label), compared.by_label.get(entrant.label)
         if x is None or standing is None:
             continue
         xs, ys = shown.values[entrant.label], entrant.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
-        remark = "sharp, wrong place" if entrant.source == STAND_IN and shown.relative and x > SHARP else ""
+        remark = "sharp, wrong place" if stands_in(entrant, memoryless) and shown.relative and x > SHARP else ""
         spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
     spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"
@@ -78,24 +79,24 @@ def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *,
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
     """Subjects that were run with several context lengths: name -> (frames or None for all, label), shortest first."""
-    found: dict[str, list[tuple[int | None, str]]] = {}
-    names: dict[str, str] = {}
+    same: dict[tuple[str, str], list[Entrant]] = {}
     for entrant in evidence.entrants:
         own = {k: v for k, v in entrant.facts["subject"]["settings"].items() if k != "max_context"}
-        same = f"{entrant.source} {sorted(own.items())}"
-        names.setdefault(same, entrant.subject)
-        found.setdefault(same, []).append((entrant.context, entrant.label))
-    return {
-        names[same]: sorted(runs, key=lambda run: (run[0] is None, run[0] or 0))
-        for same, runs in found.items()
-        if len({context for context, _ in runs}) > 1
-    }
+        same.setdefault((entrant.source, str(own)), []).append(entrant)
+    found = {}
+    for (source, _), runs in same.items():
+        if len({run.context for run in runs}) > 1:
+            names = {run.subject for run in runs}
+            found[names.pop() if len(names) == 1 else source] = sorted(
+                ((run.context, run.label) for run in runs), key=lambda run: (run[0] is None, run[0] or 0)
+            )
+    return found
 
 
 def memory_budget(
     looks: Mapping[str, Look],
     name: str,
-    placed: Mapping[str, Standing],
+    compared: Comparison,
     found: Mapping[str, Sequence[tuple[int | None, str]]],
     *,
     unit: bool,
@@ -107,7 +108,7 @@ def memory_budget(
         points = [
             (float(lengths.index(context)), s.mean, s.low, s.high)
             for context, label in runs
-            if (s := placed.get(label)) is not None
+            if (s := compared.by_label.get(label)) is not None
         ]
         drawn.append(Curve(Look(looks[runs[0][1]].key, looks[runs[0][1]].colour, subject), tuple(points)))
     spoken = "; ".join(

@@ -148,7 +148,9 @@ def scatter(ident: str, title: str, description: str, spots: Sequence[Spot], *, 
 def whisker(look: Look, mean: float, low: float | None, high: float | None, scale: tuple[float, float]) -> Markup:
     """A table cell's small picture: the mean on a track, with its interval. Decoration: the numbers stand beside it."""
     x = svg.Scale(*scale, 3.0, 93.0)
-    clip = [min(max(v, scale[0]), scale[1]) for v in (mean, low if low is not None else mean, high or mean)]
+    clip = [
+        min(max(v, scale[0]), scale[1]) for v in (mean, mean if low is None else low, mean if high is None else high)
+    ]
     return svg.tag(
         "svg",
         svg.tag("path", d="M3 5H93", class_="track"),

@@ -9,17 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from worldgauge.engine.result import Counts
 from worldgauge.suites.contract import Score
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one task of a run ended. reason: one line, empty when done."""
+    """How one task of a run ended, in the words of `engine.result.end_of`. reason: one line, empty when scored."""
 
     task: str
-    status: Literal["done", "failed", "skipped", "missing"]
+    end: str
     reason: str = ""
-    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,10 @@ class Entrant:
         """task -> value, of the tasks that have one."""
         return {t: s.value for t, s in self.by_metric.get(metric, {}).items() if s.value is not None}
 
-    def count(self, status: str) -> int:
-        """Tasks that ended so."""
-        return sum(outcome.status == status for outcome in self.outcomes)
+    @property
+    def counts(self) -> Counts:
+        """How its tasks ended."""
+        return Counts.of(outcome.end for outcome in self.outcomes)
 
     @property
     def privileged(self) -> bool:

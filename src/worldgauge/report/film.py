@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
@@ -14,8 +13,8 @@ import av
 import cv2
 import numpy as np
 
-from worldgauge.errors import UsageError
-from worldgauge.video import Clip, Frame, resize
+from worldgauge.errors import UsageError, WorldgaugeError
+from worldgauge.video import VIEWABLE, Clip, Frame, resize
 
 TILE_PX = 256
 STRIP_PX = 18
@@ -28,6 +27,7 @@ class Film:
     """One video of tiles in rows of `columns`; each tile is `tile` (width, height) px under a name strip.
 
     step: generated frames between two film frames; frames: film frames; length: generated frames.
+    broken: (name, why) of clips that could not be read to their end.
     """
 
     data: bytes
@@ -38,13 +38,14 @@ class Film:
     step: int
     frames: int
     length: int
+    broken: tuple[tuple[str, str], ...] = ()
 
 
 def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     """Tile `clips` (name -> clip, the truth first: it gives length, rate and shape) into at most about `budget` bytes.
 
-    A clip that ends early leaves its tile empty; one of another shape is fitted into it. Raises UsageError when there
-    is no clip.
+    A clip that ends early, or cannot be read on, leaves its tile empty; one of another shape is fitted into it.
+    Raises UsageError when there is no clip.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")
@@ -56,12 +57,12 @@ def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     frames = -(-length // step)
     fps = rate / step
     strips = [_strip(name, width) for name in clips]
-    streams = [_fitted(clip[::step], width, height) for clip in clips.values()]
+    broken: list[tuple[str, str]] = []
+    streams = [_fitted(name, clip[::step], width, height, broken) for name, clip in clips.items()]
     kbps = max(150, int(budget * 8 * fps / frames / 1000))
-    with ThreadPoolExecutor() as pool:  # decoding leaves Python's lock alone, so tiles decode side by side
-        sheets = (_sheet(list(pool.map(next, streams)), strips, columns) for _ in range(frames))
-        data = _encode(sheets, fps, kbps=kbps)
-    return Film(data, tuple(clips), columns, (width, height), fps, step, frames, length)
+    sheets = (_sheet([next(stream) for stream in streams], strips, columns) for _ in range(frames))
+    data = _encode(sheets, fps, kbps=kbps)
+    return Film(data, tuple(clips), columns, (width, height), fps, step, frames, length, tuple(broken))
 
 
 def columns_for(count: int) -> int:
@@ -70,20 +71,19 @@ def columns_for(count: int) -> int:
     return -(-count // rows)
 
 
-def _fitted(clip: Clip, width: int, height: int) -> Iterator[Frame]:
-    """Frames fitted into (width, height) keeping their shape; then emptiness for ever."""
+def _fitted(name: str, clip: Clip, width: int, height: int, broken: list[tuple[str, str]]) -> Iterator[Frame]:
+    """Frames fitted into (width, height) keeping their shape; then emptiness for ever. broken: gets what went wrong."""
     scale = min(width / clip.width, height / clip.height)
     inner = max(1, round(clip.width * scale)), max(1, round(clip.height * scale))
     left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
     empty = np.full((height, width, 3), VOID, np.uint8)
-    for frame in clip:
-        small = resize(frame, *inner)
-        if inner == (width, height):
-            yield small
-        else:
+    try:
+        for frame in clip:
             tile = empty.copy()
-            tile[top : top + inner[1], left : left + inner[0]] = small
+            tile[top : top + inner[1], left : left + inner[0]] = resize(frame, *inner)
             yield tile
+    except WorldgaugeError as error:
+        broken.append((name, str(error)))
     yield from repeat(empty)
 
 
@@ -105,7 +105,7 @@ def _sheet(tiles: list[Frame], strips: list[Frame], columns: int) -> Frame:
 def _encode(frames: Iterable[Frame], fps: float, *, kbps: int) -> bytes:
     """H.264 that every browser plays, in memory. kbps: where it binds, hard pictures get coarser instead of larger."""
     # Stronger adaptive quantisation keeps one noisy tile from starving the others.
-    options = {"preset": "veryfast", "crf": "21", "g": "20", "aq-mode": "2", "aq-strength": "1.6"}
+    options = {**VIEWABLE, "crf": "21", "aq-mode": "2", "aq-strength": "1.6"}
     options |= {"maxrate": f"{kbps}k", "bufsize": f"{kbps}k"}
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp4") as container:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from worldgauge.engine.plan import open_suite
-from worldgauge.engine.result import current_lines, find_runs
-from worldgauge.engine.store import RunFolder, loads
+from worldgauge.engine.result import current_lines, end_of, find_runs
+from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.errors import RunError, UsageError
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, unique_labels
 from worldgauge.suites.contract import Suite, Task
+
+log = logging.getLogger(__name__)
 
 
 def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
@@ -35,12 +38,18 @@ def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
 
 
 def tasks_of(evidence: Evidence) -> dict[str, Task]:
-    """task id -> the task, from the records."""
+    """task id -> the task, from the records, with the data where run.json says that they lie now."""
     found: dict[str, Task] = {}
     for entrant in evidence.entrants:
-        for task in entrant.rollouts.keys() - found.keys():
-            entry = _record(entrant.rollouts[task].parent)
-            found[task] = Task(entry["suite"], task, entry["sample"], entry["fingerprint"], entry["group"])
+        folder = RunFolder(entrant.directory)
+        for task in [o.task for o in entrant.outcomes if o.end == "scored" and o.task not in found]:
+            entry = _record(folder, task)
+            if entry is None:
+                continue
+            sample = dict(entry["sample"])
+            if "source" in sample:
+                sample["source"] = entrant.facts["source"]
+            found[task] = Task(entry["suite"], task, sample, entry["fingerprint"], entry["group"])
     return found
 
 
@@ -48,21 +57,16 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
     subject = facts["subject"]
     outcomes, rollouts = [], {}
     for task, line in current_lines(folder).items():
-        if line is None:
-            outcomes.append(Outcome(task, "missing", "not run yet"))
-        elif line["status"] == "done" and not line["scores"]:
-            outcomes.append(Outcome(task, "missing", "asked, not scored yet", line["seconds"]))
-        else:
-            outcomes.append(Outcome(task, line["status"], line["error"] or "", line["seconds"]))
-        if line is not None and line["status"] == "done":
-            directory = folder.record(task)
-            name = _record(directory).get("rollout")
-            if name and (directory / Path(name).name).is_file():
-                rollouts[task] = directory / Path(name).name
+        end = end_of(line)
+        outcomes.append(Outcome(task, end, _REASONS.get(end) or (line or {}).get("error") or ""))
+        if end in ("scored", "unscored"):
+            name = (_record(folder, task) or {}).get("rollout")
+            if name and (folder.record(task) / name).is_file():
+                rollouts[task] = folder.record(task) / name
     return Entrant(
         label,
         str(subject["name"]),
-        str(subject.get("identity", subject).get("source", subject["name"])),
+        str(subject["identity"]["source"]),
         "reference" if subject["kind"] == "reference" else "subject",
         tuple(name for name in subject["inputs"] if name in ("truth", "world")),
         _context(facts),
@@ -74,25 +78,28 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
     )
 
 
-def _record(directory: Path) -> dict[str, Any]:
+def _record(folder: RunFolder, task: str) -> dict[str, Any] | None:
+    """The record of `task`; None when it is damaged: its scores stand in scores.jsonl, only its film is lost."""
     try:
-        entry: dict[str, Any] = loads((directory / "record.json").read_text())
-    except (OSError, ValueError) as error:
-        raise RunError(f"{directory}: no readable record ({error}); run again to make it anew") from error
-    return entry
+        return record_entry(folder.record(task))
+    except RunError as error:
+        log.warning("%s", error)
+        return None
+
+
+_REASONS = {"left": "not run yet", "unscored": "asked, not scored yet"}
 
 
 def _context(facts: Mapping[str, Any]) -> int | None:
-    """Frames the subject was allowed to see: the suite's setting, or the model's own where that is shorter."""
-    limits = (facts["settings"].get("context"), facts["subject"]["settings"].get("max_context"))
+    """Frames the subject was allowed to see: the suite's setting, or what the model holds where that is shorter."""
+    limits = (facts["settings"].get("context"), facts["subject"]["identity"].get("max_context"))
     known = [limit for limit in limits if isinstance(limit, int)]
     return min(known) if known else None
 
 
 def _marks(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """What may tell two runs of one subject apart."""
-    context = facts["settings"].get("context")
-    return f"@{context or 'all'}", f"seed {facts['seed']}"
+    return f"@{_context(facts) or 'all'}", f"seed {facts['seed']}"
 
 
 def _mismatches(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

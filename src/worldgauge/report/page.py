@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,20 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from worldgauge.engine.plan import open_suite
-from worldgauge.report import charts, tables, words
+from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.report import charts, tables, trust, words
+from worldgauge.report.appearance import METRIC as SHARPNESS
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
-from worldgauge.report.compare import Difference, Standing, can_order, differences, standings
+from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.curves import Look
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.loading import load, tasks_of
-from worldgauge.report.provenance import commands, count, provenance, troubles
-from worldgauge.report.verdict import verdict
+from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
+from worldgauge.report.verdict import NOTHING, verdict
 from worldgauge.report.walks import make_walks
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Suite, Table, Task
+from worldgauge.suites.contract import Suite, Table
 
 COLOURS = 10
 LISTED = 400
@@ -36,16 +38,17 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
     """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
 
     out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
-    the page says how many are left out. The file is written whole, then renamed into place.
-    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones.
+    the page says how many are left out. The file is written whole or not at all.
+    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones and
+    where the page cannot be written.
     """
     evidence, suite = load(runs)
-    page = render(evidence, suite, films)
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page, encoding="utf-8")
-    os.replace(part, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(error, path.parent) from error
+    atomic_write(path, render(evidence, suite, films))
     return path
 
 
@@ -54,8 +57,6 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     looks = looks_of(evidence)
     kinds = {e.label: e.kind for e in evidence.entrants}
     made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds)
-    headline = made[0]
-    tasks = tasks_of(evidence)
     script = _asset("page.js")
     return (
         _environment()
@@ -68,12 +69,14 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
             js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             looks=looks,
             entrants=evidence.entrants,
-            counts=[count(e) for e in evidence.entrants],
+            counts=tallies(evidence),
+            segmenter=trust.segmenter(evidence),
             warnings=evidence.notes,
-            **_results(evidence, looks, headline),
+            **_results(evidence, suite, looks, made),
             **_all_tables(evidence, suite, looks, made),
-            **_trajectories(evidence, suite, looks, made, tasks, films),
+            **_trajectories(evidence, suite, looks, made, films),
             troubles=troubles(evidence),
+            ends=ENDS,
             provenance=provenance(evidence),
             commands=commands(evidence, open_suite(suite.name, {}).settings),
         )
@@ -93,39 +96,42 @@ def looks_of(evidence: Evidence) -> dict[str, Look]:
     return looks
 
 
-def _results(evidence: Evidence, looks: Mapping[str, Look], headline: Table) -> dict[str, Any]:
-    """Verdict, headline table, charts, comparison: all by the headline metric."""
+def _results(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
+    """Verdict, headline table, charts, comparison: all by the headline metric, the first of `made`."""
+    headline = made[0] if made else None
+    if headline is None or not evidence.has(headline.metric):
+        return {"name": "", "verdict": NOTHING, "headline": None, "panels": [], "budget": None, "matrix": []}
     metric, higher = headline.metric, headline.better != "lower"
     name = metric.upper() if metric.isalpha() and len(metric) <= 5 else headline.title
     unit = _in_unit(evidence, metric)
-    placed = standings(evidence, metric, higher=higher)
-    by_label = {s.label: s for s in placed}
-    pairs = differences(evidence, metric, [s.label for s in placed])
-    signed = {(d.a, d.b): d for pair in pairs for d in (pair, pair.flipped())}
-    shown = appearance(evidence)
+    compared = compare(evidence, metric, higher=higher)
+    shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
+    memoryless: Sequence[str] = getattr(suite, "memoryless", ())
+    said = verdict(
+        evidence, name, compared, shown, higher=higher, memoryless=memoryless, claim=getattr(suite, "claim", "")
+    )
     budgets = charts.budgets(evidence)
+    placed = compared.standings
     return {
         "name": name,
-        "metric": metric,
-        "verdict": verdict(evidence, metric, name, placed, signed, shown, higher=higher),
+        "by": words.listed([key for key in next(iter(evidence.groups.values()), {}) if key != "location"]),
+        "verdict": said,
         "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
-        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, by_label, shown) if shown else None,
+        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, memoryless) if shown else None,
         "appearance": shown,
         "panels": charts.over_frames(evidence, looks, metric, name, unit=unit),
-        "ranking": charts.ranking(looks, name, placed, ranked=can_order(pairs)) if placed else None,
-        "standings": placed,
-        "matrix": _matrix(placed, signed),
-        "pairs": pairs,
-        "can_order": can_order(pairs),
+        "ranking": charts.ranking(looks, name, placed, ranked=compared.can_order) if placed else None,
+        "matrix": _matrix(compared),
+        "pairs": compared.pairs,
+        "can_order": compared.can_order,
         "higher": higher,
-        "budget": charts.memory_budget(looks, name, by_label, budgets, unit=unit) if budgets else None,
+        "budget": charts.memory_budget(looks, name, compared, budgets, unit=unit) if budgets else None,
     }
 
 
-def _matrix(
-    placed: Sequence[Standing], signed: Mapping[tuple[str, str], Difference]
-) -> list[tuple[Standing, list[Difference | None]]]:
-    return [(row, [signed.get((row.label, column.label)) for column in placed]) for row in placed]
+def _matrix(compared: Comparison) -> list[tuple[Standing, list[Difference | None]]]:
+    placed = compared.standings
+    return [(row, [compared.signed.get((row.label, column.label)) for column in placed]) for row in placed]
 
 
 def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
@@ -137,6 +143,8 @@ def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], mad
         if not evidence.has(table.metric):
             continue
         published = printed.pop(table.metric, None)
+        if table.metric == trust.METRIC:
+            table = replace(table, notes=(*table.notes, *filter(None, [trust.by_category(evidence)])))
         beside = tables.view(f"published-{place}", published, {}, {}, ours=False) if published else None
         views.append((tables.view(f"table-{place}", table, looks, sees), beside))
     alone = [tables.view(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed.values())]
@@ -158,16 +166,17 @@ def _trajectories(
     suite: Suite,
     looks: Mapping[str, Look],
     made: Sequence[Table],
-    tasks: Mapping[str, Task],
     films: int,
 ) -> dict[str, Any]:
+    if not evidence.groups:
+        return {"walks": [], "every": [], "left_out": 0, "cases": [], "walk_of": {}}
     metric, higher = made[0].metric, made[0].better != "lower"
     metrics = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = extremes(evidence, metric, higher=higher)
     chosen = choose(evidence, cases, films)
     known = [v for e in evidence.entrants for v in e.values(metric).values()]
     scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
-    walks = make_walks(evidence, suite, tasks, chosen, looks, metrics, scale)
+    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, metrics, scale)
     left_out = len(evidence.groups) - len(chosen)
     every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {

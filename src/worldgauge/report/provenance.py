@@ -8,10 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from worldgauge.report.evidence import Entrant, Evidence
+from worldgauge.engine.result import Counts
+from worldgauge.report.evidence import Evidence
+from worldgauge.report.words import listed
 
 BULKY = frozenset({"task_keys"})
 """Parts of run.json with a line a task: in the file, not on the page."""
+
+
+ENDS = {"failed": "failed", "skipped": "skipped", "unscored": "not scored", "left": "not run"}
+"""Ends of tasks other than "scored", as the page calls them."""
 
 
 @dataclass(frozen=True)
@@ -19,43 +25,34 @@ class Trouble:
     """Tasks of one subject that ended the same way for the same reason."""
 
     label: str
-    status: str
+    end: str
     reason: str
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Count:
-    """expected = scored + skipped + failed + missing, tasks of one subject."""
-
-    label: str
-    expected: int
-    scored: int
-    skipped: int
-    failed: int
-    missing: int
-
-    @property
-    def complete(self) -> bool:
-        """True when every task was scored."""
-        return self.scored == self.expected
-
-
-def count(entrant: Entrant) -> Count:
-    """Tasks by how they ended."""
-    scored, skipped, failed, missing = (entrant.count(status) for status in ("done", "skipped", "failed", "missing"))
-    return Count(entrant.label, len(entrant.outcomes), scored, skipped, failed, missing)
+def tallies(evidence: Evidence) -> list[tuple[str, Counts]]:
+    """(who, how their tasks ended): subjects of which every task was scored share a line where they have as many."""
+    whole: dict[Counts, list[str]] = {}
+    for entrant in evidence.entrants:
+        if entrant.counts.scored == entrant.counts.expected:
+            whole.setdefault(entrant.counts, []).append(entrant.label)
+    shared = {counts: labels for counts, labels in whole.items() if len(labels) > 1}
+    lines = [
+        (f"{len(labels)} subjects, each" if len(shared) == 1 else f"{listed(labels)}, each", counts)
+        for counts, labels in shared.items()
+    ]
+    return lines + [(e.label, e.counts) for e in evidence.entrants if e.counts not in shared]
 
 
 def troubles(evidence: Evidence) -> list[Trouble]:
-    """Every task that was not done, gathered by subject, status and reason; failures first."""
+    """Every task that was not scored, gathered by subject, end and reason; failures first."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for entrant in evidence.entrants:
         for outcome in entrant.outcomes:
-            if outcome.status != "done":
-                found.setdefault((entrant.label, outcome.status, outcome.reason), []).append(outcome.task)
-    listed = [Trouble(label, status, reason, tuple(tasks)) for (label, status, reason), tasks in found.items()]
-    return sorted(listed, key=lambda t: (t.status != "failed", t.status))
+            if outcome.end != "scored":
+                found.setdefault((entrant.label, outcome.end, outcome.reason), []).append(outcome.task)
+    gathered = [Trouble(label, end, reason, tuple(tasks)) for (label, end, reason), tasks in found.items()]
+    return sorted(gathered, key=lambda t: (t.end != "failed", t.end))
 
 
 def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[str, list[tuple[str, str]]]]]:
@@ -69,10 +66,17 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
 
 
 def commands(evidence: Evidence, defaults: Mapping[str, Any]) -> list[str]:
-    """Command lines that make these runs and this page again. defaults: settings of the suite that need no saying."""
+    """Command lines that make these runs and this page again. defaults: settings of the suite that need no saying.
+
+    A subject that was a Python object is named in a comment: no command line holds what it was made with.
+    """
     made: dict[tuple[str, ...], list[str]] = {}
+    objects = []
     for entrant in evidence.entrants:
         facts = entrant.facts
+        if _live(facts["subject"]):
+            objects.append(f"# {entrant.label} was a Python object ({entrant.source}): run it again from Python")
+            continue
         chosen = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
         words = ["--data", str(facts["source"]), "--out", str(entrant.directory.parent), "--seed", str(facts["seed"])]
         words += [
@@ -85,7 +89,13 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any]) -> list[str]:
         asked = [word for model in models for word in ("--model", model)]
         lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
     folders = dict.fromkeys(str(entrant.directory.parent) for entrant in evidence.entrants)
-    return [*lines, shlex.join(["worldgauge", "report", *folders])]
+    return [*objects, *lines, shlex.join(["worldgauge", "report", *folders])]
+
+
+def _live(subject: Mapping[str, Any]) -> bool:
+    """Whether it was handed over as an object; runs that do not say so are told by a script's module name."""
+    live: bool = subject.get("live", str(subject["model"]).startswith("__main__:"))
+    return live
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -24,7 +24,6 @@ NOTHING = Verdict("Nothing was scored.", ())
 
 def verdict(
     evidence: Evidence,
-    metric: str,
     name: str,
     compared: Comparison,
     shown: Appearance | None,
@@ -61,7 +60,9 @@ def verdict(
     support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name)]
     if tested and yardsticks:
         yardstick = _best(compared, yardsticks)
-        support.append(f"The best reference that may remember, {yardstick.label}, has {_with_interval(yardstick, name)}.")
+        support.append(
+            f"The best reference that may remember, {yardstick.label}, has {_with_interval(yardstick, name)}."
+        )
     if not tested:
         seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in memoryless]
         tail = (
@@ -148,7 +149,9 @@ def _stand_in(
     if entrant is None or ratio is None:
         return ()
     score = f"{name} {number(compared.by_label[entrant.label].mean)}"
-    return (f"{entrant.label}, which cannot remember, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
+    return (
+        f"{entrant.label}, which cannot remember, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",
+    )
 
 
 def _with_interval(standing: Standing, name: str) -> str:

@@ -6,7 +6,8 @@ import base64
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -17,7 +18,7 @@ from worldgauge.report.evidence import Evidence, cell_of
 from worldgauge.report.film import STRIP_PX, Film, make_film
 from worldgauge.report.map import Map, draw_map
 from worldgauge.report.words import number
-from worldgauge.suites.contract import Picture, Suite, Task
+from worldgauge.suites.contract import Suite, Task
 from worldgauge.video import Clip
 
 PAGE_FILM_BYTES = 5_800_000
@@ -34,8 +35,8 @@ log = logging.getLogger(__name__)
 class Walk:
     """A card. film, map: None with `problem` saying why. rows: (look, values a metric).
 
-    encoded: the film in base64. tiles: what it shows, in order. gaps: why values are missing. data: what the
-    player needs.
+    encoded: the film in base64. tiles: what it shows, in order. notes: tiles that are left out or end early, and
+    why. gaps: why values are missing. data: what the player needs.
     """
 
     ident: str
@@ -49,6 +50,7 @@ class Walk:
     film: Film | None
     encoded: str
     tiles: tuple[tuple[str, Look], ...]
+    notes: tuple[str, ...]
     gaps: tuple[str, ...]
     data: Mapping[str, Any]
     problem: str = ""
@@ -68,37 +70,61 @@ def make_walks(
     metrics: those shown, the headline first. scale: range of the headline.
     """
     budget = min(ONE_FILM_BYTES, PAGE_FILM_BYTES // max(len(chosen), 1))
+    drawn = [_drawn(f"walk-{k}", name, evidence, suite, tasks.get(name)) for k, name in enumerate(chosen, 1)]
+    with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
+        films = list(pool.map(lambda found: make_film(found.clips, budget=budget) if found.clips else None, drawn))
     return [
-        _walk(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, metrics, scale, budget)
-        for k, name in enumerate(chosen, 1)
+        _walk(name, found, film, evidence, looks, metrics, scale)
+        for name, found, film in zip(chosen, drawn, films, strict=True)
     ]
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """What there is to see of a task. clips: empty, with `problem`, when its data are gone."""
+
+    ident: str
+    map: Map | None = None
+    clips: Mapping[str, Clip] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def _drawn(ident: str, name: str, evidence: Evidence, suite: Suite, task: Task | None) -> _Drawn:
+    try:
+        if task is None:
+            raise WorldgaugeError("no record of this task can be read; run again to make it anew")
+        shown = suite.picture(task)
+    except WorldgaugeError as error:
+        log.warning("%s: no film (%s)", name, error)
+        return _Drawn(ident, problem=str(error))
+    clips, notes = {TRUTH.label: shown.truth}, []
+    for entrant in evidence.entrants:
+        if "truth" in entrant.sees or not _scored(evidence, entrant.label, name):
+            continue
+        try:
+            if name not in entrant.rollouts:
+                raise WorldgaugeError("its record holds no film")
+            clips[entrant.label] = Clip.open(entrant.rollouts[name])
+        except WorldgaugeError as error:
+            log.warning("%s: no film of %s (%s)", name, entrant.label, error)
+            notes.append(f"{entrant.label} is not shown: {error}.")
+    return _Drawn(ident, draw_map(ident, shown), clips, tuple(notes))
+
+
 def _walk(
-    ident: str,
     name: str,
+    drawn: _Drawn,
+    film: Film | None,
     evidence: Evidence,
-    suite: Suite,
-    task: Task | None,
     looks: Mapping[str, Look],
     metrics: Sequence[str],
     scale: tuple[float, float],
-    budget: int,
 ) -> Walk:
-    film, drawn, problem = None, None, ""
-    try:
-        if task is None:
-            raise WorldgaugeError("the task is not in the data any more")
-        shown = suite.picture(task)
-        drawn = draw_map(ident, shown)
-        film = make_film(_clips(evidence, name, shown), budget=budget)
-    except WorldgaugeError as error:
-        log.warning("%s: no film (%s)", name, error)
-        problem = str(error)
     group = evidence.groups[name]
     values = {e.label: e.values(metrics[0]).get(name) for e in evidence.entrants}
     return Walk(
-        ident,
+        drawn.ident,
         name,
         cell_of(group),
         str(group.get("location", "")),
@@ -107,24 +133,15 @@ def _walk(
         tuple(
             _row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
         ),
-        drawn,
+        drawn.map,
         film,
         base64.b64encode(film.data).decode() if film else "",
         tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
+        (*drawn.notes, *(f"{label} ends early: {why}." for label, why in (film.broken if film else ()))),
         _gaps(evidence, name, metrics),
-        _player(evidence, name, metrics, scale, film, drawn, looks),
-        problem,
+        _player(evidence, name, metrics, scale, film, drawn.map, looks),
+        drawn.problem,
     )
-
-
-def _clips(evidence: Evidence, task: str, shown: Picture) -> dict[str, Clip]:
-    """Truth first, then every subject that drew this task and is not the truth itself."""
-    clips = {TRUTH.label: shown.truth}
-    for entrant in evidence.entrants:
-        path = entrant.rollouts.get(task)
-        if path is not None and "truth" not in entrant.sees:
-            clips[entrant.label] = Clip.open(path)
-    return clips
 
 
 def _scored(evidence: Evidence, label: str, task: str) -> bool:

@@ -142,6 +142,10 @@ class Suite(Protocol):
     It may say two things more, so that less is done again when something changes: `scoring_settings`,
     the names of settings that only `score` reads (none, unless said), and `metrics`, the names of
     the registered metrics and estimators it uses (all of them, unless said).
+
+    And two for the report's first sentence: `claim`, what a good model does, as a verb in the third
+    person ("redraws the place it has seen"), and `memoryless`, those of `references` that cannot do it;
+    a model keeps the claim when it beats all of them. Without both the report only says who leads.
     """
 
     name: str

@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ class Echo:
     scoring_settings = frozenset({"gain"})
 
     def __init__(self, bias: int = 0, gain: float = 1.0, broken: int | None = None, video: bool = False) -> None:
+        """gain: negative ones cannot be scored in odd tasks. broken: number of a task whose scoring raises."""
         self.settings: Mapping[str, Any] = {"bias": bias, "gain": gain, "broken": broken, "video": video}
 
     def tasks(self, source: Path) -> Iterator[Task]:
@@ -89,6 +91,8 @@ class Echo:
         note("score", record.task.id)
         if record.task.sample["number"] == self.settings["broken"]:
             raise ZeroDivisionError("no frames to divide by")
+        if self.settings["gain"] < 0 and record.task.sample["number"] % 2:
+            raise NotApplicableError("a negative gain; use --set gain=1")
         levels = record.facts["levels"]
         common: Any = {"task": record.task.id, "n": len(levels), "group": record.task.group}
         return [
@@ -148,6 +152,10 @@ class Faulty:
                 if frame is None:
                     return
             yield frame
+        if bad and self.how == "late":
+            raise ValueError("cannot let go")
+        if bad and self.how == "more":
+            yield frame
 
     def _break(self, frame: np.ndarray) -> Any:
         if self.how == "raise":
@@ -178,6 +186,19 @@ class Faulty:
 class Unloadable:
     def __init__(self) -> None:
         raise RuntimeError("no CUDA device")
+
+
+class Unplugged:
+    """Can be made once, to be introduced, and not in the worker that asks it."""
+
+    def __init__(self, lock: str) -> None:
+        if (Path(lock) / "made").exists():
+            raise UsageError("the licence is taken")
+        (Path(lock) / "made").touch()
+        self.spec = ModelSpec("unplugged")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        raise NotImplementedError
 
 
 class NoModel:
@@ -233,6 +254,12 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
             "numba": numba.get_num_threads(),
             "stdin": sys.stdin.read(),
         }
+    if what == "orphan":  # its child holds the pipe open
+        if os.fork() == 0:
+            time.sleep(facts["seconds"])
+        os._exit(7)
+    if what == "die later":
+        threading.Timer(facts["seconds"], os._exit, [7]).start()
     if what == "child":
         return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
     return os.getpid()

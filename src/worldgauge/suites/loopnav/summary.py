@@ -39,6 +39,7 @@ TITLES = {
 """Every metric in the order of the report, headline first."""
 
 _PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
+FEWEST_PAIRS = 5
 _BOOTSTRAP_SEED = 20250522
 
 Columns = list[tuple[str, int]]
@@ -133,11 +134,15 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
         yield f"{count} scores are missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
-    smallest = _smallest_difference(mine)
-    if smallest is not None:
+    if len(mine) > 1:
+        smallest = _smallest_difference(mine)
         yield (
-            f"The smallest difference between two subjects that this set could resolve (80% power, 5% level) is about "
-            f"{smallest:.3g}, the median over pairs of subjects."
+            "The smallest difference between two subjects that this set could resolve (80% power, 5% level) "
+            + (
+                f"is about {smallest:.3g}, the median over pairs of subjects."
+                if smallest
+                else f"cannot be estimated: it takes {FEWEST_PAIRS} trajectories that two subjects share."
+            )
         )
 
 
@@ -152,7 +157,7 @@ def _smallest_difference(mine: Mapping[str, Sequence[Score]]) -> float | None:
     for i, a in enumerate(subjects):
         for b in subjects[i + 1 :]:
             common = sorted(values[a].keys() & values[b].keys())
-            if len(common) > 1:
+            if len(common) >= FEWEST_PAIRS:
                 resolvable = smallest_resolvable_difference([values[a][t] - values[b][t] for t in common])
                 if resolvable is not None:
                     found.append(resolvable)

@@ -9,6 +9,7 @@ from typing import Any
 
 from worldgauge.datasets import loopnav
 from worldgauge.datasets.loopnav import Trajectory
+from worldgauge.datasets.loopnav_rules import FILE_FAULTS
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError
 from worldgauge.suites.contract import Picture, Task
@@ -33,15 +34,23 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             f"{source}: of {len(found)} recordings none is of a village with index 20, which selection=paper takes; "
             "take them all with: --set selection=all"
         )
+    known = loopnav.worlds_of(source)
     for trajectory in chosen:
         split = generated_from(trajectory, settings)
+        # Files that cannot be read are a failure of the task; a walk that is no loop is not asked.
+        broken = trajectory.invalid if trajectory.fault in FILE_FAULTS else None
         yield Task(
             suite="loopnav",
             id=trajectory.id,
-            sample={"source": str(source.resolve()), "generated_from": split, "flags": list(trajectory.flags)},
-            fingerprint=trajectory.fingerprint,
+            sample={
+                "source": str(source.resolve()),
+                "generated_from": split,
+                "flags": list(trajectory.flags),
+                "broken": broken,
+            },
+            fingerprint=loopnav.fingerprint_of(trajectory, known.get(trajectory.location)),
             group={"type": trajectory.type, "range": trajectory.radius, "location": trajectory.location},
-            skip=trajectory.invalid or _too_short(split),
+            skip=None if broken else trajectory.invalid or _too_short(split),
         )
 
 
@@ -51,7 +60,9 @@ def generated_from(trajectory: Trajectory, settings: Settings) -> int | None:
 
 
 def episode_of(task: Task) -> tuple[Episode, int]:
-    """The recording of a task and the index of its first hidden frame."""
+    """The recording of a task and the index of its first hidden frame. Raises DataError when it cannot be read."""
+    if task.sample.get("broken"):
+        raise DataError(f"{task.id}: {task.sample['broken']}")
     return _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
 
 
