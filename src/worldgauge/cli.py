@@ -232,6 +232,9 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 def check(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav.")],
     data: Data,
+    decode: Annotated[
+        bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Look a data set over; says what is wrong with which file."""
@@ -240,7 +243,7 @@ def check(
 
     if benchmark != "loopnav":
         raise UsageError(f"no data format '{benchmark}' is known; known: loopnav")
-    if not show.checked(data, loopnav.check(data), json):
+    if not show.checked(data, loopnav.check(data, decode=decode), json):
         raise typer.Exit(FAILED)
 
 

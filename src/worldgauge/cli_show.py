@@ -120,11 +120,11 @@ def result(run: RunResult, json: bool) -> None:
         )
         return
     if tables:
-        out.print(_headline(tables[0]))
+        _print_headline(tables[0])
         for note in tables[0].notes:
             out.print(note, style="dim", markup=False)
         if len(tables) > 1:
-            out.print(_overview(tables))
+            _print_overview(tables)
     for name, each in run.subject_counts.items():
         out.print(f"{name}: {each}", markup=False, soft_wrap=True)
     _endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
@@ -269,45 +269,56 @@ def studied(found: Study, json: bool) -> bool:
     return found.accepted
 
 
-def _headline(table: Table) -> Grid:
-    """Mean with its 95% interval and n in every cell."""
+def _print_headline(table: Table) -> None:
+    """Mean with its 95% interval and n in every cell; references are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
     unit = "" if table.unit == "1" else f" [{table.unit}]"
-    grid = Grid(title=escape(f"{table.title}{unit}{arrow}"), title_justify="left")
-    grid.add_column("")
-    for column in table.columns:
-        grid.add_column(escape(column), justify="right")
+    grid = _plain_grid(table.columns)
     for row in table.rows:
-        mark = "" if row.kind == "subject" else f" ({row.kind})"
-        grid.add_row(escape(row.label) + mark, *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
-    return grid
+        grid.add_row(escape(row.label), *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
+    out.print(f"{table.title}{unit}{arrow}", style="bold", markup=False)
+    out.print(grid)
+    references = [row.label for row in table.rows if row.kind == "reference"]
+    if references:
+        out.print(f"References: {', '.join(references)}", markup=False, soft_wrap=True)
 
 
-def _overview(tables: Sequence[Table]) -> Grid:
+def _print_overview(tables: Sequence[Table]) -> None:
     """The last column of as many further tables as the terminal is wide."""
     known = [table for table in tables[1:] if any(row.cells[-1].mean is not None for row in table.rows)]
     fit = known[: max(1, (out.width - 24) // 11)]
     left = len(known) - len(fit)
-    title = f"Further metrics, {tables[0].columns[-1]}" + (f" ({left} more are in the report)" if left else "")
-    grid = Grid(title=escape(title), title_justify="left")
-    grid.add_column("")
-    for table in fit:
-        grid.add_column(escape(table.metric.replace("_", "\n")), justify="right")
+    grid = _plain_grid([table.metric.replace("_", "\n") for table in fit])
     for row in tables[0].rows:
         means = [{other.label: other.cells[-1].mean for other in table.rows}.get(row.label) for table in fit]
         grid.add_row(escape(row.label), *map(_number, means), style=None if row.kind == "subject" else "dim")
+    title = f"Further metrics, {tables[0].columns[-1]}" + (f" ({left} more are in the report)" if left else "")
+    out.print(title, style="bold", markup=False)
+    out.print(grid)
+
+
+def _plain_grid(columns: Sequence[str]) -> Grid:
+    """No lines: every column of a narrow terminal is needed for numbers."""
+    grid = Grid(box=None, pad_edge=False)
+    grid.add_column("")
+    for column in columns:
+        grid.add_column(escape(column), justify="right")
     return grid
 
 
 def _cell(cell: Cell) -> str:
     if cell.mean is None:
         return f"-\nn={cell.n}"
-    interval = "" if cell.low is None or cell.high is None else f"{_number(cell.low)}..{_number(cell.high)} "
+    interval = "" if cell.low is None or cell.high is None else f"{_short(cell.low)}..{_short(cell.high)}\n"
     return f"{_number(cell.mean)}\n{interval}n={cell.n}"
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def _endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from worldgauge.actions import Actions, Control
 from worldgauge.episode import Context, Goal, WorldFacts
-from worldgauge.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.video import Clip
 
@@ -148,13 +148,13 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
 
 
 def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
-    """The chunks as they come; whatever the model raises, also after its last frame, is its own failure."""
+    """The chunks as they come. What the model raises, also after its last frame, is its failure; bad data is not."""
     done = 0
     try:
         for chunk in model.rollout(request):
             yield chunk
             done += len(chunk)
-    except NotApplicableError:
+    except (NotApplicableError, DataError):
         raise
     except Exception as error:
         name = model.spec.name

@@ -1,5 +1,7 @@
 """A model by name, by module, by file, or live; anything else is one clear line."""
 
+import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -122,3 +124,31 @@ def test_every_ingredient_is_part_of_the_identity(doubles: ModuleType) -> None:
 def test_seeds_of_tasks_differ_and_stay() -> None:
     assert task_seed(0, "a") == task_seed(0, "a") == 3542182797  # sha256 of 0/a, its first four bytes
     assert len({task_seed(seed, task) for seed in range(20) for task in "abc"}) == 60
+
+
+def test_a_module_of_the_working_folder_is_found_and_known_by_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`my_pkg.wm:MyModel` works from the project's folder, and an edited module is another model."""
+    source = """
+import numpy as np
+from worldgauge.subject import ModelSpec
+
+class Grey:
+    spec = ModelSpec("grey")
+
+    def rollout(self, request):
+        return iter(())
+"""
+    (tmp_path / "worldgauge_here_wm.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    first = resolve("worldgauge_here_wm:Grey").identity
+    sys.modules.pop("worldgauge_here_wm")
+    (tmp_path / "worldgauge_here_wm.py").write_text(source + "# edited")
+    importlib.invalidate_caches()
+    second = resolve("worldgauge_here_wm:Grey").identity
+    sys.modules.pop("worldgauge_here_wm")
+    assert first != second
+    with pytest.raises(UsageError, match=r"name the class in it"):
+        resolve("./worldgauge_here_wm.py")

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from worldgauge import statistics
+from worldgauge.engine.result import Counts
+from worldgauge.report import trust
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
-from worldgauge.report.compare import can_order, differences, standings
+from worldgauge.report.compare import compare
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, cell_of, unique_labels
-from worldgauge.report.provenance import commands, count, troubles
+from worldgauge.report.provenance import commands, tallies, troubles
 from worldgauge.report.verdict import Verdict, verdict
+from worldgauge.statistics import holm, places
 from worldgauge.suites.contract import Score
 
+MEMORYLESS = ("freeze", "forgetful")
 HIDDEN = {"truth": ("truth",), "forgetful": ("world",)}
 
 
@@ -22,7 +30,7 @@ def entrant(name: str, values: list[float], *, reference: bool = False, sharp: f
         scores.append(Score(f"t{k}", "sgcs", value, group=group))
         scores.append(Score(f"t{k}", "sharpness", 40.0 * sharp * (k + 1), better="neither", group=group))
     facts = {"settings": {"stride": 5}, "source": "my data", "seed": 3, "subject": {"model": f"m:{name}"}}
-    outcomes = (*(Outcome(s.task, "done") for s in scores[::2]), Outcome("x", "failed", "broke"))
+    outcomes = (*(Outcome(s.task, "scored") for s in scores[::2]), Outcome("x", "failed", "broke"))
     kind = "reference" if reference else "subject"
     sees = HIDDEN.get(name, ())
     return Entrant(name, name, name, kind, sees, None, facts, Path("runs") / name, tuple(scores), outcomes, {})
@@ -32,12 +40,11 @@ def evidence(*entrants: Entrant) -> Evidence:
     return Evidence("toyloop", {}, entrants)
 
 
-def say(*entrants: Entrant) -> Verdict:
+def say(*entrants: Entrant, claim: str = "redraws the place", memoryless: tuple[str, ...] = MEMORYLESS) -> Verdict:
     made = evidence(*entrants)
-    placed = standings(made, "sgcs")
-    pairs = differences(made, "sgcs", [s.label for s in placed])
-    signed = {(d.a, d.b): d for p in pairs for d in (p, p.flipped())}
-    return verdict(made, "sgcs", "SGCS", placed, signed, appearance(made), higher=True)
+    return verdict(
+        made, "SGCS", compare(made, "sgcs"), appearance(made), higher=True, memoryless=memoryless, claim=claim
+    )
 
 
 WAVE = [0.00, 0.02, 0.01, 0.03, 0.02, 0.01, 0.00, 0.02]
@@ -50,29 +57,57 @@ def freeze() -> Entrant:
 
 def test_standings_are_sorted_and_differences_signed() -> None:
     made = evidence(entrant("low", LOW), entrant("good", GOOD))
-    placed = standings(made, "sgcs")
+    placed = compare(made, "sgcs").standings
     assert [s.label for s in placed] == ["good", "low"]
     assert placed[0].mean == pytest.approx(0.81375)
     assert placed[0].low is not None
     assert placed[0].low < placed[0].mean < (placed[0].high or 0)
-    (pair,) = differences(made, "sgcs", ["good", "low"])
+    (pair,) = compare(made, "sgcs").pairs
     assert pair.mean == pytest.approx(0.4)
     assert pair.clear
     assert pair.n == 8
     assert pair.flipped().mean == pytest.approx(-0.4)
-    assert [s.label for s in standings(made, "sgcs", higher=False)] == ["low", "good"]
+    turned = compare(made, "sgcs", higher=False).standings
+    assert [(s.label, s.rank) for s in turned] == [("low", "1"), ("good", "2")]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_places_and_corrected_p_values_come_from_the_same_tests(seed: int) -> None:
+    """With more than 14 trajectories the sign flips are random: two draws of them decide differently near 0.05."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(0.5, 0.2, 20)
+    names = [f"m{k}" for k in range(7)]
+    made = evidence(*(entrant(n, list(base + 0.012 * k + rng.normal(0, 0.03, 20))) for k, n in enumerate(names)))
+    compared = compare(made, "sgcs")
+    corrected = holm([pair.p for pair in compared.pairs])
+    assert [pair.p_holm for pair in compared.pairs] == corrected
+    told = [(d.a, d.b) if d.mean > 0 else (d.b, d.a) for d in compared.pairs if d.p_holm and d.p_holm <= 0.05]
+    expected = places(names, told)
+    assert told
+    assert {s.label: s.places for s in compared.standings} == {name: tuple(expected[name]) for name in names}
+
+
+def test_every_pair_is_tested_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(a: Any, b: Any, **rest: Any) -> Any:
+        asked.append((a, b))
+        return statistics.paired_difference(a, b, **rest)
+
+    monkeypatch.setattr("worldgauge.report.compare.paired_difference", counted)
+    compare(evidence(entrant("a", GOOD), entrant("b", LOW), entrant("c", POOR)), "sgcs")
+    assert len(asked) == 3
 
 
 def test_few_trajectories_cannot_order_many_subjects() -> None:
     few = [entrant(f"m{k}", [0.1 * k, 0.1 * k + 0.01]) for k in range(4)]
-    assert not can_order(differences(evidence(*few), "sgcs", [e.label for e in few]))
-    two = [entrant("good", GOOD), entrant("low", LOW)]
-    assert can_order(differences(evidence(*two), "sgcs", ["good", "low"]))
+    assert not compare(evidence(*few), "sgcs").can_order
+    assert compare(evidence(entrant("good", GOOD), entrant("low", LOW)), "sgcs").can_order
 
 
 def test_verdict_names_the_only_model_that_remembers() -> None:
     said = say(entrant("good", GOOD), entrant("low", POOR[::-1]), freeze())
-    assert said.headline.startswith("Of 2 models only good redraws the place it has seen")
+    assert said.headline == "Of 2 models only good redraws the place better than references that cannot remember."
     assert "0.814" in said.support[0]
     assert "freeze" in said.support[0]
 
@@ -84,8 +119,12 @@ def test_verdict_admits_when_none_does() -> None:
 
 def test_verdict_of_one_of_all_and_of_none() -> None:
     assert say(entrant("good", GOOD), freeze()).headline.startswith("good redraws the place")
-    assert say(entrant("a", GOOD), entrant("b", GOOD), freeze()).headline.startswith("Both models redraw")
-    assert say(entrant("a", LOW), freeze()).headline.startswith("a does not redraw")
+    assert say(entrant("a", GOOD), entrant("b", GOOD), freeze()).headline.startswith(
+        "Each of 2 models redraws the place better"
+    )
+    assert say(entrant("a", LOW), freeze()).headline.startswith("Nothing shows that a redraws the place: it is not")
+    two_of_three = say(entrant("a", GOOD), entrant("b", GOOD), entrant("c", LOW[::-1]), freeze()).headline
+    assert two_of_three.startswith("Of 3 models each of a and b redraws the place better than")
     assert "no reference without memory" in say(entrant("a", LOW)).headline
     assert say().headline == "Nothing was scored."
 
@@ -93,7 +132,7 @@ def test_verdict_of_one_of_all_and_of_none() -> None:
 def test_verdict_judges_references_where_no_model_was_run() -> None:
     truth = entrant("truth", [1.0] * 8, reference=True)
     said = say(truth, entrant("memory", GOOD, reference=True), freeze())
-    assert said.headline == "Only memory redraws the place it has seen; freeze does not."
+    assert said.headline == "Only memory redraws the place; freeze does not."
     assert "truth, shown what is hidden, is not judged" in said.support[1]
 
 
@@ -101,7 +140,21 @@ def test_verdict_says_that_sharp_is_not_right() -> None:
     truth = entrant("truth", [1.0] * 8, reference=True)
     blind = entrant("forgetful", LOW, reference=True, sharp=1.05)
     said = say(entrant("good", GOOD), truth, freeze(), blind)
-    assert said.support[-1] == "forgetful draws another place, 1.05 times as sharp as the truth, and has SGCS 0.414."
+    assert said.support[-1] == "forgetful, which cannot remember, is 1.05 times as sharp as the truth: SGCS 0.414."
+
+
+def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:
+    runs = entrant("good", GOOD), entrant("low", LOW), freeze(), entrant("forgetful", LOW, reference=True)
+    said = say(*runs, claim="", memoryless=())
+    # freeze is a reference like any other here: it is not judged beside models under test.
+    assert said.headline == "good leads 2 subjects with SGCS 0.814 [0.805, 0.823]."
+    assert said.support == (
+        "The next is low. Paired difference +0.400, 95% interval 0.400 to 0.400. The difference tells the two apart.",
+    )
+    alone = say(entrant("a", GOOD), claim="", memoryless=())
+    assert (alone.headline, alone.support) == ("a has SGCS 0.814 [0.805, 0.823].", ())
+    same = say(entrant("a", GOOD), entrant("b", GOOD[::-1]), claim="", memoryless=())
+    assert "does not tell the two apart" in same.support[0]
 
 
 def test_appearance_is_relative_to_the_truth_on_the_same_trajectory() -> None:
@@ -145,10 +198,56 @@ def test_equal_names_are_told_apart() -> None:
 
 def test_counts_troubles_and_commands() -> None:
     one = entrant("a", LOW)
-    tally = count(one)
-    assert (tally.expected, tally.scored, tally.failed, tally.complete) == (9, 8, 1, False)
+    assert tallies(evidence(one)) == [("a", Counts(9, 8, 0, 1))]
     (trouble,) = troubles(evidence(one))
     assert (trouble.label, trouble.reason, trouble.tasks) == ("a", "broke", ("x",))
     made, again = commands(evidence(one, entrant("b", LOW)), {"stride": 1})
     assert made == "worldgauge run toyloop --model m:a --model m:b --data 'my data' --out runs --seed 3 --set stride=5"
     assert again == "worldgauge report runs"
+
+
+def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
+    def whole(name: str, tasks: int) -> Entrant:
+        outcomes = tuple(Outcome(f"t{k}", "scored") for k in range(tasks))
+        return replace(entrant(name, LOW), outcomes=outcomes)
+
+    alike = [whole(name, 8) for name in "abc"]
+    assert tallies(evidence(*alike, whole("d", 20))) == [
+        ("3 subjects, each", Counts(8, 8, 0, 0)),
+        ("d", Counts(20, 20, 0, 0)),
+    ]
+    assert tallies(evidence(*alike, whole("d", 20), whole("e", 20))) == [
+        ("a, b and c, each", Counts(8, 8, 0, 0)),
+        ("d and e, each", Counts(20, 20, 0, 0)),
+    ]
+
+
+def test_a_python_object_is_not_put_on_a_command_line() -> None:
+    def made(**subject: object) -> Entrant:
+        one = entrant("mine", LOW)
+        return replace(one, facts={**one.facts, "subject": subject})
+
+    named, again = commands(evidence(made(model="__main__:MyModel", live=True)), {"stride": 5})
+    assert named == "# mine was a Python object (mine): run it again from Python"
+    assert again == "worldgauge report runs"
+    old = commands(evidence(made(model="__main__:MyModel")), {})
+    assert not any("--model" in line for line in old)
+    assert "--model pkg:My" in commands(evidence(made(model="pkg:My", live=False)), {})[0]
+
+
+def test_the_segmenter_is_said_once_a_trajectory() -> None:
+    def scored(name: str) -> Entrant:
+        facts = [
+            {"iou": {"tree": 0.5, "house": 0.9, "cow": None}, "sgcs_against_exact": 0.8},
+            {"iou": {"tree": 0.7, "house": None, "cow": None}, "sgcs_against_exact": 0.82},
+        ]
+        found = [Score(f"t{k}", "segmenter_accuracy", 0.94 + 0.02 * k, facts=each) for k, each in enumerate(facts)]
+        return replace(entrant(name, LOW), scores=(*entrant(name, LOW).scores, *found))
+
+    made = evidence(scored("a"), scored("b"))
+    assert trust.segmenter(made) == (
+        "The colour segmenter labels 95 % of the recording's pixels as the exact masks do "
+        "(SGCS of its masks against exact ones: 0.81)."
+    )
+    assert trust.by_category(made).endswith("by category: house 0.90, tree 0.60.")
+    assert trust.segmenter(evidence(entrant("a", LOW))) == trust.by_category(evidence(entrant("a", LOW))) == ""

@@ -73,6 +73,12 @@ def test_scatter_goes_logarithmic_for_wide_ranges() -> None:
     parse(chart)
 
 
+def test_an_upper_bound_of_zero_is_a_bound() -> None:
+    root = parse(curves.whisker(A, -0.5, -1.0, 0.0, (-1.0, 1.0)))
+    reach = next(path.get("d") for path in root.iter("path") if path.get("class") == "reach")
+    assert reach == "M3.0 5H48.0"
+
+
 def test_forest_and_strip_draw_every_subject() -> None:
     rows = [(A, "1. a", 0.5, 0.4, 0.6), (B, "2. b", -0.1, None, None)]
     root = parse(curves.forest("c", "t", "d", rows, x_label="x"))

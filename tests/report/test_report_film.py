@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from typing import Any
 
 import av
 import numpy as np
 import pytest
 
-from worldgauge.errors import UsageError
+from worldgauge.errors import DataError, UsageError
 from worldgauge.report.film import STRIP_PX, TILE_PX, columns_for, make_film
 from worldgauge.video import Clip
 
@@ -66,6 +68,29 @@ def test_noise_keeps_to_the_budget() -> None:
 def test_same_clips_same_bytes() -> None:
     clips = {"truth": plain((200, 30, 30)), "ünïcode <b>": plain((30, 200, 30))}
     assert make_film(clips, budget=100_000) == make_film(clips, budget=100_000)
+
+
+def test_the_encoder_leaves_out_what_differs_between_runs() -> None:
+    """x264 writes its options into the stream; with its macroblock tree on, other runs give other bytes."""
+    assert b"mbtree=0" in make_film({"truth": plain((90, 90, 90))}, budget=100_000).data
+
+
+def test_a_clip_that_breaks_leaves_its_tile_empty_and_says_why() -> None:
+    class Breaking(Clip):
+        def __getitem__(self, index: Any) -> Any:
+            return self
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            yield np.full((36, 64, 3), (30, 200, 30), np.uint8)
+            raise DataError("frame 1 does not decode")
+
+    whole = plain((30, 200, 30))
+    broken = Breaking(whole._source, range(10), 20.0, (64, 36))
+    film = make_film({"truth": plain((200, 30, 30)), "a": broken}, budget=400_000)
+    frames = decode(film.data)
+    assert film.broken == (("a", "frame 1 does not decode"),)
+    assert middle(frames[0], 1, film.columns, film.tile[1])[1] > 150
+    assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 90
 
 
 def test_rows_are_as_full_as_can_be() -> None:

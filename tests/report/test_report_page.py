@@ -5,10 +5,11 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from report.toybench import ToyLoop, write_run
+from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.engine.store import RunFolder
 from worldgauge.errors import RunError, UsageError
 from worldgauge.report import write_report
@@ -53,6 +54,12 @@ def outline(text: str) -> Outline:
     return Outline(text)
 
 
+def counts_of(text: str) -> dict[str, list[str]]:
+    """Rows of the counts table: scored, skipped, failed, not scored, not run."""
+    rows = re.findall(r'<th scope="row" class="who">([^<]*)</th>((?:<td[^>]*>\d+(?: of \d+)?</td>){5})', text)
+    return {name: re.findall(r">(\d[^<]*)<", cells) for name, cells in rows}
+
+
 def test_the_page_is_whole_and_small(page: Path, outline: Outline) -> None:
     assert page.name == "index.html"
     assert outline.open == []
@@ -87,9 +94,7 @@ def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -
 
 
 def test_counts_add_up(text: str) -> None:
-    rows = re.findall(r'<th scope="row" class="who">([^<]*)</th>((?:<td[^>]*>\d+</td>){5})', text)
-    counted = {name: [int(n) for n in re.findall(r">(\d+)<", cells)] for name, cells in rows}
-    assert counted == {"5 subjects, each": [4, 4, 0, 0, 0], "dreamer": [4, 2, 1, 1, 0]}
+    assert counts_of(text) == {"5 subjects, each": ["4 of 4", *"0000"], "dreamer": ["2 of 4", *"1100"]}
 
 
 def test_published_numbers_are_stamped(text: str) -> None:
@@ -157,6 +162,17 @@ def test_memory_budget_is_drawn_for_several_contexts(runs: Path, tmp_path: Path)
     assert re.match(r"keeper: 4 frames 0\.\d+, 16 frames 0\.\d+, all frames 0\.\d+", spoken[1])
 
 
+def test_memory_budget_reads_what_a_model_can_hold(runs: Path, tmp_path: Path) -> None:
+    """The limit is the model's own, and the suite's where that is shorter."""
+    write_run(tmp_path / "k8", "keeper", each=1, max_context=8, films=False)
+    write_run(tmp_path / "k4", "keeper", each=1, max_context=8, context=4, films=False)
+    made = write_report([tmp_path, runs / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
+    assert all(f"keeper @{c}" in made for c in (4, 8, "all"))
+    spoken = re.search(r'id="budget-d">(.*?)</desc>', made)
+    assert spoken is not None
+    assert re.match(r"keeper: 4 frames 0\.\d+, 8 frames 0\.\d+, all frames 0\.\d+", spoken[1])
+
+
 def test_no_budget_for_one_context(text: str) -> None:
     assert "What more memory buys" not in text
 
@@ -173,12 +189,58 @@ def test_data_that_are_gone_leave_the_scores(runs: Path, tmp_path: Path, monkeyp
 
 def test_a_rollout_that_is_gone_leaves_its_tile_out(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "keeper", tmp_path / "keeper")
-    for video in (tmp_path / "keeper").rglob("rollout.mp4"):
-        video.unlink()
+    gone, damaged, *_ = sorted((tmp_path / "keeper").rglob("rollout.mp4"))
+    gone.unlink()
+    damaged.write_bytes(b"no film")
     made = write_report([tmp_path / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
-    data = re.search(r'id="walk-1-data">(.*?)</script>', made)
-    assert data is not None
-    assert json.loads(data[1])["columns"] == 2
+    columns = [json.loads(data)["columns"] for data in re.findall(r'-data">(.*?)</script>', made)]
+    assert sorted(columns) == [2, 2, 3, 3]
+    assert made.count("keeper is not shown: its record holds no film.") == 1
+    assert len(re.findall(r"keeper is not shown: [^<]*rollout.mp4: not a readable video", made)) == 1
+    assert made.count('class="mapbox"') == 4
+
+
+def test_films_and_maps_come_from_where_the_data_lie_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "keeper", "keeper", each=1)
+    facts = folder / "run.json"
+    facts.write_text(facts.read_text().replace('"source": "data"', '"source": "moved"'))
+    asked = []
+    picture = ToyLoop.picture
+    monkeypatch.setattr(ToyLoop, "picture", lambda self, task: asked.append(task) or picture(self, task))
+    write_report([folder], tmp_path / "page")
+    assert [task.sample["source"] for task in asked] == ["moved"] * 4
+
+
+def test_a_run_without_scores_shows_what_became_of_its_tasks(tmp_path: Path) -> None:
+    """Only generated, or failed: there is nothing to lead with."""
+    write_run(tmp_path / "a", "keeper", each=1, error="it broke", scored=False)
+    made = write_report([tmp_path / "a"], tmp_path / "page").read_text(encoding="utf-8")
+    outline = Outline(made)
+    assert outline.open == []
+    assert "<h1>Nothing was scored.</h1>" in made
+    assert counts_of(made) == {"keeper": ["0 of 4", *"1120"]}
+    assert "it broke" in made
+    assert "worldgauge run toyloop --model keeper" in made
+    ids = {a["id"] for _, a in outline.tags if a.get("id")}
+    assert all(str(a["href"])[1:] in ids for a in outline.all("a"))
+
+
+def test_a_suite_that_claims_nothing_is_given_no_claim(runs: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.delattr(ToyLoop, "claim")
+    monkeypatch.delattr(ToyLoop, "memoryless")
+    monkeypatch.delitem(METRICS, "sharpness")
+    made = write_report([runs], tmp_path).read_text(encoding="utf-8")
+    assert re.search(r"<h1>keeper leads 2 subjects with SGCS 0\.8", made)
+    assert not re.search("redraw|remember|Sharp, yet wrong|sharp, wrong place", made)
+
+
+def test_a_page_that_cannot_be_written_is_one_line_and_leaves_nothing(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "a.html", tmp_path / "file" / "page.html"):
+        with pytest.raises(RunError, match="cannot be written"):
+            write_report([runs / "freeze"], out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "file"]
 
 
 def test_an_older_page_survives_a_failure(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

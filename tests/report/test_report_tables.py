@@ -55,6 +55,11 @@ def test_the_best_is_sought_among_those_who_saw_nothing_hidden() -> None:
     assert not tables.view("t", table("neither"), LOOKS, SEES).has_best
 
 
+def test_nobody_is_best_where_all_are_alike() -> None:
+    same = Table("m", "M", "1", "higher", ("c",), (Row("a", (Cell(0.5, 0, 3),)), Row("b", (Cell(0.5, 0, 3),))))
+    assert not tables.view("t", same, LOOKS, {}).has_best
+
+
 def test_groups_tell_models_from_references() -> None:
     groups = tables.view("t", table(), LOOKS, SEES).groups
     assert [(heading, [row.label for row in rows]) for heading, rows in groups] == [

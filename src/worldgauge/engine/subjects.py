@@ -145,26 +145,40 @@ def value_of(text: str) -> Any:
 def _find(target: str) -> tuple[Callable[..., Any], str]:
     """The class or function behind a target, and its source for the identity."""
     module_name, colon, name = target.rpartition(":")
+    if not colon and target.endswith(".py"):
+        raise UsageError(f"model '{target}': name the class in it: {target}:Class")
     if not colon:
         return models.get(target), target
     if module_name.endswith(".py"):
         module, source = _import_file(Path(module_name).expanduser())
     else:
-        module, source = _import_module(module_name, target), module_name
+        module = _import_module(module_name, target)
+        source = f"{module_name}@{_digest_of(module)}"
     found = getattr(module, name, None)
     if found is None:
         raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'")
     return found, f"{source}:{name}"
 
 
+def _digest_of(module: ModuleType) -> str:
+    """SHA-256 of the module's own file, so that an edited model is asked again; empty for one without a file."""
+    try:
+        return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
 def _import_module(name: str, target: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # as `python -m` does: a project is tested from its own folder
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise SubjectError(f"model '{target}': importing '{name}' needs '{error.name}', not installed") from error
         raise UsageError(
-            f"model '{target}': there is no module '{name}'; install it, or name its file: ./file.py:Class"
+            f"model '{target}': there is no module '{name}' here or installed; or name its file: ./file.py:Class"
         ) from None
     except WorldgaugeError:
         raise
@@ -209,7 +223,10 @@ def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
         try:
             signature.bind(**settings)
         except TypeError as error:
-            raise UsageError(f"model '{target}' takes {signature}: {error}") from None
+            takes = ", ".join(
+                p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in signature.parameters.values()
+            )
+            raise UsageError(f"model '{target}' takes ({takes}): {error}") from None
     try:
         return factory(**settings)
     except WorldgaugeError:

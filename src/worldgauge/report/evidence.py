@@ -108,9 +108,13 @@ class Evidence:
 
 def cell_of(group: Mapping[str, Any]) -> str:
     """The table column that a task belongs to: "ABA 5", or what else it is grouped by."""
-    if "type" in group and "range" in group:
-        return f"{group['type']} {group['range']}"
-    return " ".join(str(value) for key, value in group.items() if key != "location") or "all"
+    return " ".join(str(group[key]) for key in keys_of(group)) or "all"
+
+
+def keys_of(group: Mapping[str, Any]) -> list[str]:
+    """What the table's columns are made of: type and range, or all but the location."""
+    pair = ["type", "range"]
+    return pair if all(key in group for key in pair) else [key for key in group if key != "location"]
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

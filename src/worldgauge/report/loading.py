@@ -87,7 +87,7 @@ def _record(folder: RunFolder, task: str) -> dict[str, Any] | None:
         return None
 
 
-_REASONS = {"left": "not run yet", "unscored": "asked, not scored yet"}
+_REASONS = {"left": "not run yet", "unscored": "asked, not scored yet; worldgauge score does it"}
 
 
 def _context(facts: Mapping[str, Any]) -> int | None:

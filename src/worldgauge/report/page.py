@@ -21,11 +21,12 @@ from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.curves import Look
-from worldgauge.report.evidence import Evidence
+from worldgauge.report.evidence import Evidence, keys_of
 from worldgauge.report.loading import load, tasks_of
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
 from worldgauge.report.walks import make_walks
+from worldgauge.statistics import FEWEST_RESAMPLED
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Suite, Table
 
@@ -114,11 +115,12 @@ def _results(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: 
     placed = compared.standings
     return {
         "name": name,
-        "by": words.listed([key for key in next(iter(evidence.groups.values()), {}) if key != "location"]),
+        "by": words.listed(keys_of(next(iter(evidence.groups.values())))),
         "verdict": said,
         "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
         "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, memoryless) if shown else None,
         "appearance": shown,
+        "fewest": FEWEST_RESAMPLED,
         "panels": charts.over_frames(evidence, looks, metric, name, unit=unit),
         "ranking": charts.ranking(looks, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),

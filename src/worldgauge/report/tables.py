@@ -123,8 +123,9 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
         return set()
     known = [mean for mean in fair.values() if mean is not None]
     top = max(known) if better == "higher" else min(known)
-    # What prints alike is marked alike.
-    return {label for label, mean in fair.items() if number(mean) == number(top)}
+    # What prints alike is marked alike; where all do, as for facts of the recording, none is best.
+    best = {label for label, mean in fair.items() if number(mean) == number(top)}
+    return best if len(best) < len(fair) else set()
 
 
 def _scale(rows: Sequence[Row]) -> tuple[float, float]:
