@@ -9,7 +9,7 @@ DEMO ?= demo
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
-	  --size 320x180 --workers $(WORKERS)
+	  --size 256x144 --workers $(WORKERS)
 	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/runs --out $(DEMO)/report.html
 

@@ -73,11 +73,11 @@ def test_a_file_and_its_neighbours(tmp_path: Path) -> None:
     ("text", "error", "words"),
     [
         ("fereeze", UnknownNameError, "no model 'fereeze'. Did you mean 'freeze'"),
-        ("nowhere.to:Be", UsageError, "there is no module 'nowhere.to'; install it, or name its file"),
+        ("nowhere.to:Be", UsageError, "there is no module 'nowhere.to' here or installed"),
         ("enginedoubles:Nobody", UsageError, "'enginedoubles' holds no 'Nobody'"),
         ("enginedoubles:NoModel", UsageError, "lacks 'spec', a worldgauge.subject.ModelSpec and 'rollout"),
         ("enginedoubles:HORIZON", UsageError, "is no world model"),
-        ("enginedoubles:Steady?levl=1", UsageError, "takes \\(level: 'int' = 0, wait: 'float' = 0.0\\)"),
+        ("enginedoubles:Steady?levl=1", UsageError, "takes \\(level=0, wait=0.0\\)"),
         ("enginedoubles:Unloadable", SubjectError, "could not be made: RuntimeError: no CUDA device"),
         ("./none.py:Mine", UsageError, "none.py: cannot be read"),
         ("BAD:Mine", SubjectError, "importing it raised ZeroDivisionError"),

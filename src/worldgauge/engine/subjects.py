@@ -56,7 +56,9 @@ def resolve(what: str | WorldModel) -> Subject:
     """
     if not isinstance(what, str):
         model = _checked(what, repr(what))
-        return Subject(model, _label(model.spec.name, {}), f"{type(what).__module__}:{type(what).__qualname__}")
+        module = sys.modules[type(what).__module__]
+        source = f"{module.__name__}@{_digest_of(module)}:{type(what).__qualname__}"
+        return Subject(model, _label(model.spec.name, {}), source)
     target, settings = parse(what)
     factory, source = _find(target)
     model = _checked(_make(factory, settings, target), target)
@@ -163,7 +165,7 @@ def _find(target: str) -> tuple[Callable[..., Any], str]:
 def _digest_of(module: ModuleType) -> str:
     """SHA-256 of the module's own file, so that an edited model is asked again; empty for one without a file."""
     try:
-        return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+        return hashlib.sha256(Path(str(getattr(module, "__file__", ""))).read_bytes()).hexdigest()
     except OSError:
         return ""
 
