@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.engine.result import Counts
+from worldgauge.subject import PRIVILEGED
 from worldgauge.suites.contract import Score
 
 
@@ -27,8 +28,8 @@ class Entrant:
     """One run: a subject and all it did.
 
     label: unique in the report. source: where the model comes from, such as its registered name.
-    sees: hidden inputs it was given ("truth", "world"). context: frames it was allowed to see, None when
-    that was not limited. facts: run.json. rollouts: task -> video.
+    sees: inputs it was given besides frames and controls ("depth", "truth", "world"). context: frames
+    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video.
     """
 
     label: str
@@ -63,7 +64,7 @@ class Entrant:
     @property
     def privileged(self) -> bool:
         """True when it saw what a model under test must not."""
-        return bool(self.sees)
+        return not PRIVILEGED.isdisjoint(self.sees)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
         str(subject["name"]),
         str(subject["identity"]["source"]),
         "reference" if subject["kind"] == "reference" else "subject",
-        tuple(name for name in subject["inputs"] if name in ("truth", "world")),
+        tuple(subject["inputs"]),
         _context(facts),
         facts,
         folder.directory,

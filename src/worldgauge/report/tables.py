@@ -11,6 +11,7 @@ from markupsafe import Markup
 from worldgauge.report import curves, svg
 from worldgauge.report.curves import Look
 from worldgauge.report.words import direction, number
+from worldgauge.subject import PRIVILEGED
 from worldgauge.suites.contract import Cell, Row, Table
 
 
@@ -29,7 +30,7 @@ class CellView:
 
 @dataclass(frozen=True)
 class RowView:
-    """One printed row. sees: hidden inputs it was given."""
+    """One printed row. sees: inputs it was given besides frames and controls."""
 
     label: str
     look: Look
@@ -117,7 +118,9 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
     fair = {
         row.label: row.cells[column].mean
         for row in rows
-        if row.kind != "published" and not sees.get(row.label) and row.cells[column].mean is not None
+        if row.kind != "published"
+        and PRIVILEGED.isdisjoint(sees.get(row.label, ()))
+        and row.cells[column].mean is not None
     }
     if len(fair) < 2:
         return set()
