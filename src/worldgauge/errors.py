@@ -30,6 +30,10 @@ class SubjectError(WorldgaugeError):
     """The model or agent under test broke its promise: wrong frames, a raise, a hang."""
 
 
+class LostError(SubjectError):
+    """The process of a model died with a question in hand; asked again, it may well answer."""
+
+
 class NotApplicableError(WorldgaugeError):
     """A task that this subject cannot be asked, such as a reference that needs the world of a recording.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -79,6 +79,7 @@ class RolloutRequest:
     context: what was seen. horizon: frames to imagine. Exactly one of actions (horizon rows, row 0
     leads from the last context frame to the first imagined one), poses (horizon, 4, 4) and text is
     set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them.
+    task: id of the task it belongs to, to look things up and to name them; empty when there is none.
     """
 
     context: Context
@@ -89,6 +90,7 @@ class RolloutRequest:
     text: str | None = None
     world: WorldFacts | None = None
     truth: Clip | None = None
+    task: str = ""
 
     @property
     def frame_size(self) -> tuple[int, int]:
@@ -96,9 +98,40 @@ class RolloutRequest:
         return self.context.camera.width, self.context.camera.height
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What one copy of a model takes of a machine: graphics processors (may be a fraction), cores, memory in GB.
+
+    A model declares it as the attribute `needs` of its class, a mapping such as {"gpus": 1, "memory_gb": 24}, so
+    that it can be read before the model is made. 0 of memory means that nobody said.
+    """
+
+    gpus: float = 0.0
+    cpus: float = 1.0
+    memory_gb: float = 0.0
+
+    @classmethod
+    def of(cls, model: Any) -> Needs:
+        """Needs that `model`, a class or an object, declares; the default where it declares none.
+
+        Raises UsageError for unknown names and for amounts that are no finite number >= 0.
+        """
+        declared = getattr(model, "needs", {})
+        if isinstance(declared, Needs):
+            return declared
+        known = tuple(each.name for each in fields(cls))
+        name = getattr(model, "__name__", type(model).__name__)
+        if not isinstance(declared, Mapping) or not set(declared) <= set(known):
+            raise UsageError(f"model '{name}': needs is {declared!r}; give a mapping of {', '.join(known)} to numbers")
+        for key, amount in declared.items():
+            if not isinstance(amount, Real) or isinstance(amount, bool) or not 0 <= amount < math.inf:
+                raise UsageError(f"model '{name}': needs {key} is {amount!r}; give a number, 0 or more")
+        return cls(**declared)
+
+
 @runtime_checkable
 class WorldModel(Protocol):
-    """A model that imagines frames."""
+    """A model that imagines frames. It may also have `rollout_batch`, and declare `needs` (see `Needs`)."""
 
     spec: ModelSpec
 

@@ -60,7 +60,7 @@ def resolve(what: str | WorldModel) -> Subject:
         source = f"{module.__name__}@{_digest_of(module)}:{type(what).__qualname__}"
         return Subject(model, _label(model.spec.name, {}), source)
     target, settings = parse(what)
-    factory, source = _find(target)
+    factory, source = factory_of(target)
     model = _checked(_make(factory, settings, target), target)
     return Subject(model, _label(model.spec.name, settings), source)
 
@@ -144,7 +144,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def _find(target: str) -> tuple[Callable[..., Any], str]:
+def factory_of(target: str) -> tuple[Callable[..., Any], str]:
     """The class or function behind a target, and its source for the identity."""
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):

@@ -29,7 +29,7 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     recording does not have.
     """
     episode, start = episode_of(task)
-    request = make_request(episode, start, subject.spec, settings, seed=bench.seed)
+    request = replace(make_request(episode, start, subject.spec, settings, seed=bench.seed), task=task.id)
     with Writer(bench.directory / ROLLOUT, fps=episode.clip.fps, kind="lossless") as out:
         for chunk in checked_rollout(subject, request):
             out.write(chunk)
