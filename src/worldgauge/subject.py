@@ -124,7 +124,7 @@ class Needs:
         if not isinstance(declared, Mapping) or not set(declared) <= set(known):
             raise UsageError(f"model '{name}': needs is {declared!r}; give a mapping of {', '.join(known)} to numbers")
         for key, amount in declared.items():
-            if not isinstance(amount, Real) or isinstance(amount, bool) or not 0 <= amount < math.inf:
+            if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 <= amount < math.inf:
                 raise UsageError(f"model '{name}': needs {key} is {amount!r}; give a number, 0 or more")
         return cls(**declared)
 
