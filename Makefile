@@ -13,10 +13,10 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/runs --out $(DEMO)/report.html
 
-test: $(VENV)/.dev chromium
+test: $(VENV)/.dev $(VENV)/other/.made chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
 
-test-all: $(VENV)/.dev chromium
+test-all: $(VENV)/.dev $(VENV)/other/.made chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 lint: $(VENV)/.dev
@@ -43,6 +43,15 @@ $(VENV)/.base: pyproject.toml requirements.lock
 
 $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	touch $@
+
+# A model's own environment, for the tests: another numpy than ours allows, and an older Python where there is one.
+$(VENV)/other/.made: $(VENV)/.dev
+	rm -rf $(VENV)/other
+	for python in python3.8 python3.9 python3.10 $(PYTHON); do \
+	  $$python -c 'import ensurepip' 2>/dev/null && $$python -m venv $(VENV)/other && break; done
+	$(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2' \
+	|| $(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2.4'
 	touch $@
 
 # Versions that are known to work together; refresh with `make lock` in a clean environment.

@@ -1,6 +1,7 @@
 """What README and docs show runs, and what they point at exists."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_links_point_at_files(page: Path) -> None:
 def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
     for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
-        words = line.split("#")[0].split()
+        words = shlex.split(line.split("#")[0])
         known = subprocess.run(
             [sys.executable, "-m", "worldgauge.cli", words[1], "--help"], capture_output=True, text=True, timeout=60
         )
