@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
 
-.PHONY: demo test test-all lint types bench chromium clean lock
+.PHONY: demo test test-all test-torch lint types bench chromium clean lock
 
 demo: $(VENV)/.base
 	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
@@ -16,8 +16,12 @@ demo: $(VENV)/.base
 test: $(VENV)/.dev $(VENV)/other/.made chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
 
-test-all: $(VENV)/.dev $(VENV)/other/.made chromium
+test-all: $(VENV)/.dev $(VENV)/other/.made chromium test-torch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+# The adapters against real tensors and tiny random pipelines, in an environment that has torch.
+test-torch: $(VENV)/torch/.made
+	$(VENV)/torch/bin/python -m pytest tests/models/adapters
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,6 +56,14 @@ $(VENV)/other/.made: $(VENV)/.dev
 	  $$python -c 'import ensurepip' 2>/dev/null && $$python -m venv $(VENV)/other && break; done
 	$(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2' \
 	|| $(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2.4'
+	touch $@
+
+# torch first and pinned, so that nothing that wants it brings another.
+$(VENV)/torch/.made: $(VENV)/.base
+	rm -rf $(VENV)/torch
+	$(PYTHON) -m venv $(VENV)/torch
+	$(VENV)/torch/bin/python -m pip install --quiet torch==2.13.0
+	$(VENV)/torch/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]' diffusers==0.42.1 transformers==5.23.0 safetensors
 	touch $@
 
 # Versions that are known to work together; refresh with `make lock` in a clean environment.

@@ -1,45 +1,64 @@
 """Serve a world model to worldgauge from its own environment: numpy, the standard library, Python 3.8 or newer.
 
-This one file is all that the model's environment needs; copy it there. It speaks the protocol of docs/protocol.md.
+This one file is all that the model's environment needs; copy it there. Write a class beside it:
 
-    from worldgauge_serve import ModelSpec, serve
+    from worldgauge_serve import ModelSpec
 
     class Wan:
-        spec = ModelSpec("wan", control="actions", frame_size=(832, 480), max_context=32)
+        needs = {"gpus": 1}  # optional
+
+        def __init__(self, steps=20):
+            self.spec = ModelSpec("wan", control="actions", max_context=32, settings={"steps": steps})
 
         def rollout(self, request):
             yield frames  # chunks (n, height, width, 3) uint8, request.horizon frames in all
 
-    if __name__ == "__main__":
-        serve(Wan())
+and let worldgauge start it, here or on another machine:
 
-    worldgauge run loopnav --data DIR --model "cmd:conda run -n wan python serve_wan.py"
-    worldgauge run loopnav --data DIR --model "cmd:conda run -n wan python -m worldgauge_serve wan.py:Wan?steps=20"
-    python -m worldgauge_serve wan.py:Wan --port 7000        then  --model http://127.0.0.1:7000
+    worldgauge run loopnav --data DIR --model "cmd:conda run -n wan python -m worldgauge_serve wan.py:Wan?steps=30"
+    worldgauge run loopnav --data DIR --model "pipe:ssh box python -m worldgauge_serve --pipes wan.py:Wan"
+
+or start it yourself, over HTTP:
+
+    python -m worldgauge_serve wan.py:Wan --port 7000 --restart       then  --model http://127.0.0.1:7000
+
+`serve(Wan())` at the end of a script does the same. A model is asked one question at a time, always in the thread that
+made it; leaving a rollout early closes its generator. Prints are fine in every case, standard input is empty. Raise
+`NotApplicable` for what the model cannot be asked. The protocol is described in docs/protocol.md of worldgauge.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import faulthandler
 import hashlib
 import hmac
 import importlib
 import importlib.util
+import inspect
+import ipaddress
 import json
+import math
 import os
-import queue
+import re
 import secrets
+import select
+import signal
 import socket
+import socketserver
 import struct
 import subprocess
 import sys
 import threading
 import time
 import traceback
-from dataclasses import asdict, dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -49,18 +68,26 @@ __all__ = ["VERSION", "Actions", "Clip", "Context", "ModelSpec", "NotApplicable"
 VERSION = 1
 SOCKET_VARIABLE = "WORLDGAUGE_SOCKET"
 TOKEN_VARIABLE = "WORLDGAUGE_TOKEN"
+PARENT_VARIABLE = "WORLDGAUGE_PARENT"
 CONTENT_TYPE = "application/x-worldgauge"
 DTYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
 MAX_HEADER_BYTES = 1 << 20
 MAX_ARRAYS = 1024
 MAX_SIDES = 5
 MAX_BYTES = 4 << 30
+MAX_TEXT = 20_000
 GRACE_S = 5.0
+QUIET_S = 60.0
 HUNG = 75
+
+STATUS = {"unauthorized": 401, "not_found": 404, "too_large": 413}
+"""HTTP status of a refusal by its kind of error; 400 of all others."""
 
 Header = Dict[str, Any]
 Arrays = Dict[str, "np.ndarray[Any, Any]"]
-Post = Callable[[Header, Optional[Arrays]], None]
+Check = Callable[[Header, "list[ArraySpec]"], None]
+Stream = Callable[[Any], Any]
+Post = Callable[..., None]
 
 
 # What a model is and what it is asked -------------------------------------------------------------------------------
@@ -68,7 +95,14 @@ Post = Callable[[Header, Optional[Arrays]], None]
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a world model takes and gives; the fields of `worldgauge.subject.ModelSpec`, which explains them."""
+    """What a world model takes and gives.
+
+    name: shown in tables. control: "actions", "camera" or "text", what drives it. view: "perspective" or "panorama".
+    frame_size: (width, height) it takes and gives, None for the size of the context. fps: its own rate, None for any.
+    max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: ("depth",) where it
+    wants depth of the context. crop: (width, height) ratio of the centre part it can draw. settings: all that changes
+    its output, plain JSON values.
+    """
 
     name: str
     control: str = "actions"
@@ -185,7 +219,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Request:
-    """One question; the fields of `worldgauge.subject.RolloutRequest`, which explains them."""
+    """One question; holds all state. Exactly one of actions (horizon rows), poses (horizon, 4, 4) and text is set.
+
+    seed: of all randomness. task: id of the task it belongs to. world and truth are always None here.
+    """
 
     context: Context
     horizon: int
@@ -207,7 +244,7 @@ class Request:
 
 
 class WireError(Exception):
-    """A message that breaks the protocol. kind: one of the error kinds of docs/protocol.md."""
+    """A message that breaks the protocol. kind: one of the kinds of errors in docs/protocol.md."""
 
     def __init__(self, text: str, kind: str = "protocol") -> None:
         super().__init__(text)
@@ -232,39 +269,33 @@ class ArraySpec:
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> list[memoryview]:
-    """The buffers of one message; arrays are not copied. Raises WireError for dtypes that do not travel."""
+    """The buffers of one message; contiguous arrays are not copied. Raises WireError for what does not travel."""
     little = {name: _little(name, array) for name, array in (arrays or {}).items()}
-    announced = [{"name": n, "dtype": a.dtype.name, "shape": list(a.shape)} for n, a in little.items()]
-    text = json.dumps({**header, "arrays": announced}, allow_nan=False).encode("utf-8")
+    announced = [{"name": name, "dtype": a.dtype.name, "shape": list(a.shape)} for name, a in little.items()]
+    try:
+        text = json.dumps({**header, "arrays": announced}, allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WireError("a header that is no strict JSON: %s" % error) from None
     if len(text) > MAX_HEADER_BYTES:
         raise WireError("a header of %d bytes; the limit is %d" % (len(text), MAX_HEADER_BYTES), "too_large")
-    whole = [array.reshape(-1) for array in little.values() if array.nbytes]
-    return [memoryview(struct.pack("<I", len(text)) + text), *(memoryview(array).cast("B") for array in whole)]  # type: ignore[arg-type]
+    flat: Any = [array.reshape(-1) for array in little.values() if array.nbytes]
+    return [memoryview(struct.pack("<I", len(text)) + text), *(memoryview(array).cast("B") for array in flat)]
 
 
-def write_message(
-    write: Callable[[Any], Any], header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None
-) -> None:
+def write_message(write: Stream, header: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> None:
     """Send one message through `write(view) -> bytes written`, which may write a part."""
     for view in encode(header, arrays):
-        while view:
-            view = view[write(view) or 0 :]
+        _write_all(write, view)
 
 
-def read_message(
-    readinto: Callable[[Any], Any],
-    *,
-    limit: int = MAX_BYTES,
-    check: Callable[[Header, list[ArraySpec]], None] | None = None,
-) -> tuple[Header, Arrays]:
+def read_message(readinto: Stream, *, limit: int = MAX_BYTES, check: Check | None = None) -> tuple[Header, Arrays]:
     """One message from `readinto(view) -> bytes read`, 0 at the end.
 
     Nothing larger than a header is allocated before its size has passed: at most `limit` bytes of arrays, and
     whatever `check(header, arrays announced)` demands by raising. Raises EOFError where the stream ends between two
     messages, WireError for everything that is no message.
     """
-    length = _read(readinto, 4, first=True)
-    (size,) = struct.unpack("<I", length)
+    (size,) = struct.unpack("<I", _read(readinto, 4, first=True))
     if size > MAX_HEADER_BYTES:
         raise WireError("a header of %d bytes; the limit is %d" % (size, MAX_HEADER_BYTES), "too_large")
     header, announced = _parse(bytes(_read(readinto, size)))
@@ -275,28 +306,41 @@ def read_message(
         check(header, announced)
     arrays = {}
     for one in announced:
-        array = np.empty(one.shape, np.dtype(one.dtype).newbyteorder("<"))
+        try:
+            array = np.empty(one.shape, np.dtype(one.dtype).newbyteorder("<"))
+        except (MemoryError, ValueError) as error:  # ValueError: of a side 0 beside sides that overflow
+            raise WireError("array '%s' of %s: %s" % (one.name, one.shape, error), "too_large") from None
         if array.nbytes:
-            _fill(readinto, memoryview(array.reshape(-1)).cast("B"))  # type: ignore[arg-type]
+            flat: Any = array.reshape(-1)
+            _fill(readinto, memoryview(flat).cast("B"))
         arrays[one.name] = array.astype(one.dtype, copy=False)
     return header, arrays
 
 
 def _little(name: str, array: Any) -> np.ndarray[Any, Any]:
-    if not isinstance(array, np.ndarray) or array.dtype.name not in DTYPES or array.ndim > MAX_SIDES:
-        kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise WireError("array '%s' is %s; %s travel, with up to %d sides" % (name, kind, ", ".join(DTYPES), MAX_SIDES))
+    if not isinstance(array, np.ndarray):
+        raise WireError("array '%s': expected a numpy array, got %s" % (name, type(array).__name__))
+    if array.dtype.name not in DTYPES or array.ndim > MAX_SIDES:
+        what = "%s with %d sides" % (array.dtype, array.ndim)
+        raise WireError("array '%s' is %s; %s with up to %d travel" % (name, what, ", ".join(DTYPES), MAX_SIDES))
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
 
 
-def _read(readinto: Callable[[Any], Any], size: int, first: bool = False) -> bytearray:
+def _write_all(write: Stream, view: memoryview) -> None:
+    while view:
+        count = write(view)
+        if not count:
+            raise BrokenPipeError("the stream takes no more bytes")
+        view = view[count:]
+
+
+def _read(readinto: Stream, size: int, first: bool = False) -> bytearray:
     data = bytearray(size)
-    if size:
-        _fill(readinto, memoryview(data), first)
+    _fill(readinto, memoryview(data), first)
     return data
 
 
-def _fill(readinto: Callable[[Any], Any], view: memoryview, first: bool = False) -> None:
+def _fill(readinto: Stream, view: memoryview, first: bool = False) -> None:
     done = 0
     while done < len(view):
         count = readinto(view[done:])
@@ -308,13 +352,10 @@ def _fill(readinto: Callable[[Any], Any], view: memoryview, first: bool = False)
 
 
 def _parse(text: bytes) -> tuple[Header, list[ArraySpec]]:
-    def refuse(constant: str) -> None:
-        raise ValueError(constant + " is no JSON")
-
     try:
-        header = json.loads(text.decode("utf-8"), parse_constant=refuse)
+        header = _strict_json(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise WireError(f"a header that is no strict JSON: {error}") from None
+        raise WireError("a header that is no strict JSON: %s" % error) from None
     if not isinstance(header, dict) or not isinstance(header.get("type"), str):
         raise WireError("a header must be a JSON object with a 'type'")
     announced = header.pop("arrays", [])
@@ -326,15 +367,21 @@ def _parse(text: bytes) -> tuple[Header, list[ArraySpec]]:
     return header, specs
 
 
+def _strict_json(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant + " is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
 def _array_spec(given: Any) -> ArraySpec:
     if not isinstance(given, dict):
         raise WireError("an entry of 'arrays' is no object")
-    name, dtype, shape = given.get("name"), given.get("dtype"), given.get("shape")
+    name, dtype, shape = given.get("name"), given.get("dtype"), given.get("shape", "")
     whole = isinstance(shape, list) and all(type(side) is int and 0 <= side < 1 << 31 for side in shape)
     if not isinstance(name, str) or dtype not in DTYPES or not whole or len(shape) > MAX_SIDES:
-        raise WireError(
-            "array {!r}: needs a name, a dtype of {}, a shape of whole numbers".format(name, ", ".join(DTYPES))
-        )
+        rule = "a name, a dtype of %s, a shape of up to %d whole numbers" % (", ".join(DTYPES), MAX_SIDES)
+        raise WireError("an array needs %s; got %.200r" % (rule, given))
     return ArraySpec(name, dtype, tuple(shape))
 
 
@@ -343,101 +390,192 @@ def _array_spec(given: Any) -> ArraySpec:
 
 def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
     """The questions of a rollout message. Raises WireError for what is missing or does not fit."""
+    if header.get("version", VERSION) != VERSION:
+        spoken = (header["version"], VERSION)
+        raise WireError("a question in version %.50r of the protocol; this server speaks %d" % spoken, "version")
     try:
+        for name in ("deadline_s", "wait_s"):
+            _number(name, header.get(name) or 0, 0)
         given = header["requests"]
-        return [_request(one, arrays, "%d/" % number) for number, one in enumerate(given)]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise WireError(f"a rollout that lacks or garbles {error}", "request") from None
+        if not isinstance(given, list) or not given:
+            raise ValueError("requests: a list of at least one is needed")
+        return [_request(one, arrays, "%d/" % index) for index, one in enumerate(given)]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        raise WireError("a rollout that lacks or garbles %s" % error, "request") from None
 
 
 def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str) -> Request:
-    def actions(name: str, rows: int) -> Actions:
-        space = given["space"]
-        axes = tuple(Axis(axis["name"], axis["kind"], tuple(axis["motion"])) for axis in space["axes"])
-        return Actions(ActionSpace(space["name"], axes, space["fps"]), array(name, "float32", (rows, len(axes))))
-
-    def array(name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    def array(name: str, dtype: str, *shape: int) -> np.ndarray[Any, Any]:
         found = arrays[prefix + name]
         if found.dtype != dtype or found.shape != shape:
-            raise ValueError(f"{name}: {found.dtype} {found.shape}, not {dtype} {shape}")
+            raise ValueError("%s: it is %s %s, not %s %s" % (name, found.dtype, found.shape, dtype, shape))
         if found.dtype.kind == "f" and name != "context/depth" and not np.isfinite(found).all():
-            raise ValueError(f"{name}: values that are not finite")
+            raise ValueError("%s: its values are not all finite" % name)
         return found
 
-    camera = Camera(**given["camera"])
+    camera, space = _camera(given["camera"]), _space(given["space"])
     frames = arrays[prefix + "context/frames"]
-    seen = len(frames)
-    array("context/frames", "uint8", (seen, camera.height, camera.width, 3))
-    depths = None
-    if prefix + "context/depth" in arrays:
-        depths = array("context/depth", "float32", frames.shape[:3])
-    horizon = int(given["horizon"])
+    seen, size, columns = len(frames), (camera.height, camera.width), len(space.axes)
     context = Context(
-        Clip(frames, float(given["fps"])),
-        array("context/poses", "float64", (seen, 4, 4)),
-        actions("context/actions", max(seen - 1, 0)),
+        Clip(array("context/frames", "uint8", seen, *size, 3), _number("fps", given["fps"], 0)),
+        array("context/poses", "float64", seen, 4, 4),
+        Actions(space, array("context/actions", "float32", max(seen - 1, 0), columns)),
         camera,
-        None if depths is None else depths.__getitem__,
+        array("context/depth", "float32", seen, *size).__getitem__ if prefix + "context/depth" in arrays else None,
     )
+    horizon, text = _number("horizon", given["horizon"], 1, int), given.get("text")
+    driven = (prefix + "actions" in arrays, prefix + "poses" in arrays, isinstance(text, str))
+    if driven.count(True) != 1:
+        raise ValueError("its control: exactly one of actions, poses and text is needed")
     return Request(
         context,
         horizon,
-        int(given["seed"]),
-        actions("actions", horizon) if prefix + "actions" in arrays else None,
-        array("poses", "float64", (horizon, 4, 4)) if prefix + "poses" in arrays else None,
-        given.get("text"),
+        _number("seed", given["seed"], -math.inf, int),
+        Actions(space, array("actions", "float32", horizon, columns)) if driven[0] else None,
+        array("poses", "float64", horizon, 4, 4) if driven[1] else None,
+        text,
         task=str(given.get("task", "")),
     )
+
+
+def _camera(given: Mapping[str, Any]) -> Camera:
+    width, height = (_number(name, given[name], 1, int) for name in ("width", "height"))
+    known = [(name, given.get(name)) for name in ("fx", "fy", "cx", "cy")]
+    return Camera(width, height, *(None if value is None else _number(name, value) for name, value in known))
+
+
+def _space(given: Mapping[str, Any]) -> ActionSpace:
+    axes = ((one["name"], one["kind"], tuple(_number("motion", m) for m in one["motion"])) for one in given["axes"])
+    return ActionSpace(str(given["name"]), tuple(Axis(*axis) for axis in axes), _number("fps", given["fps"], 0))
+
+
+def _number(name: str, value: Any, least: float = -math.inf, kind: Any = float) -> Any:
+    fits = type(value) is int or (type(value) is float and kind is float)
+    if not fits or not least <= value < math.inf:
+        raise ValueError("%s: %.50r is no number that it can be" % (name, value))
+    return kind(value)
 
 
 # Loading -------------------------------------------------------------------------------------------------------------
 
 
+class LoadError(Exception):
+    """A model that cannot be made. trace: of what its own code raised; None where it was named or written wrongly."""
+
+    def __init__(self, text: str, trace: str | None = None) -> None:
+        super().__init__(text)
+        self.trace = trace
+
+
 @dataclass(frozen=True)
 class Served:
-    """A model that is ready. source: where it comes from, with a digest of its file. given: settings it was made with."""
+    """A model that is ready. source: where it comes from, with the digest of its file. given: its settings."""
 
     model: Any
     source: str
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def hello(self) -> Header:
-        """What it is: the first message of a server."""
-        spec = self.model.spec
-        told = asdict(spec) if isinstance(spec, ModelSpec) else {**vars(spec), "settings": dict(spec.settings)}
-        return {
-            "type": "hello",
-            "version": VERSION,
-            "spec": {**told, "inputs": sorted(told["inputs"])},
-            "source": self.source,
-            "given": dict(self.given),
-            "needs": dict(getattr(self.model, "needs", {})),
-            "batch": hasattr(self.model, "rollout_batch"),
-            "pid": os.getpid(),
-        }
+        """What it is: the first message of a server. Raises LoadError for what is no model."""
+        name, spec = type(self.model).__name__, getattr(self.model, "spec", None)
+        if not callable(getattr(self.model, "rollout", None)):
+            raise LoadError("model '%s' has no method rollout(request)" % name)
+        missing = [one.name for one in fields(ModelSpec) if not hasattr(spec, one.name)]
+        if missing:
+            what = "has no 'spec'" if spec is None else "has a 'spec' without %s" % ", ".join(missing)
+            raise LoadError("model '%s' %s; write self.spec = ModelSpec(\"%s\", ...)" % (name, what, name.lower()))
+        told = {one.name: getattr(spec, one.name) for one in fields(ModelSpec)}
+        try:
+            hello = {
+                "type": "hello",
+                "version": VERSION,
+                "spec": {**told, "inputs": sorted(told["inputs"]), "settings": dict(told["settings"])},
+                "source": self.source,
+                "given": dict(self.given),
+                "needs": dict(getattr(self.model, "needs", {})),
+                "batch": hasattr(self.model, "rollout_batch"),
+                "pid": os.getpid(),
+            }
+            # Numbers of numpy become numbers of Python.
+            plain: Header = json.loads(json.dumps(hello, default=np.generic.item, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise LoadError("model '%s': its spec or needs are no plain JSON values: %s" % (name, error)) from None
+        if plain["spec"]["inputs"] not in ([], ["depth"]):
+            raise LoadError("model '%s': inputs is %r; only ('depth',) reaches a model here" % (name, told["inputs"]))
+        return plain
+
+
+Make = Callable[[], Served]
 
 
 def load(target: str) -> Served:
-    """The model that "file.py:Class?setting=value" or "package.module:Class?setting=value" means."""
+    """The model that "file.py:Class?setting=value" or "package.module:Class?setting=value" means.
+
+    Naming a file or a module is consent to run its code. Raises LoadError.
+    """
     path, _, query = target.partition("?")
-    module_name, _, name = path.rpartition(":")
-    if not module_name:
-        raise ValueError(f"name the class: file.py:Class or package.module:Class, not '{target}'")
-    given = {key: _value(text) for key, text in parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))}
-    if module_name.endswith(".py"):
-        sys.path.insert(0, str(Path(module_name).resolve().parent))
-        spec = importlib.util.spec_from_file_location(Path(module_name).stem, module_name)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module.__name__] = module
-        spec.loader.exec_module(module)
-        source = "sha256:" + _digest(module_name)
-    else:
-        sys.path.insert(0, os.getcwd())
-        module = importlib.import_module(module_name)
-        source = "{}@{}".format(module_name, _digest(getattr(module, "__file__", None)))
-    made = getattr(module, name)
-    return Served(made(**given) if callable(made) else made, f"{source}:{name}", given)
+    place, _, name = path.rpartition(":")
+    if not place or not name:
+        raise LoadError("name a model as file.py:Class or package.module:Class, not '%s'" % path)
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise LoadError("settings look like ?one=1&two=text, not '?%s'" % query) from None
+    given = {key: _value(text) for key, text in pairs}
+    if len(given) < len(pairs):
+        raise LoadError("a setting is given twice in '?%s'" % query)
+    with _blaming("importing '%s'" % place):
+        module = _import(place)
+    digest = _digest(getattr(module, "__file__", None))
+    source = "sha256:" + digest if place.endswith(".py") else "%s@%s" % (place, digest)
+    made = getattr(module, name, None)
+    if made is None:
+        near = difflib.get_close_matches(name, [one for one in vars(module) if not one.startswith("_")], 1, 0.5)
+        raise LoadError("'%s' holds no '%s'%s" % (place, name, "; did you mean '%s'?" % near[0] if near else ""))
+    if inspect.isclass(made) or not hasattr(made, "rollout"):
+        _check_settings(made, name, given)
+        with _blaming("making %s" % name):
+            made = made(**given)
+    return Served(made, "%s:%s" % (source, name), given)
+
+
+def _import(place: str) -> Any:
+    path = Path(place).expanduser().absolute()
+    is_file = place.endswith(".py")
+    # Neighbours can be imported, and shadow nothing: a wan.py may import an installed package called wan.
+    sys.path += [str(folder) for folder in ([path.resolve().parent] if is_file else []) + [Path.cwd()]]
+    if not is_file:
+        return importlib.import_module(place)
+    if not path.is_file():
+        raise LoadError("there is no file %s" % path)
+    spec = importlib.util.spec_from_file_location("_worldgauge_model_" + path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _check_settings(make: Any, name: str, given: Mapping[str, Any]) -> None:
+    if not callable(make):
+        raise LoadError("'%s' is a %s, neither a class nor a model" % (name, type(make).__name__))
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**given)
+    except TypeError as error:
+        raise LoadError("%s does not fit its settings: %s; it is %s%s" % (name, error, name, signature)) from None
+
+
+@contextmanager
+def _blaming(deed: str) -> Iterator[None]:
+    """Turns whatever a model's code raises into a LoadError."""
+    try:
+        yield
+    except LoadError:
+        raise
+    except (Exception, SystemExit) as error:
+        text = "%s raised %s: %s" % (deed, type(error).__name__, _text(error))
+        raise LoadError(text, traceback.format_exc()) from error
 
 
 def _digest(path: Any) -> str:
@@ -449,191 +587,271 @@ def _digest(path: Any) -> str:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return _strict_json(text)
+    except (ValueError, RecursionError):
         return text
 
 
 # Answering -----------------------------------------------------------------------------------------------------------
 
 
-class _Gone(Exception):
+class _Lost(OSError):
     """Whoever asked is gone."""
 
 
 class _Question:
-    """A rollout message in hand: where its answer goes, and whether anybody still wants it."""
+    """A rollout message: where its answer goes, and whether anybody still wants it.
+
+    sign: when the model last gave a sign of life; infinite while it is not the model that is waited for.
+    """
 
     def __init__(self, header: Header, arrays: Arrays, post: Post) -> None:
-        self.id = str(header.get("id", ""))
+        self.id = str(header.get("id", ""))[:200]
         self.header, self.arrays = header, arrays
-        self.cancelled = threading.Event()
-        self.ended = threading.Event()
-        self.sign = time.monotonic()
+        self.taken, self.cancelled, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.is_lost = False
+        self.sign = math.inf
         self._post = post
 
     def send(self, header: Header, arrays: Arrays | None = None) -> None:
-        self.sign = time.monotonic()
+        self.sign = math.inf
         try:
             self._post({**header, "id": self.id}, arrays)
         except OSError as error:
-            raise _Gone(str(error)) from error
-        self.sign = time.monotonic()
+            self.is_lost = True
+            raise _Lost from error
+        finally:
+            self.sign = time.monotonic()
 
-    def fail(self, kind: str, text: str, trace: str | None = None) -> None:
-        self.send({"type": "error", "kind": kind, "message": text, "trace": trace})
-
-    def overdue(self) -> bool:
-        """True when the model has given no sign of life for longer than whoever asked would wait."""
-        limit = self.header.get("deadline_s")
-        late = isinstance(limit, (int, float)) and time.monotonic() - self.sign > limit + GRACE_S
-        return bool(late) and not self.ended.is_set()
+    def seconds(self, name: str, default: float) -> float:
+        """A time limit of its header; what is no number there is refused when the question is read."""
+        value = self.header.get(name)
+        return min(value if isinstance(value, (int, float)) else default, threading.TIMEOUT_MAX)
 
 
 class _Desk:
-    """Hands questions to the model, one at a time, in the thread that calls `work`: the one that made the model."""
+    """Hands questions to the model, one at a time and in order, in the thread that calls `work`."""
 
-    def __init__(self, served: Served) -> None:
-        self.hello = served.hello()
+    def __init__(self) -> None:
         self.current: _Question | None = None
+        self._line: deque[_Question] = deque()
+        self._changed = threading.Condition()  # over a lock that its holder may take again
+        self._is_closed = False
         self._done = 0
-        self._model = served.model
-        self._turn = threading.Lock()
-        self._waiting: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
 
-    def work(self) -> None:
+    def work(self, model: Any) -> None:
         """Answer until `close`."""
         while True:
-            question = self._waiting.get()
+            with self._changed:
+                while not self.current and not self._is_closed:
+                    self._changed.wait(0.5)  # an interrupt may reach another thread, and wakes nobody then
+                question = self.current
             if question is None:
                 return
+            question.sign = time.monotonic()
             try:
-                self._answer(question)
-            except _Gone:
-                pass
-            finally:
+                last = _answer(model, question)
+            except _Lost:
+                last = None
+            with self._changed:  # before the last word: whoever hears it may ask again at once
                 self.current = None
                 self._done += 1
-                question.ended.set()
-                self._turn.release()
-
-    def ask(self, question: _Question) -> None:
-        """Take a question in, or fail it as busy. One with the id of the one in hand takes its place."""
-        wait_s = question.header.get("wait_s", 0.0)
-        running = self.current
-        if running is not None and question.id and running.id == question.id:
-            running.cancelled.set()
-            wait_s = max(wait_s, GRACE_S)
-        if not self._turn.acquire(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX)):
+                self._advance()
+            with suppress(_Lost):
+                if last is not None:
+                    question.send(last)
             question.ended.set()
-            return question.fail("busy", "the model is answering another question")
-        question.sign = time.monotonic()
-        self.current = question
-        self._waiting.put(question)
 
-    def cancel(self, name: str) -> None:
-        """Stop the question `name` after its next chunk, if it is the one in hand."""
-        running = self.current
-        if running is not None and running.id == name:
-            running.cancelled.set()
+    def ask(self, question: _Question) -> bool:
+        """Put a question in line. One with the id of another cancels that and comes next; true then."""
+        with self._changed:
+            again = self.cancel(question.id)
+            (self._line.appendleft if again else self._line.append)(question)
+            self._advance()
+            return again
+
+    def withdraw(self, question: _Question) -> bool:
+        """Take a question out of the line; false when it is in hand already."""
+        with self._changed:
+            waits = question in self._line
+            if waits:
+                self._line.remove(question)
+            return waits
+
+    def cancel(self, name: Any) -> bool:
+        """End the questions called `name` as cancelled, the one in hand after its next chunk; false if none is."""
+        with self._changed:
+            found = [one for one in (self.current, *self._line) if one is not None and name and one.id == name]
+            for one in found:
+                one.cancelled.set()
+            return bool(found)
+
+    def overdue(self) -> bool:
+        """True when the model has given no sign of life for longer than whoever asked would wait."""
+        question = self.current
+        allowed_s = GRACE_S + (question.seconds("deadline_s", math.inf) if question else 0.0)
+        return question is not None and time.monotonic() - question.sign > allowed_s
 
     def health(self) -> Header:
         """A sign of life."""
-        return {"type": "pong", "version": VERSION, "busy": self.current is not None, "done": self._done}
+        busy = self.current is not None
+        return {"type": "pong", "version": VERSION, "busy": busy, "waiting": len(self._line), "done": self._done}
 
     def close(self) -> None:
-        """Make `work` return once the question in hand has ended."""
-        self._waiting.put(None)
+        """Drop the line, cancel what is in hand, and make `work` return."""
+        with self._changed:
+            self._is_closed = True
+            self._line.clear()
+            if self.current is not None:
+                self.current.cancelled.set()
+            self._changed.notify_all()
 
-    def _answer(self, question: _Question) -> None:
-        name = self._model.spec.name
-        done = 0
-        try:
-            for index, rollout in enumerate(self._rollouts(requests_of(question.header, question.arrays))):
+    def _advance(self) -> None:
+        if self.current is None and self._line:
+            self.current = self._line.popleft()
+            self.current.taken.set()
+            self._changed.notify_all()
+
+
+def _answer(model: Any, question: _Question) -> Header:
+    """Send all chunks of an answer; gives its last message. The model's generators are closed in every case."""
+    cancelled = _failure("cancelled", "cancelled by whoever asked")
+    name, done = model.spec.name, 0
+    try:
+        requests = requests_of(question.header, question.arrays)
+        if question.cancelled.is_set():
+            return cancelled
+        batch = len(requests) > 1 and hasattr(model, "rollout_batch")
+        with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
+            for index, rollout in enumerate(rollouts):
+                with _closing(rollout):
+                    for chunk in rollout:
+                        if question.cancelled.is_set():
+                            return cancelled
+                        question.send({"type": "chunk", "index": index}, {"frames": chunk})
+                        done += len(chunk) if chunk.ndim else 1
                 done = 0
-                for chunk in rollout:
-                    if question.cancelled.is_set():
-                        return question.fail("cancelled", "cancelled by whoever asked")
-                    if not isinstance(chunk, np.ndarray):
-                        text = "model '%s', chunk at frame %d: expected a numpy array, got %s"
-                        return question.fail("subject", text % (name, done, type(chunk).__name__))
-                    question.send({"type": "chunk", "index": index}, {"frames": chunk})
-                    done += len(chunk) if chunk.ndim else 1
-            return question.send({"type": "done"})
-        except _Gone:
-            raise
-        except NotApplicable as error:
-            question.fail("not_applicable", str(error))
-        except WireError as error:
-            question.fail(error.kind, str(error))
-        except Exception as error:
-            text = "model '%s' raised %s at frame %d: %s" % (name, type(error).__name__, done, error)
-            question.fail("subject", text, traceback.format_exc())
+        return {"type": "done"}
+    except NotApplicable as error:
+        return _failure("not_applicable", _text(error))
+    except WireError as error:
+        if error.kind in ("request", "version"):
+            return _failure(error.kind, str(error))
+        return _failure("subject", "model '%s', chunk at frame %d: %s" % (name, done, error))
+    except _Lost:
+        raise
+    except (Exception, SystemExit) as error:
+        text = "model '%s' raised %s at frame %d: %s" % (name, type(error).__name__, done, _text(error))
+        return _failure("subject", text, traceback.format_exc())
 
-    def _rollouts(self, requests: list[Request]) -> Any:
-        if len(requests) > 1 and hasattr(self._model, "rollout_batch"):
-            return self._model.rollout_batch(requests)
-        return map(self._model.rollout, requests)
+
+@contextmanager
+def _closing(thing: Any) -> Iterator[Any]:
+    try:
+        yield thing
+    finally:
+        if inspect.isgenerator(thing):
+            thing.close()
+
+
+def _failure(kind: str, text: str, trace: str | None = None) -> Header:
+    # Lone surrogates are text in Python and nowhere else.
+    message, trace = (each.encode("utf-8", "replace").decode() for each in (text[:MAX_TEXT], (trace or "")[-MAX_TEXT:]))
+    return {"type": "error", "kind": kind, "message": message, "trace": trace or None}
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(its text cannot be had)"
 
 
 # Over a stream: a Unix socket that the harness listens on, or the pipes of this process -----------------------------
 
 
-def _serve_stream(make: Callable[[], Served], readinto: Callable[[Any], Any], write: Callable[[Any], Any]) -> None:
+def _serve_stream(make: Make, readinto: Stream, write: Stream, limit: int) -> None:
     """Say hello, then answer until the stream ends; a question in hand is then given up, so nothing outlives it."""
-    turn = threading.Lock()
+    desk, turn = _Desk(), threading.Lock()
+    faults: list[WireError] = []
 
     def post(header: Header, arrays: Arrays | None = None) -> None:
         with turn:
             write_message(write, header, arrays)
 
-    try:
-        desk = _Desk(make())
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        post({"type": "error", "kind": "load", "message": text, "trace": traceback.format_exc()})
-        raise
-
     def listen() -> None:
         try:
             while True:
-                header, arrays = read_message(readinto)
+                header, arrays = read_message(readinto, limit=limit)
                 if header["type"] == "rollout":
-                    desk.ask(_Question({**header, "wait_s": threading.TIMEOUT_MAX}, arrays, post))
+                    desk.ask(_Question(header, arrays, post))
                 elif header["type"] == "cancel":
-                    desk.cancel(str(header.get("id")))
+                    desk.cancel(header.get("id"))
                 elif header["type"] == "ping":
                     post(desk.health())
-        except EOFError:
+        except (EOFError, OSError):
             pass
-        except Exception:
-            traceback.print_exc()
-        desk.close()
-        time.sleep(GRACE_S)
-        os._exit(1)  # still here: the model hangs, or is at work for nobody
+        except WireError as error:
+            faults.append(error)
+        finally:
+            end = threading.Timer(GRACE_S, os._exit, (1,))  # a model that hangs or works for nobody is not waited for
+            end.daemon = True
+            end.start()
+            with suppress(OSError):
+                for fault in faults:
+                    post(_failure(fault.kind, str(fault)))
+                    while readinto(bytearray(1 << 16)):  # whoever is still sending would not hear it otherwise
+                        pass
+            desk.close()
 
-    post(desk.hello)
-    threading.Thread(target=listen, daemon=True).start()
-    desk.work()
+    threading.Thread(target=listen, daemon=True).start()  # before loading, which may take long, and be for nobody
+    try:
+        served = make()
+        hello = served.hello()
+    except LoadError as error:
+        post(_failure("load", str(error), error.trace))
+        raise
+    post(hello)
+    desk.work(served.model)
+    if faults:
+        raise faults[0]
 
 
-def _serve_socket(make: Callable[[], Served], path: str) -> None:
+def _serve_socket(make: Make, path: str, limit: int) -> None:
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(path)
-        _serve_stream(make, channel.recv_into, channel.send)
+        _serve_stream(make, channel.recv_into, channel.send, limit)
 
 
-def _serve_pipes(make: Callable[[], Served]) -> None:
+def _serve_pipes(make: Make, limit: int) -> None:
     # The pipes are taken away from descriptors 0 and 1, so that neither prints nor reads of a model break in.
     source, sink = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    _serve_stream(make, source.readinto, sink.write)  # type: ignore[attr-defined]
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    _serve_stream(make, source.readinto, sink.write, limit)
 
 
 # Over HTTP -----------------------------------------------------------------------------------------------------------
+
+
+class _HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Listens only when told to: its address is taken before the model loads, and found open when it has."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+
+    def __init__(self, host: str, port: int, token: str, limit: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.desk, self.token, self.limit = _Desk(), token, limit
+        self.hello: Header = {}
+        super().__init__((host, port), _Handler, bind_and_activate=False)
+        self.server_bind()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):  # an asker who leaves is no news
+            traceback.print_exc()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -645,191 +863,259 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "worldgauge_serve/%d" % VERSION
     sys_version = ""
-    timeout = 60.0
+    timeout = QUIET_S
     disable_nagle_algorithm = True
     server: _HttpServer
 
     def do_GET(self) -> None:
-        if self._is_allowed():
-            answers = {"/v1/info": lambda: self.server.desk.hello, "/v1/health": self.server.desk.health}
-            answer = answers.get(self.path)
-            if answer is None:
-                return self._refuse(404, "request", "no such address; known: " + ", ".join(answers))
-            self._json(200, answer())
+        try:
+            self._admit("/v1/info", "/v1/health")
+        except WireError as error:
+            return self._refuse(error)
+        self._json(200, self.server.hello if self.path == "/v1/info" else self.server.desk.health())
 
     def do_POST(self) -> None:
-        if not self._is_allowed():
-            return
         try:
+            self._admit("/v1/rollout", "/v1/cancel")
             header, arrays = self._message()
-        except (WireError, EOFError) as error:
-            self.close_connection = True
-            return self._refuse(400, getattr(error, "kind", "cut"), str(error))
-        if self.path == "/v1/cancel":
-            self.server.desk.cancel(str(header.get("id")))
-            self._json(200, self.server.desk.health())
-        elif self.path == "/v1/rollout":
-            self.send_response(200)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            question = _Question(header, arrays, self._post)
-            self.server.desk.ask(question)
-            question.ended.wait()
-            self.wfile.write(b"0\r\n\r\n")
-        else:
-            self._refuse(404, "request", "no such address; known: /v1/rollout, /v1/cancel")
+        except WireError as error:
+            return self._refuse(error)
+        if self.path == "/v1/rollout":
+            return self._roll_out(_Question(header, arrays, self._post))
+        self.server.desk.cancel(header.get("id"))
+        self._json(200, self.server.desk.health())
 
-    def _is_allowed(self) -> bool:
-        token = self.server.token
-        given = self.headers.get("Authorization", "")
-        if token and not hmac.compare_digest(given.encode("utf-8", "replace"), ("Bearer " + token).encode("utf-8")):
+    def _roll_out(self, question: _Question) -> None:
+        desk = self.server.desk
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        again = desk.ask(question)
+        patience = min(max(question.seconds("wait_s", 0.0), GRACE_S if again else 0.0), threading.TIMEOUT_MAX)
+        if not question.taken.wait(patience) and desk.withdraw(question):
+            question.send(_failure("busy", "the model is answering another question"))
+        else:
+            while not question.ended.wait(0.2):
+                if self._is_left():
+                    question.cancelled.set()
+        if question.is_lost:
             self.close_connection = True
-            self._refuse(401, "unauthorized", f"give the server's token in {TOKEN_VARIABLE}")
-            return False
-        return True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _is_left(self) -> bool:
+        """Whether the asker has hung up, which nothing else would tell until the next chunk is sent."""
+        try:
+            readable = select.select([self.connection], [], [], 0)[0]
+            return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def _admit(self, *addresses: str) -> None:
+        """Judge a request by its head, before anything of its body is read. Raises WireError."""
+        token, host = self.server.token, re.sub(":[0-9]*$", "", self.headers.get("Host", "")).strip("[]")
+        given = self.headers.get("Authorization", "").encode("latin-1", "replace")
+        size = self.headers.get("Content-Length", "0")
+        if token and not hmac.compare_digest(given, ("Bearer " + token).encode("utf-8")):
+            raise WireError("give the server's token in %s" % TOKEN_VARIABLE, "unauthorized")
+        if not token and not _is_loopback(host):  # a web page whose name was made to point here asks for that name
+            raise WireError("without a token, ask for 127.0.0.1 or localhost", "unauthorized")
+        if self.path not in addresses:
+            raise WireError("no such address; %s are known here" % " and ".join(addresses), "not_found")
+        if not re.fullmatch("[0-9]{1,18}", size) or "Transfer-Encoding" in self.headers:
+            raise WireError("the length of a body must be given by Content-Length")
+        if self.command == "GET" and int(size):
+            raise WireError("a GET has no body")
+        # A web page cannot send this type without asking first, so no page can drive a server on loopback.
+        if self.command == "POST" and self.headers.get("Content-Type") != CONTENT_TYPE:
+            raise WireError("the content type must be " + CONTENT_TYPE)
+        if self.command == "POST" and self.request_version != "HTTP/1.1":
+            raise WireError("the answer needs HTTP/1.1")
+        if int(size) > self.server.limit + MAX_HEADER_BYTES:
+            raise WireError("a message of %s bytes; the limit is %d" % (size, self.server.limit), "too_large")
 
     def _message(self) -> tuple[Header, Arrays]:
-        # A web page cannot send this type without asking first, so no page can drive a server on loopback.
-        if self.headers.get("Content-Type") != CONTENT_TYPE:
-            raise WireError("the content type must be " + CONTENT_TYPE, "request")
-        try:
-            left = int(self.headers.get("Content-Length", ""))
-        except ValueError:
-            raise WireError("a Content-Length is needed", "request") from None
+        left = int(self.headers["Content-Length"])
 
         def readinto(view: Any) -> int:
             nonlocal left
-            count: int = self.rfile.readinto(view[:left]) if left > 0 else 0  # type: ignore[attr-defined]
+            count: int = self.rfile.readinto(view[:left]) if left else 0
             left -= count
             return count
 
-        header, arrays = read_message(readinto, limit=min(max(left, 0), MAX_BYTES))
+        try:
+            header, arrays = read_message(readinto, limit=min(left, self.server.limit))
+        except EOFError:
+            raise WireError("the body holds no message") from None
         if left:
             raise WireError("%d bytes more than the message" % left)
+        if header["type"] != self.path[len("/v1/") :]:
+            raise WireError("a message of type %.50r does not belong to %s" % (header["type"], self.path))
         return header, arrays
 
     def _post(self, header: Header, arrays: Arrays | None = None) -> None:
-        buffers = encode(header, arrays)
-        self.wfile.write(b"%x\r\n" % sum(len(buffer) for buffer in buffers))
-        for buffer in buffers:
-            self.wfile.write(buffer)
-        self.wfile.write(b"\r\n")
+        first, *rest = encode(header, arrays)
+        start = b"%x\r\n" % (len(first) + sum(map(len, rest))) + first
+        for view in (memoryview(start), *rest, memoryview(b"\r\n")):
+            _write_all(self.connection.send, view)  # not sendall: its timeout is for all, this one for any progress
 
-    def _refuse(self, status: int, kind: str, text: str) -> None:
-        self._json(status, {"type": "error", "kind": kind, "message": text})
+    def _refuse(self, error: WireError, status: int | None = None) -> None:
+        self.close_connection = True  # what is left of the request is not the beginning of the next one
+        self._json(status or STATUS.get(error.kind, 400), _failure(error.kind, str(error)))
+        # Closing with bytes unread would reset the connection, and the answer would be lost with it.
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(GRACE_S)
+        end = time.monotonic() + GRACE_S
+        while time.monotonic() < end and self.connection.recv(1 << 16):
+            pass
 
-    def _json(self, status: int, value: Mapping[str, Any]) -> None:
-        text = json.dumps(value).encode("utf-8")
+    def _json(self, status: int, value: Header) -> None:
+        text = json.dumps(value).encode("ascii")
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(text)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the base class refuses, refused as everything else."""
+        self._refuse(WireError(message or "this is no request of HTTP"), code)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent: the model's own prints are what matters on the terminal."""
 
 
-class _HttpServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], desk: _Desk, token: str) -> None:
-        self.desk = desk
-        self.token = token
-        super().__init__(address, _Handler)
-
-
-def _serve_http(served: Served, host: str, port: int, token: str) -> None:
+def _serve_http(make: Make, host: str, port: int, limit: int) -> None:
     """Answer over HTTP until interrupted; the model runs in this thread."""
-    if not token and host not in ("127.0.0.1", "::1", "localhost"):
-        token = secrets.token_urlsafe(24)
-        print(f"token (set {TOKEN_VARIABLE} on the asking side): {token}", file=sys.stderr)
-    desk = _Desk(served)
-    with _HttpServer((host, port), desk, token) as server:
+    with _HttpServer(host, port, _token(host), limit) as server:
+        parent = os.environ.pop(PARENT_VARIABLE, "")
+        served = make()
+        server.hello = served.hello()
+        server.server_activate()
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        threading.Thread(target=_watch, args=(desk,), daemon=True).start()
-        print("serving '%s' at http://%s:%d" % (served.model.spec.name, host, server.server_address[1]), flush=True)
+        threading.Thread(target=_watch, args=(server.desk, parent), daemon=True).start()
+        address = "[%s]" % host if ":" in host else host
+        print("serving '%s' at http://%s:%d" % (served.model.spec.name, address, server.server_address[1]), flush=True)
         try:
-            desk.work()
-        except KeyboardInterrupt:
-            pass
+            server.desk.work(served.model)
         finally:
             server.shutdown()
 
 
-def _watch(desk: _Desk) -> None:
+def _token(host: str) -> str:
+    """The server's token; made and printed where there is none and others than this machine can ask."""
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if not token and not _is_loopback(host):
+        token = os.environ[TOKEN_VARIABLE] = secrets.token_urlsafe(24)
+        print("token (set %s on the asking side): %s" % (TOKEN_VARIABLE, token), file=sys.stderr, flush=True)
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _watch(desk: _Desk, parent: str) -> None:
     """End the process when the model hangs: a thread cannot be stopped, a process can be started again."""
-    while True:
-        time.sleep(1.0)
-        question = desk.current
-        if question is not None and question.overdue():
-            print("the model gave no sign of life before the deadline; exiting", file=sys.stderr, flush=True)
+    while parent in ("", str(os.getppid())):
+        time.sleep(0.5)
+        if desk.overdue():
+            print("the model gave no sign of life before the deadline; exiting. It is here:", file=sys.stderr)
+            faulthandler.dump_traceback(all_threads=True)
             os._exit(HUNG)
+    os._exit(1)  # nobody would start it again
 
 
 # Starting ------------------------------------------------------------------------------------------------------------
 
 
-def serve(model: Any, *, port: int | None = None, host: str = "127.0.0.1", pipes: bool = False) -> None:
+def serve(
+    model: Any, *, port: int | None = None, host: str = "127.0.0.1", pipes: bool = False, max_mb: int = MAX_BYTES >> 20
+) -> None:
     """Serve `model` until nobody asks any more.
 
-    Over HTTP where a port is given (0 takes a free one), over the pipes of this process where `pipes` is true, else
-    over the socket that `worldgauge run --model "cmd:..."` names to its child. The token of a server beyond loopback
-    is read from the environment variable WORLDGAUGE_TOKEN, or made and printed.
+    Over HTTP where a port is given (0 takes a free one), over the pipes of this process where `pipes` is true (then
+    print nothing before), else over the socket that `worldgauge run --model "cmd:..."` names to its child. The token
+    of a server beyond loopback is read from the environment variable WORLDGAUGE_TOKEN, or made and printed.
+    max_mb: longest message it takes.
     """
     module = sys.modules[type(model).__module__]
     digest, name = _digest(getattr(module, "__file__", None)), type(model).__qualname__
-    source = "sha256:" + digest if module.__name__ == "__main__" else f"{module.__name__}@{digest}"
-    _start(lambda: Served(model, f"{source}:{name}"), host, port, pipes)
+    source = "sha256:" + digest if module.__name__ == "__main__" else "%s@%s" % (module.__name__, digest)
+    _start(lambda: Served(model, "%s:%s" % (source, name)), host, port, pipes, max_mb)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line: python -m worldgauge_serve file.py:Class."""
-    parser = argparse.ArgumentParser("worldgauge-serve", description="Serve a world model to worldgauge.")
+    parser = argparse.ArgumentParser(
+        "worldgauge-serve", description="Serve a world model to worldgauge.", allow_abbrev=False
+    )
     parser.add_argument("target", nargs="?", help="file.py:Class or package.module:Class, with settings as ?name=value")
     parser.add_argument("--port", type=int, help="serve over HTTP; 0 takes a free port")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; a token is needed beyond loopback")
     parser.add_argument("--pipes", action="store_true", help="serve over stdin and stdout")
     parser.add_argument("--restart", action="store_true", help="start again when the process dies or hangs (HTTP)")
+    parser.add_argument("--max-mb", type=int, default=MAX_BYTES >> 20, help="longest message it takes (%(default)s)")
     parser.add_argument("--where", action="store_true", help="print where this file lies, to copy it")
     given = parser.parse_args(arguments)
     if given.where:
         return print(Path(__file__).resolve())
     if given.target is None:
         parser.error("name a model: file.py:Class or package.module:Class")
+    if given.restart and not given.port:
+        parser.error("--restart needs --port with a number, so that it comes back where it was")
     if given.restart:
+        _token(given.host)  # once, so that it outlives a restart
         sys.exit(_supervise([each for each in arguments or sys.argv[1:] if each != "--restart"]))
-    _start(lambda: load(given.target), given.host, given.port, given.pipes)
+    sys.argv[1:] = []  # a model that reads its own options finds none of these
+    _start(lambda: load(given.target), given.host, given.port, given.pipes, given.max_mb)
 
 
-def _start(make: Callable[[], Served], host: str, port: int | None, pipes: bool) -> None:
-    path = os.environ.get(SOCKET_VARIABLE)
-    if port is not None:
-        _serve_http(make(), host, port, os.environ.get(TOKEN_VARIABLE, ""))
-    elif pipes:
-        _serve_pipes(make)
-    elif path:
-        _serve_socket(make, path)
-    else:
-        sys.exit("nobody to serve: give a port, or start this from  worldgauge run --model 'cmd:...'")
+def _start(make: Make, host: str, port: int | None, pipes: bool, max_mb: int) -> None:
+    path = os.environ.pop(SOCKET_VARIABLE, None)  # it is not for what the model may start
+    limit = max_mb << 20
+    try:
+        if port is not None:
+            _serve_http(make, host, port, limit)
+        elif pipes:
+            _serve_pipes(make, limit)
+        elif path:
+            _serve_socket(make, path, limit)
+        else:
+            sys.exit("nobody to serve: give a port, or start this from  worldgauge run --model 'cmd:...'")
+    except LoadError as error:
+        print(error.trace or "", "error: %s" % error, sep="", file=sys.stderr)
+        sys.exit(1 if error.trace else 2)
+    except (WireError, OSError) as error:
+        sys.exit("error: %s" % error)
+    except KeyboardInterrupt:
+        pass
 
 
 def _supervise(arguments: Sequence[str]) -> int:
     """Run this file again and again until it ends of its own will; waits longer after each quick death."""
-    pause_s = 1.0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which ends the child as well
+    pause_s = 0.5
     while True:
         began = time.monotonic()
-        code = subprocess.call([sys.executable, os.path.abspath(__file__), *arguments])
+        environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
+        try:
+            code = subprocess.call([sys.executable, os.path.abspath(__file__), *arguments], env=environment)
+        except KeyboardInterrupt:
+            code = 0
         if code in (0, 2):
             return code
-        pause_s = 1.0 if time.monotonic() - began > 60.0 else min(2 * pause_s, 60.0)
+        pause_s = min(2 * pause_s, 60.0) if time.monotonic() - began < 60.0 else 1.0
         print("the server ended with code %d; again in %g s" % (code, pause_s), file=sys.stderr, flush=True)
         time.sleep(pause_s)
 
 
 if __name__ == "__main__":
-    # As the module of this name, so that a model's own `import worldgauge_serve` finds the very same classes.
-    from worldgauge_serve import main as run
-
-    run()
+    sys.modules["worldgauge_serve"] = sys.modules["__main__"]  # so that a model's import finds the very same classes
+    main()

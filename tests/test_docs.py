@@ -20,21 +20,54 @@ def block(page: Path, language: str, containing: str) -> str:
     raise AssertionError(f"{page.name} has no {language} block with {containing!r}")
 
 
-def test_readme_example_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "README.md", "python", "class MyModel")
+def cli(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """The command line, as the pages show it."""
+    command = [sys.executable, "-m", "worldgauge.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=cwd)
+
+
+@pytest.fixture
+def readme_model(tmp_path: Path) -> str:
+    (tmp_path / "wm.py").write_text(block(ROOT / "README.md", "python", "class MyModel"), "utf-8")
+    return "wm.py:MyModel"
+
+
+def test_readme_model_is_checked(readme_model: str, tmp_path: Path) -> None:
+    done = cli("check-model", "--model", f"./{readme_model}", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("way", ["./{}", f"cmd:{sys.executable} -m worldgauge_serve {{}}"])
+def test_readme_model_runs_here_and_in_its_own_process(
+    way: str, readme_model: str, walks: Path, tmp_path: Path
+) -> None:
+    done = cli(
+        "run", "loopnav", "--data", str(walks), "--model", way.format(readme_model), "--out", "runs", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "my-model" / "scores.jsonl").exists()
+
+
+def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:
+    assert len(block(ROOT / "README.md", "python", "class MyModel").strip().split("\n")) < 20
+
+
+def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
+    guide = ROOT / "docs" / "adding.md"
+    (tmp_path / "wm.py").write_text(block(guide, "python", "class MyModel"), "utf-8")
+    code = block(guide, "python", "worldgauge.run(")
     code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
-    script = tmp_path / "example.py"
-    script.write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    (tmp_path / "example.py").write_text(code, "utf-8")
+    command = [sys.executable, "example.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"truth\s+2\s+1\.0+\s+0\.0", done.stdout), done.stdout
 
 
 def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
     (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
-    command = [sys.executable, "-m", "worldgauge.cli", "run", "loopnav", "--data", str(walks), "--limit", "1"]
-    command += ["--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    arguments = ["--data", str(walks), "--limit", "1", "--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
+    done = cli("run", "loopnav", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "my-model" in done.stdout
 

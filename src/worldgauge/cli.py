@@ -217,6 +217,40 @@ def report(
     show.written(write_report(runs, out, films=films), json)
 
 
+@app.command("check-model")
+def check_model(
+    model: Annotated[
+        str, typer.Option(help="As for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://.")
+    ],
+    deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check is given up.")] = 600.0,
+    json: Json = False,
+) -> None:
+    """Does a model keep every promise? All checks at once, each violation explained."""
+    from worldgauge import cli_check
+    from worldgauge.engine import conformance
+
+    with cli_check.Checking() as progress:
+        report = conformance.check_model(model, deadline_s=deadline, progress=progress)
+    if not cli_check.checked_model(report, json):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def adapters(
+    name: Annotated[str | None, typer.Argument(help="The adapter to copy; without one they are listed.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to copy it to, with the file that serves it.")] = Path("."),
+    json: Json = False,
+) -> None:
+    """Single files that serve published models from the models' own environments: list them, or copy one."""
+    from worldgauge import cli_adapters
+    from worldgauge import cli_show as show
+
+    if name is None:
+        show.adapters(cli_adapters.known(), json)
+    else:
+        show.handed_out(cli_adapters.hand_out(name, out), json)
+
+
 @app.command("list")
 def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Json = False) -> None:
     """What there is: ours, and what other packages offer through entry points."""

@@ -33,7 +33,7 @@ SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
 
 
-class _Bars:
+class Bars:
     """Bars on a terminal; elsewhere one line for each thing that has ended."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class _Bars:
             self._console.print(text, markup=False, soft_wrap=True)
 
 
-class Running(_Bars):
+class Running(Bars):
     """Shows the steps of a run: a bar for each subject, and one for each task in hand."""
 
     def __call__(self, step: Step) -> None:
@@ -91,7 +91,7 @@ class Running(_Bars):
             self.bar(name, *step.frames)
 
 
-class Collecting(_Bars):
+class Collecting(Bars):
     """Shows how far a collection is."""
 
     def __call__(self, step: CollectProgress) -> None:
@@ -225,6 +225,27 @@ def entries(kind: str, registry: Registry[Any], json: bool) -> None:
     for one in listed:
         grid.add_row(*(escape(str(one[column])) for column in ("name", "summary", "origin")))
     out.print(grid)
+
+
+def adapters(known: Mapping[str, str], json: bool) -> None:
+    """The adapters there are, and how one is had."""
+    if json:
+        _object(adapters=dict(known))
+        return
+    width = max(map(len, known))
+    for name, summary in known.items():
+        out.print(f"{name:{width}}  {summary}", markup=False, soft_wrap=True)
+    out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
+
+
+def handed_out(copies: Sequence[Path], json: bool) -> None:
+    """What was copied, and what to type next."""
+    if json:
+        _object(files=[str(path) for path in copies])
+        return
+    for path in copies:
+        out.print(f"wrote {path}", soft_wrap=True, markup=False)
+    out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
 
 
 def checked(root: Path, found: Report, json: bool) -> bool:

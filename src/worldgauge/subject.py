@@ -187,7 +187,7 @@ def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
         for chunk in model.rollout(request):
             yield chunk
             done += len(chunk)
-    except (NotApplicableError, DataError):
+    except (NotApplicableError, DataError, SubjectError):
         raise
     except Exception as error:
         name = model.spec.name

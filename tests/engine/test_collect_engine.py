@@ -15,7 +15,7 @@ import pytest
 
 from worldgauge.engine import collect
 from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
-from worldgauge.engine.pool import Result
+from worldgauge.engine.pool import Pool, Result
 from worldgauge.errors import DataError, RunError, UsageError
 from worldgauge.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.video import Clip
@@ -220,7 +220,7 @@ def test_a_full_disk_ends_the_collection(tmp_path, monkeypatch, workers):
 
     monkeypatch.setattr(collect, "record_loop", _one_frame)
     monkeypatch.setattr(collect, "write_trajectory", full)
-    monkeypatch.setattr(collect.Pool, "run", here)
+    monkeypatch.setattr(Pool, "run", here)
     with pytest.raises(RunError, match="cannot be written; make room, then start the same command again"):
         collect_loopnav(tmp_path, **SMALL, workers=workers)
     assert len(calls) == 1

@@ -1,6 +1,8 @@
 """The journal keeps whole lines, drops a torn one, and has one writer."""
 
 import json
+import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +94,9 @@ def test_a_second_process_is_refused_while_the_first_writes(tmp_path: Path) -> N
     script = f"from worldgauge.engine.journal import Journal\nfrom pathlib import Path\nJournal(Path({str(path)!r}))"
     with Journal(path):
         other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-        assert "another process is working on this run" in other.stderr
+        assert f"another process (process {os.getpid()} on {platform.node()} since " in other.stderr
+        assert "is working on this run; wait for it" in other.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["journal.jsonl"]
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 

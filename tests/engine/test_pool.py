@@ -1,6 +1,7 @@
 """A job that hangs, dies, prints or lies costs only itself."""
 
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -11,14 +12,18 @@ from typing import Any
 
 import pytest
 
+from worldgauge.engine import local
+from worldgauge.engine.local import LocalWorker
 from worldgauge.engine.pool import Job, Pool, Result
-from worldgauge.errors import UsageError
+from worldgauge.engine.site import LocalSite
+from worldgauge.errors import RunError, UsageError
+from worldgauge.subject import Needs
 
 pytestmark = pytest.mark.usefixtures("doubles")
 
 
-def job(name: str, what: str, deadline_s: float | None = None, **facts: Any) -> Job:
-    return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s)
+def job(name: str, what: str, deadline_s: float | None = None, retries: int = 0, **facts: Any) -> Job:
+    return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s, retries)
 
 
 def run(*jobs: Job, workers: int = 1) -> dict[str, Result]:
@@ -53,6 +58,42 @@ def test_a_death_costs_one_job_and_says_how(what: str, error: str) -> None:
     results = run(job("bad", what), job("good", "echo", x=1))
     assert results["bad"].error == error
     assert results["good"].value == {"x": 1}
+
+
+@pytest.mark.parametrize("how", ["killed", "lost"])
+@pytest.mark.parametrize("times", [0, 2, 3])
+def test_a_lost_job_is_done_again_up_to_twice_and_tells_of_all_attempts(how: str, times: int, tmp_path: Path) -> None:
+    frail = {"log": str(tmp_path), "times": times, "how": how}
+    results = run(job("bad", "frail", retries=2, **frail), job("good", "echo", x=1), workers=2)
+    one = {
+        "killed": "the worker process was killed by SIGKILL (out of memory?)",
+        "lost": "the model's process is gone",
+    }[how]
+    assert results["good"].value == {"x": 1}
+    bad = results["bad"]
+    assert bad.lost == (one,) * min(times, 2)
+    if times < 3:
+        assert (bad.error, bad.kind) == (None, None)
+    else:
+        assert (bad.error, bad.kind) == (f"lost 3 times: {one}", "LostError")
+
+
+def test_a_job_that_never_comes_back_tells_how_each_attempt_ended(tmp_path: Path) -> None:
+    with Pool(1) as pool:
+        (result,) = pool.run([job("bad", "frail", retries=2, log=str(tmp_path), times=9, how="lost")])
+    assert result.error == "lost 3 times: the model's process is gone"
+    assert result.known
+    assert "LostError" in (result.trace or "")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_missed_deadline_is_not_tried_again(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    began = time.monotonic()
+    result = run(job("hung", "child and hang", 1.0, 2, note=str(note)))["hung"]
+    assert (result.error, result.lost) == ("timed out after 1 s without progress", ())
+    assert all(gone(int(pid)) for pid in note.read_text().split())
+    assert time.monotonic() - began < 30
 
 
 def test_a_silent_job_is_killed_and_a_reporting_one_is_not() -> None:
@@ -128,22 +169,77 @@ def test_leaving_early_ends_the_workers_and_their_children() -> None:
     assert gone(child)
 
 
-def test_workers_end_when_their_parent_is_killed(doubles: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.parametrize("work", ["idle", "busy"])
+def test_workers_and_their_children_end_when_their_parent_is_killed(work: str, doubles: ModuleType) -> None:
     script = (
+        "import sys, time\n"
         "from worldgauge.engine.pool import Job, Pool\n"
-        "jobs = [Job('pid', 'worldgauge.engine.doubles:job', {'what': 'pid'}),"
-        " Job('long', 'worldgauge.engine.doubles:job', {'what': 'sleep', 'seconds': 60})]\n"
+        "call = 'worldgauge.engine.doubles:job'\n"
+        "kinds = ['pid', 'child', 'sleep'][:int(sys.argv[1])]\n"
+        "jobs = [Job(kind, call, {'what': kind, 'seconds': 60}) for kind in kinds]\n"
         "with Pool(1) as pool:\n"
         "    for result in pool.run(jobs):\n"
         "        print(result.value, flush=True)\n"
+        "    time.sleep(60)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", script, "2" if work == "idle" else "3"]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
-    worker = int(parent.stdout.readline())
-    time.sleep(0.2)
+    started = [int(parent.stdout.readline()) for _ in range(2)]
+    assert all(alive(pid) for pid in started)
     parent.kill()
-    parent.wait()
-    assert gone(worker)
+    parent.communicate()
+    assert all(gone(pid) for pid in started)
+
+
+def test_what_workers_print_is_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "MAX_LOG_BYTES", 1000)
+    log = tmp_path / "logs" / "worker-0.log"
+
+    def print_and_die(*texts: str) -> Result:
+        with LocalSite(tmp_path / "logs").pool(1) as pool:
+            jobs = [*(job(text, "say", text=text) for text in texts), job("bad", "exit")]
+            return list(pool.run(jobs))[-1]
+
+    error = f"the worker process exited with code 7; its last words: last words; more in {log}"
+    assert print_and_die("first").error == error
+    assert print_and_die("second\n" * 200, "third").error == error
+    text = log.read_text()
+    assert text.index("--- 2") < text.index("first") < text.index("last words") < text.index("second")
+    assert text.count(f"{platform.node()} process") == 2
+    assert text.endswith("\n--- more than 1,000 bytes: the rest is not kept ---\n")
+    assert len(text) < 2000
+    print_and_die()
+    assert log.with_name("worker-0.old.log").read_text() == text
+    assert "last words" in log.read_text()
+    assert run(job("bad", "exit"))["bad"].error == error.partition("; more")[0], "nowhere to keep it"
+
+
+def test_a_worker_that_prints_nothing_leaves_no_log(tmp_path: Path) -> None:
+    with LocalSite(tmp_path).pool(1) as pool:
+        list(pool.run([job("a", "echo")]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_that_cannot_start_end_the_run_and_not_its_jobs() -> None:
+    pool = Pool(1, lambda place, events: LocalWorker(events, environment={"PYTHONHOME": "/nowhere"}))
+    with (
+        pool,
+        pytest.raises(RunError, match=r"no worker starts, tried 5 times: the worker process exited with code 1; "),
+    ):
+        list(pool.run([job("a", "echo")]))
+
+
+def test_every_place_has_its_environment_also_for_the_next_worker_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    with LocalSite().pool(8, Needs(gpus=1)) as pool:
+        for number in (2, 4):
+            meet = {"log": str(tmp_path), "number": number, "variable": "CUDA_VISIBLE_DEVICES"}
+            results = list(pool.run([job("a", "meet", **meet), job("b", "meet", **meet)]))
+            assert {result.value for result in results} == {"4", "7"}
+            list(pool.run([job("die", "exit"), job("die too", "exit")]))
 
 
 def test_a_pool_needs_a_worker() -> None:

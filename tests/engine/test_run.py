@@ -3,7 +3,7 @@
 import errno
 import json
 import random
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from worldgauge.engine import task
+from worldgauge.engine import needs, task
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.store import loads, write_error
@@ -158,8 +158,8 @@ FAULTS = {
     "dtype": "model 'faulty-dtype', chunk at frame 2: expected uint8 frames in 0..255, got int64",
     "nan": "model 'faulty-nan', chunk at frame 2: frame 2 holds NaN or infinite values",
     "list": "model 'faulty-list', chunk at frame 2: expected a numpy array, got list",
-    "exit": "the worker process exited with code 3; its last words: out of tokens",
-    "segfault": "the worker process was killed by SIGSEGV",
+    "exit": "lost 3 times: the worker process exited with code 3; its last words: out of tokens; more in LOG",
+    "segfault": "lost 3 times: the worker process was killed by SIGSEGV",
     "sysexit": "SystemExit: usage: model",
     "late": "model 'faulty-late' raised ValueError at frame 6: cannot let go",
     "more": "model 'faulty-more' returned more than the 6 frames asked for",
@@ -169,9 +169,9 @@ FAULTS = {
 def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, tmp_path: Path) -> None:
     models = [f"enginedoubles:Faulty?how={how}" for how in FAULTS]
     result = run("echo", model=models, data=data, out=tmp_path, workers=2)
-    assert {failure.subject: failure.error for failure in result.failures} == {
-        f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()
-    }
+    assert {
+        failure.subject: re.sub(f"{tmp_path}/logs/worker-[01].log", "LOG", failure.error) for failure in result.failures
+    } == {f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()}
     assert not result.ok
     for counts in result.subject_counts.values():
         assert str(counts) == "4 expected = 3 scored + 0 skipped + 1 failed"
@@ -280,7 +280,7 @@ def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path
     entrant = Entrant("unplugged", resolve(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[run.__module__], "enter", lambda models, pool: [entrant])
+        patch.setattr(needs, "enter", lambda models, pool: [entrant])
         result = run("echo", model=model, data=data, out=tmp_path / "out", limit=1)
     assert [failure.error for failure in result.failures] == ["the licence is taken"]
     error = loads((tmp_path / "out" / "unplugged" / "records" / "even__0" / "record.json").read_text())["error"]
@@ -413,3 +413,48 @@ def test_unknown_suites_and_doubled_tasks_are_refused(data: Path, tmp_path: Path
     doubles.make_data(data, 0)
     with pytest.raises(UsageError, match="holds no task"):
         run("echo", model=STEADY, data=data, out=tmp_path)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Files of the records, and the scores."""
+    files = [*(folder / "records").rglob("*"), folder / "scores.jsonl"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.is_file()}
+
+
+@pytest.mark.parametrize("how", ["worker", "child"])
+def test_a_lost_task_is_done_again_in_an_empty_folder_and_leaves_the_same_record(
+    how: str, data: Path, tmp_path: Path
+) -> None:
+    def fragile(times: int, out: str) -> tuple[RunResult, Path, Any]:
+        (log := tmp_path / f"log-{out}").mkdir()
+        model = f"enginedoubles:Fragile?log={log}&times={times}&how={how}"
+        result = run("echo", model=model, data=data, out=tmp_path / out, settings={"video": True})
+        (folder,) = result.directories.values()
+        lines = (json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines())
+        return result, folder, next(line for line in lines if line["task"] == "odd/1")
+
+    _, whole, line = fragile(0, "whole")
+    assert "lost" not in line
+    again, folder, line = fragile(2, "again")
+    assert again.ok
+    log = f"; its last words: alas; more in {tmp_path}/again/logs/worker-0.log"
+    lost = {
+        "worker": f"the worker process was killed by SIGKILL (out of memory?){log}",
+        "child": "the model's process was killed by SIGKILL",
+    }[how]
+    assert line["lost"] == [lost] * 2
+    label = [path.name.encode() for path in (folder, whole)]
+    assert {name: text.replace(*label) for name, text in contents(folder).items()} == contents(whole)
+    assert list(folder.rglob(".*")) == []
+    never, folder, line = fragile(9, "never")
+    (failure,) = never.failures
+    assert failure.error == f"lost 3 times: {lost}".replace("/again/", "/never/")
+    assert len(line["lost"]) == 2
+    assert not (folder / "records" / "odd__1" / "rollout.mp4").exists()
+
+
+def test_a_live_model_that_loses_its_process_fails(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    model = doubles.Fragile(str(tmp_path), how="child")
+    result = run("echo", model=model, data=data, out=tmp_path / "out")
+    assert [failure.error for failure in result.failures] == ["the model's process was killed by SIGKILL"]
+    assert result.counts.scored == 3

@@ -7,11 +7,13 @@ from types import ModuleType
 
 import pytest
 
+from support.served import is_alive, question
 from worldgauge.engine.identity import score_key, task_key, task_seed
-from worldgauge.engine.subjects import parse, resolve, value_of
-from worldgauge.errors import SubjectError, UnknownNameError, UsageError
+from worldgauge.engine.subjects import parse, resolve, resolve_once, value_of
+from worldgauge.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models.freeze import Freeze
-from worldgauge.subject import ModelSpec
+from worldgauge.serving import RemoteModel, open_model
+from worldgauge.subject import ModelSpec, Needs, checked_rollout, rollout_batch
 from worldgauge.suites.contract import Task
 
 MODEL = """
@@ -42,6 +44,8 @@ def test_values_are_json_where_they_can_be(text: str, value: object) -> None:
 def test_a_query_holds_settings() -> None:
     assert parse("drift?step_m=0.01&seed=3&how=a%26b") == ("drift", {"step_m": 0.01, "seed": 3, "how": "a&b"})
     assert parse("./a.py:B") == ("./a.py:B", {})
+    command = "cmd:python -m worldgauge_serve a.py:B?gain=1&x=%20"
+    assert parse(command) == (command, {}), "its settings are its server's affair"
     with pytest.raises(UsageError, match="settings look like"):
         parse("drift?step")
     with pytest.raises(UsageError, match="given twice"):
@@ -82,6 +86,15 @@ def test_a_file_and_its_neighbours(tmp_path: Path) -> None:
         ("./none.py:Mine", UsageError, "none.py: cannot be read"),
         ("BAD:Mine", SubjectError, "importing it raised ZeroDivisionError"),
         ("NEEDY:Mine", SubjectError, "importing it raised ModuleNotFoundError: No module named 'nosuchthing'"),
+        ("./wm.py", UsageError, "name the class in it: ./wm.py:Class"),
+        ("cdm:python x.py:Y", UsageError, "Did you mean 'cmd:python x.py:Y'"),
+        ("CMD:python x", UsageError, "Did you mean 'cmd:python x'"),
+        ("pip:ssh box serve", UsageError, "Did you mean 'pipe:ssh box serve'"),
+        ("htp://host:7000", UsageError, "Did you mean 'http://host:7000'"),
+        ("http:host:7000", UsageError, "Did you mean 'http://host:7000'"),
+        ("localhost:7000", UsageError, "Did you mean 'http://localhost:7000'"),
+        ("./wm.py:a b", UsageError, "'a b' cannot be a class; name it as ./file.py:Class"),
+        ("cmd:no-such-program", UsageError, "there is no such program"),
     ],
 )
 @pytest.mark.usefixtures("doubles")
@@ -152,3 +165,65 @@ class Grey:
     assert first != second
     with pytest.raises(UsageError, match=r"name the class in it"):
         resolve("./worldgauge_here_wm.py")
+
+
+FOREIGN = """
+import numpy as np
+from worldgauge_serve import ModelSpec, NotApplicable
+
+class Mine:
+    needs = {"gpus": 1, "memory_gb": 24}
+    def __init__(self, gain=0.5):
+        self.spec = ModelSpec("mine", inputs=("depth",), settings={"gain": gain})
+    def rollout(self, request):
+        if request.text:
+            raise NotApplicable("takes no text")
+        for _ in range(request.horizon):
+            yield request.context.clip[-1][None]
+
+class Together(Mine):
+    def rollout_batch(self, requests):
+        return [[np.concatenate(list(self.rollout(request)))] for request in requests]
+
+class Wrong:
+    spec = ModelSpec("wrong", control="mouse")
+    def rollout(self, request): ...
+"""
+
+
+def test_a_model_written_for_a_server_runs_here_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FOREIGN)
+    subject = resolve(f"{file}:Mine?gain=0.25")
+    assert subject.model.spec == ModelSpec("mine", inputs=frozenset({"depth"}), settings={"gain": 0.25})
+    assert Needs.of(subject.model) == Needs(gpus=1, memory_gb=24)
+    assert len(list(checked_rollout(subject.model, question(3)))) == 3
+    assert not hasattr(subject.model, "rollout_batch")
+    with pytest.raises(NotApplicableError, match=r"^takes no text$"):
+        list(checked_rollout(subject.model, question(3, text="Walk.")))
+    together = resolve(f"{file}:Together").model
+    assert [len(chunks[0]) for chunks in rollout_batch(together, [question(3), question(2)])] == [3, 2]
+    with pytest.raises(NotApplicableError):
+        rollout_batch(together, [question(3, text="Walk.")])
+    with pytest.raises(UsageError, match="model 'wrong': control is 'mouse'"):
+        resolve(f"{file}:Wrong")
+
+
+def test_a_served_model_is_kept_until_another_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine"
+    model = resolve_once(text).model
+    assert isinstance(model, RemoteModel)
+    assert resolve_once(text).model is model
+    pid = model._channel.pid  # type: ignore[attr-defined]
+    assert is_alive(pid)
+    resolve_once("freeze")
+    assert not is_alive(pid)
+
+
+def test_a_served_model_can_be_given_live(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    model = open_model(f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine?gain=0.25")
+    live, text = resolve(model), resolve(f"{tmp_path / 'mine.py'}:Mine?gain=0.25")
+    model.close()
+    assert (live.label, live.identity) == (text.label, text.identity)

@@ -24,7 +24,8 @@ from worldgauge.collect.sampling import Rule
 from worldgauge.collect.walk import LoopKind, Walk
 from worldgauge.datasets.loopnav_records import parse_json, read_bytes
 from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
-from worldgauge.engine.pool import Job, Pool, Result
+from worldgauge.engine.pool import Job, Result
+from worldgauge.engine.site import open_site
 from worldgauge.engine.store import full_disk
 from worldgauge.engine.worker import one_line
 from worldgauge.episode import WorldFacts
@@ -76,6 +77,7 @@ def collect_loopnav(
     per_combination: int = 20,
     seed: int = 42,
     workers: int = 1,
+    on: str | None = None,
     size: tuple[int, int] = (640, 360),
     sampling: Rule = "released",
     progress: Callable[[CollectProgress], None] | None = None,
@@ -83,6 +85,7 @@ def collect_loopnav(
     """Record loops in `settlements` generated villages into `out`, in LoopNav's layout, and the manifest.
 
     size: frames, width and height in pixels. per_combination: loops for each (settlement, type, range).
+    on: where the workers are, as for `engine.run.run`; what they print goes to the folder logs of `out`.
     May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
     that was never stopped. It may be called again with more settlements, types, ranges or loops.
     Raises UsageError for options that cannot be meant, RunError when `out` was collected with another
@@ -103,7 +106,7 @@ def collect_loopnav(
     failures: list[str] = []
     frames = done = 0
     locations: dict[str, WorldFacts] = {}
-    with closing(_run(jobs, workers)) as results:
+    with closing(_run(jobs, out, workers, on)) as results:
         for result in results:
             value = result.value or {}
             if "full" in value:
@@ -232,7 +235,7 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                 for index in range(settings["per_combination"]):
                     stamp = stamp_of(settlement, type, radius, index)
                     args = {
-                        "out": str(out),
+                        "out": str(out.absolute()),
                         "location": location,
                         "kind": kind,
                         "world_seed": world_seed_of(settings["seed"], settlement),
@@ -246,10 +249,10 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                     yield Job(f"{type}/{location}/{radius}/{stamp}", f"{__name__}:collect_one", args, DEADLINE_S)
 
 
-def _run(jobs: Iterable[Job], workers: int) -> Generator[Result]:
-    """Results as they come; a single worker is this process itself."""
-    if workers != 1:
-        with Pool(workers) as pool:
+def _run(jobs: Iterable[Job], out: Path, workers: int, on: str | None) -> Generator[Result]:
+    """Results as they come; a single worker on this machine is this process itself."""
+    if workers != 1 or on not in (None, "local"):
+        with open_site(on, logs=out / "logs", shared=[out]) as site, site.pool(workers) as pool:
             yield from pool.run(jobs)
         return
     for job in jobs:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Any
@@ -33,6 +36,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._owner = path.with_suffix(".owner")
         new = not path.exists()
         try:
             self._file = open(path, "ab+", buffering=0)  # noqa: SIM115 - held open as long as the lock
@@ -41,6 +45,7 @@ class Journal:
         try:
             self._lock()
             self.lines = self._read()
+            self._sign()
             if new:
                 sync_folder(path.parent)
         except BaseException:
@@ -66,6 +71,8 @@ class Journal:
 
     def close(self) -> None:
         """Release the lock."""
+        with suppress(OSError):
+            self._owner.unlink(missing_ok=True)
         self._file.close()
 
     def __enter__(self) -> Journal:
@@ -81,8 +88,21 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunError(
-                f"{self.path.parent}: another process is working on this run; wait for it or choose another --out"
+                f"{self.path.parent}: another process{self._of_owner()} is working on this run; "
+                "wait for it or choose another --out"
             ) from None
+
+    def _sign(self) -> None:
+        """Tell others whose the lock is; only the lock counts."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with suppress(OSError):
+            self._owner.write_text(f"process {os.getpid()} on {platform.node()} since {now}\n")
+
+    def _of_owner(self) -> str:
+        try:
+            return f" ({self._owner.read_text()[:200].strip()})"
+        except (OSError, ValueError):
+            return ""
 
     def _read(self) -> list[dict[str, Any]]:
         self._file.seek(0)

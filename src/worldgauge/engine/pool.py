@@ -1,41 +1,37 @@
-"""A pool of worker processes: jobs in, results out as they come; a job that hangs or dies costs only itself.
+"""A pool of workers: jobs in, results out as they come; a job that hangs or dies costs only itself.
 
 with Pool(4) as pool:
     for result in pool.run(Job(str(n), "worldgauge.collect.x:make", {"seed": n}) for n in range(100)):
         ...
+
+There is one scheduler, whatever the workers are: processes of this machine (`engine.local`) or of a Ray cluster
+(`engine.ray_workers`). Where they come from is told by `engine.site`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import queue
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import IO, Any
+from typing import Any, Protocol
 
-from worldgauge.engine.worker import GRACE_S
-from worldgauge.errors import UsageError
+from worldgauge.engine.local import LocalWorker
+from worldgauge.errors import RunError, UsageError
 
 Watch = Callable[[str, int, int], None]
 
-_THREAD_LIMITS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "OPENCV_FOR_THREADS_NUM",
-)
+RETRIES = 2
+"""How often a job is done again whose worker or model was lost."""
+
+START_S = 600.0
+"""Seconds until at least one worker must be up: a cluster may first have to find or to start a machine."""
+
+LOST = "LostError"
+_MAX_FAILED_STARTS = 5
 
 
 @dataclass(frozen=True)
@@ -43,22 +39,25 @@ class Job:
     """One call of `call`, "worldgauge.module:function", as function(**args, progress=report).
 
     args: plain JSON values. deadline_s: seconds without a sign of progress after which it is
-    killed; None waits for ever. The function returns plain JSON values and may call
-    report(done, total) as often as it likes.
+    killed; None waits for ever. retries: how often it is done again when its worker dies or it ends
+    with LostError. The function returns plain JSON values, may call report(done, total) as often as
+    it likes, and must not mind what a lost attempt of it has left.
     """
 
     id: str
     call: str
     args: Mapping[str, Any]
     deadline_s: float | None = None
+    retries: int = RETRIES
 
 
 @dataclass(frozen=True)
 class Result:
     """What became of a job: its value, or an error in one line.
 
-    kind, trace: type and traceback of the exception; None when the job was killed or died.
-    known: whether it was a WorldgaugeError, whose line says all.
+    kind, trace: type and traceback of the exception; "LostError" and None when its worker died, None and
+    None when it was killed. known: whether it was a WorldgaugeError, whose line says all.
+    seconds: of the last attempt. lost: errors of the attempts before it.
     """
 
     id: str
@@ -68,55 +67,114 @@ class Result:
     trace: str | None = None
     known: bool = False
     seconds: float = 0.0
+    lost: tuple[str, ...] = ()
+
+
+class Worker(Protocol):
+    """A process that takes JSON lines and answers in JSON lines, wherever it is (`engine.worker` is what it runs).
+
+    It puts what comes from it into the queue it was made with: (itself, line, when it came), and None
+    for the line when nothing more will come; its first line says that it is up.
+    refusal: why neither it nor any like it can work; looked at when nothing more comes.
+    """
+
+    refusal: str | None
+
+    def send(self, line: bytes) -> None:
+        """Pass one line on; a dead worker takes it and does nothing."""
+
+    def is_dead(self) -> bool:
+        """Whether nothing more will come from it."""
+
+    def dismiss(self) -> None:
+        """Let it go, without waiting; only while it has no job."""
+
+    def wait_or_kill(self) -> None:
+        """See a dismissed worker gone."""
+
+    def kill(self) -> None:
+        """End it and all it started, and see them gone."""
+
+    def last_words(self) -> tuple[str, str]:
+        """How a worker ended that died and was then killed; and where more is told, to be put behind it."""
+
+
+Event = tuple[Any, bytes | None, float]
+"""What came from a worker, None for its end, and when it came."""
+
+Hire = Callable[[int, "queue.SimpleQueue[Event]"], Worker]
+"""Starts a worker for the place with this number; it may come up much later."""
+
+
+@dataclass
+class _Attempt:
+    """A job that waits or is in a worker's hand.
+
+    lost: how each attempt before was lost, and where more is told. began, alive: when it was taken, when it last
+    gave a sign.
+    """
+
+    job: Job
+    lost: list[tuple[str, str]] = field(default_factory=list)
+    began: float = 0.0
+    alive: float = 0.0
+
+    def result(self, **facts: Any) -> Result:
+        before = tuple(how + where for how, where in self.lost)
+        return Result(self.job.id, **facts, seconds=time.monotonic() - self.began, lost=before)
+
+    def overdue_in(self, now: float) -> float:
+        return float("inf") if self.job.deadline_s is None else self.alive + self.job.deadline_s - now
 
 
 class Pool:
     """`workers` processes, started when first needed; each does one job at a time with one thread.
 
-    Leaving the context ends them; a job in hand is lost, so a job's effect must be whole or absent.
+    hire: what starts a worker, by default on this machine. Leaving the context ends them; a job in hand is
+    lost, so a job's effect must be whole or absent.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, hire: Hire | None = None) -> None:
         if workers < 1:
             raise UsageError(f"workers must be at least 1, got {workers}")
-        self._size = workers
-        self._idle: list[_Worker] = []
-        self._busy: list[_Worker] = []
+        self._hire = hire or (lambda place, events: LocalWorker(events))
+        self._places = list(reversed(range(workers)))
+        self._place_of: dict[Worker, int] = {}
+        self._starting: dict[Worker, float] = {}
+        self._idle: list[Worker] = []
+        self._busy: dict[Worker, _Attempt] = {}
+        self._waiting: deque[_Attempt] = deque()
+        self._failed_starts = 0
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
-        """Results in the order in which jobs end. A job is taken from `jobs` only when a worker is free.
+        """Results in the order in which jobs end. A job is taken only when a worker is free, or can be started, for it.
 
         watch: called with (job id, done, total) whenever a job reports progress.
+        Raises RunError when workers cannot be started or refuse to work.
         """
-        waiting = iter(jobs)
-        more = True
+        source = iter(jobs)
         try:
             while True:
-                while more and len(self._busy) < self._size:
-                    job = next(waiting, None)
-                    if job is None:
-                        more = False
-                    else:
-                        self._start(job)
-                if not self._busy:
+                self._assign(source)
+                if not self._busy and not self._waiting:
                     return
                 yield from self._next_results(watch)
         finally:
-            for worker in self._busy:
-                worker.kill()
-            self._busy.clear()
+            self._waiting.clear()
+            for worker in list(self._busy):
+                self._release(worker)
 
     def close(self) -> None:
         """End all workers."""
-        for worker in self._idle:
+        free = [*self._idle, *self._starting]
+        for worker in free:
             worker.dismiss()
-        for worker in self._idle:
+        for worker in free:
             worker.wait_or_kill()
-        for worker in self._busy:
-            worker.kill()
-        self._idle.clear()
-        self._busy.clear()
+            self._forget(worker)
+        for worker in list(self._busy):
+            self._release(worker)
 
     def __enter__(self) -> Pool:
         return self
@@ -126,170 +184,127 @@ class Pool:
     ) -> None:
         self.close()
 
-    def _start(self, job: Job) -> None:
-        for dead in [worker for worker in self._idle if worker.is_dead()]:
-            self._dismiss(dead)
-        worker = self._idle.pop() if self._idle else _Worker(self._events)
-        self._busy.append(worker)
-        worker.take(job)
+    def _assign(self, source: Iterator[Job]) -> None:
+        """Give jobs to idle workers, and start workers for jobs that find none."""
+        for worker in [worker for worker in self._idle if worker.is_dead()]:
+            self._release(worker)
+        while len(self._waiting) < len(self._idle) + len(self._starting) + len(self._places):
+            job = next(source, None)
+            if job is None:
+                break
+            self._waiting.append(_Attempt(job))
+        while self._places and len(self._waiting) > len(self._idle) + len(self._starting):
+            place = self._places.pop()
+            worker = self._hire(place, self._events)
+            self._place_of[worker] = place
+            self._starting[worker] = time.monotonic()
+        while self._idle and self._waiting:
+            attempt = self._waiting.popleft()
+            worker = self._idle.pop()
+            self._busy[worker] = attempt
+            attempt.began = attempt.alive = time.monotonic()
+            message = {"call": attempt.job.call, "args": dict(attempt.job.args)}
+            worker.send(json.dumps(message, allow_nan=False).encode("ascii"))
 
     def _next_results(self, watch: Watch | None) -> list[Result]:
-        """Wait for one message, one death or one missed deadline; the results of jobs that ended by it."""
+        """Wait for one message, one end or one missed deadline; the results of jobs that ended by it."""
         try:
-            worker, line, came = self._events.get(timeout=min(worker.patience() for worker in self._busy))
+            worker, line, came = self._events.get(timeout=self._patience())
         except queue.Empty:
             return self._overdue(time.monotonic())
         result = self._heard(worker, line, came, watch)
         # Judged by when the message came: what came before it has been heard, however long that took here.
         return ([] if result is None else [result]) + self._overdue(came)
 
-    def _heard(self, worker: _Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
-        """Take in one message, None for the end of the pipe; the result if a job ended by it."""
-        if worker in self._idle and line is None:
-            self._dismiss(worker)
-        if worker not in self._busy:
+    def _patience(self) -> float | None:
+        """Seconds until something must be looked at, message or not."""
+        now = time.monotonic()
+        moments = [attempt.overdue_in(now) for attempt in self._busy.values()]
+        if not self._busy and not self._idle:
+            moments += [began + START_S - now for began in self._starting.values()]
+        first = min(moments, default=float("inf"))
+        return None if first == float("inf") else max(0.0, first)
+
+    def _heard(self, worker: Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
+        """Take in one message, None for the end of a worker; the result if a job ended by it."""
+        if worker not in self._place_of:
             return None
         if line is None:
-            return self._lost(worker, worker.last_words())
+            return self._ended(worker)
         try:
             message = json.loads(line)
         except ValueError:
-            return self._lost(worker, "worker sent a broken message")
+            return self._lost(worker, "the worker process sent a broken message")
+        if worker in self._starting:
+            del self._starting[worker]
+            self._idle.append(worker)
+            self._failed_starts = 0
+            return None
+        attempt = self._busy[worker]
         if "progress" in message:
-            worker.alive = max(worker.alive, came)
+            attempt.alive = max(attempt.alive, came)
             done, total = message["progress"]
             if watch is not None and total:
-                watch(worker.job.id, done, total)
+                watch(attempt.job.id, done, total)
             return None
-        self._busy.remove(worker)
+        del self._busy[worker]
         self._idle.append(worker)
-        return Result(worker.job.id, **message, seconds=worker.seconds())
+        result = attempt.result(**message)
+        return self._again(attempt, result) if result.kind == LOST else result
+
+    def _ended(self, worker: Worker) -> Result | None:
+        """A worker has ended by itself: its job is lost, or it never came up, or it was idle."""
+        if worker in self._busy:
+            return self._lost(worker)
+        starting = worker in self._starting
+        self._release(worker)
+        if worker.refusal is not None:
+            raise RunError(worker.refusal)
+        if starting:
+            self._failed_starts += 1
+            if self._failed_starts == _MAX_FAILED_STARTS:
+                raise RunError(f"no worker starts, tried {_MAX_FAILED_STARTS} times: {''.join(worker.last_words())}")
+        return None
 
     def _overdue(self, now: float) -> list[Result]:
-        """Jobs that missed their deadline or lost their worker by `now`; news of others must not hide them."""
+        """Jobs that missed their deadline by `now`; news of others must not hide them.
+
+        They are not done again: what hung once will most likely hang again, and costs the whole deadline each time.
+        """
         results = []
-        for worker in list(self._busy):
-            limit = worker.job.deadline_s
-            if limit is not None and now - worker.alive >= limit:
-                results.append(self._lost(worker, f"timed out after {limit:g} s without progress"))
-            # Children of a dead worker may hold its pipe open, so the end of the pipe is not enough.
-            elif worker.dead_for(now) > GRACE_S:
-                results.append(self._lost(worker, worker.last_words()))
+        for worker, attempt in list(self._busy.items()):
+            if attempt.overdue_in(now) <= 0:
+                self._release(worker)
+                results.append(attempt.result(error=f"timed out after {attempt.job.deadline_s:g} s without progress"))
+        nobody = self._starting and not self._busy and not self._idle
+        if nobody and now - min(self._starting.values()) >= START_S:
+            raise RunError(f"no worker came up within {START_S:g} s; is there room for one where they should run?")
         return results
 
-    def _dismiss(self, worker: _Worker) -> None:
-        """Let an idle worker go that has died."""
-        self._idle.remove(worker)
+    def _lost(self, worker: Worker, error: str | None = None) -> Result | None:
+        attempt = self._busy.pop(worker)
+        self._release(worker)
+        how, where = (error, "") if error else worker.last_words()
+        return self._again(attempt, attempt.result(error=how, kind=LOST), where)
+
+    def _again(self, attempt: _Attempt, result: Result, where: str = "") -> Result | None:
+        """Do a lost job again, or give up: then the error tells of all attempts."""
+        attempt.lost.append((str(result.error), where))
+        times = len(attempt.lost)
+        if times <= attempt.job.retries:
+            self._waiting.appendleft(attempt)
+            return None
+        how = " | ".join(dict.fromkeys(how for how, _ in attempt.lost))
+        return replace(result, error=(f"lost {times} times: {how}" if times > 1 else how) + where)
+
+    def _release(self, worker: Worker) -> None:
+        """End a worker, dead or alive; its place is free again."""
         worker.kill()
+        self._forget(worker)
 
-    def _lost(self, worker: _Worker, error: str) -> Result:
-        self._busy.remove(worker)
-        worker.kill()
-        return Result(worker.job.id, error=error, seconds=worker.seconds())
-
-
-class _Worker:
-    """A process, the threads that read its pipes, and the job it has in hand."""
-
-    job: Job
-
-    def __init__(self, events: queue.SimpleQueue[Event]) -> None:
-        self._process = subprocess.Popen(
-            # -P: the worker gets this process's search path, which need not hold the working directory.
-            [sys.executable, "-P", "-m", "worldgauge.engine.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,
-        )
-        self._errors: deque[str] = deque(maxlen=20)
-        self._died: float | None = None
-        self._listeners = [
-            threading.Thread(target=self._read_answers, args=(self._process.stdout, events), daemon=True),
-            threading.Thread(target=self._read_errors, args=(self._process.stderr,), daemon=True),
-        ]
-        for listener in self._listeners:
-            listener.start()
-        self._send(sys.path)
-
-    def take(self, job: Job) -> None:
-        self.job = job
-        self._began = self.alive = time.monotonic()
-        self._send({"call": job.call, "args": dict(job.args)})
-
-    def patience(self) -> float:
-        """Seconds until this worker must be looked at again, message or not."""
-        if self.job.deadline_s is None:
-            return GRACE_S
-        return min(GRACE_S, max(0.0, self.alive + self.job.deadline_s - time.monotonic()))
-
-    def seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def is_dead(self) -> bool:
-        return self._process.poll() is not None
-
-    def dead_for(self, now: float) -> float:
-        if not self.is_dead():
-            return 0.0
-        if self._died is None:
-            self._died = time.monotonic()
-        return now - self._died
-
-    def last_words(self) -> str:
-        """How the process ended, with the last line it wrote to stderr."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE_S)
-        self._listeners[1].join(GRACE_S)
-        code = self._process.returncode
-        if code is None:
-            how = "closed its pipe"
-        elif code < 0:
-            name = signal.Signals(-code).name
-            how = f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        else:
-            how = f"exited with code {code}"
-        last = next((line for line in reversed(self._errors) if line.strip()), None)
-        return f"the worker process {how}" + (f"; its last words: {last.strip()[:300]}" if last else "")
-
-    def dismiss(self) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-
-    def wait_or_kill(self) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(2 * GRACE_S)
-        self.kill()
-
-    def kill(self) -> None:
-        """End the process and all it started."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self.dismiss()
-
-    def _send(self, message: Any) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it died: the end of its other pipe says so
-            self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
-            self._process.stdin.flush()
-
-    def _read_answers(self, pipe: IO[bytes], events: queue.SimpleQueue[Event]) -> None:
-        for line in pipe:
-            events.put((self, line, time.monotonic()))
-        events.put((self, None, time.monotonic()))
-
-    def _read_errors(self, pipe: IO[bytes]) -> None:
-        for line in pipe:
-            self._errors.append(line.decode("utf-8", "replace"))
-
-
-Event = tuple[_Worker, bytes | None, float]
-"""What came from a worker, None for the end of its pipe, and when it came."""
-
-
-def _environment() -> dict[str, str]:
-    """One thread a worker: they fill the cores among themselves, and sums keep their order."""
-    return {**os.environ, **dict.fromkeys(_THREAD_LIMITS, "1")}
+    def _forget(self, worker: Worker) -> None:
+        self._places.append(self._place_of.pop(worker))
+        self._starting.pop(worker, None)
+        self._busy.pop(worker, None)
+        if worker in self._idle:
+            self._idle.remove(worker)

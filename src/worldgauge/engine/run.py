@@ -6,7 +6,7 @@ run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"),
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +15,20 @@ from typing import Any
 from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.manifest import manifest, versions
+from worldgauge.engine.needs import Model, crews
 from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.site import open_site
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subjects import Entrant, enter
-from worldgauge.engine.task import CALL, LocalBench, attempt, outcome_of
+from worldgauge.engine.subjects import Entrant
+from worldgauge.engine.task import CALL, LocalBench, attempt, failure_of, outcome_of
 from worldgauge.engine.work import Watch, Work
-from worldgauge.errors import UsageError
-from worldgauge.subject import WorldModel
+from worldgauge.errors import LostError, UsageError
 from worldgauge.suites.contract import Suite
 
 DEADLINE_S = 1800.0
 """Seconds without a frame after which a subject counts as hung."""
-
-Model = str | WorldModel
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ def run(
     data: Path | str,
     out: Path | str | None = None,
     workers: int = 1,
+    on: str | None = None,
+    gpus_per_worker: float | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     limit: int | None = None,
@@ -62,7 +63,13 @@ def run(
     tried again unless retry_failed is False. Models given as text run in `workers` processes and
     are killed after deadline_s seconds without a frame; live objects run in this process, one task
     after another, and are only stopped between two chunks. scoring: False only makes the records.
-    out: by default runs/<suite>. Scores do not depend on workers, order or interruptions.
+    out: by default runs/<suite>; what workers print goes to its folder logs.
+
+    on: where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes
+    all see `out` and `data`). Models that declare different `subject.Needs` are asked one group after
+    another, by as many workers as there is room for, at most `workers`; gpus_per_worker overrules what
+    they declare. A task whose worker or model is lost is done again, twice at most.
+    Scores do not depend on workers, on where they are, on order or interruptions.
 
     Raises WorldgaugeError for what makes the whole run impossible; what goes wrong in a task is
     counted in the result.
@@ -71,14 +78,16 @@ def run(
     asked = open_suite(suite, settings or {})
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
-        pool = stack.enter_context(Pool(workers))
+        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=Path(data)))
+        entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack)
         works = []
-        for entrant in enter(_listed(model), pool):
+        for entrant in entrants:
             work = Work(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
             facts = manifest(asked, tasks, entrant, seed=seed, data=Path(data), limit=limit)
             work.start(facts, scoring=scoring, retry_failed=retry_failed)
             works.append(work)
-        _perform(works, pool, deadline_s, scoring, progress)
+        turns = [(crew.pool, [works[number] for number in crew.members]) for crew in groups]
+        _perform(works, turns, deadline_s, scoring, progress)
     return RunResult([work.folder for work in works], asked)
 
 
@@ -88,6 +97,8 @@ def dry_run(
     model: Model | Sequence[Model],
     data: Path | str,
     out: Path | str | None = None,
+    on: str | None = None,
+    gpus_per_worker: float | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     limit: int | None = None,
@@ -98,8 +109,9 @@ def dry_run(
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     tasks = tasks_of(asked, Path(data), limit)
-    with Pool(1) as pool:
-        entrants = enter(_listed(model), pool)
+    with ExitStack() as stack:
+        site = stack.enter_context(open_site(on, data=Path(data)))
+        entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack)
     plans = []
     for entrant in entrants:
         folder = RunFolder(out / entrant.label)
@@ -115,6 +127,7 @@ def score(
     settings: Mapping[str, Any] | None = None,
     data: Path | str | None = None,
     workers: int = 1,
+    on: str | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: Watch | None = None,
 ) -> RunResult:
@@ -129,8 +142,9 @@ def score(
     names = sorted({folder.facts()["suite"] for folder in folders})
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; score those of one suite at a time")
+    places = list(dict.fromkeys(folder.directory.parent for folder in folders))
     with ExitStack() as stack:
-        pool = stack.enter_context(Pool(workers))
+        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places))
         works = []
         for folder in folders:
             facts = folder.facts()
@@ -151,7 +165,8 @@ def score(
                 asking=False,
             )
             works.append(work)
-        _perform(works, pool, deadline_s, True, progress)
+        pool = stack.enter_context(site.pool(workers))
+        _perform(works, [(pool, works)], deadline_s, True, progress)
     return RunResult([work.folder for work in works], works[0].suite)
 
 
@@ -171,16 +186,31 @@ def _listed(model: Model | Sequence[Model]) -> list[Model]:
     return list(model) if isinstance(model, (list, tuple)) else [model]  # type: ignore[list-item]
 
 
-def _perform(works: Sequence[Work], pool: Pool, deadline_s: float | None, scoring: bool, watch: Watch | None) -> None:
-    """Do all that is left: by the workers, and live models in this process; then derive the scores."""
+def _perform(
+    works: Sequence[Work],
+    turns: Iterable[tuple[Pool, Sequence[Work]]],
+    deadline_s: float | None,
+    scoring: bool,
+    watch: Watch | None,
+) -> None:
+    """Do all that is left: by the workers of one pool after another, and live models here; then derive the scores."""
     tell = watch or (lambda step: None)
     for work in works:
         tell(work.step())
-    by_name = [work for work in works if work.entrant.model is None]
+    for pool, theirs in turns:
+        _perform_named([work for work in theirs if work.entrant.model is None], pool, deadline_s, scoring, tell)
+        pool.close()
+    for work in works:
+        if work.entrant.model is not None:
+            _perform_live(work, deadline_s, scoring, tell)
+        work.derive_scores()
+
+
+def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
     handed: dict[str, tuple[Work, Item, Path]] = {}
 
     def jobs() -> Iterator[Job]:
-        for work in by_name:
+        for work in works:
             for item in work.todo:
                 folder = work.place(item)
                 name = f"{work.entrant.label}/{item.task.id}"
@@ -195,11 +225,7 @@ def _perform(works: Sequence[Work], pool: Pool, deadline_s: float | None, scorin
         for result in results:
             work, item, folder = handed.pop(result.id)
             outcome = outcome_of(result, folder)
-            tell(work.settle(item, folder, outcome, result.seconds, scoring))
-    for work in works:
-        if work.entrant.model is not None:
-            _perform_live(work, deadline_s, scoring, tell)
-        work.derive_scores()
+            tell(work.settle(item, folder, outcome, result.seconds, scoring, result.lost))
 
 
 def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
@@ -213,5 +239,8 @@ def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Wat
         bench = LocalBench(folder, task_seed(work.seed, item.task.id), report, deadline_s)
         model = work.entrant.model if item.todo == "ask" else None
         wanted = item.score_key if scoring else None
-        outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, key=item.key, score=wanted)
+        try:
+            outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, key=item.key, score=wanted)
+        except LostError as error:
+            outcome = failure_of(error, "perform")  # the process is its own affair: it was not started here
         tell(work.settle(item, folder, outcome, time.monotonic() - began, scoring))

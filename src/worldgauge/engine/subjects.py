@@ -1,7 +1,8 @@
-"""Who is tested: a model by its registered name, by "package.module:Class", or by "./file.py:Class"."""
+"""Who is tested: a model by its name, by "package.module:Class", by "./file.py:Class", or served elsewhere."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -12,7 +13,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,10 +24,9 @@ from worldgauge.engine.store import check_slugs, slug
 from worldgauge.engine.worker import Progress
 from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.models import models
+from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
+from worldgauge.serving.foreign import adopt
 from worldgauge.subject import ModelSpec, WorldModel
-
-LOAD_DEADLINE_S = 1800.0
-"""Seconds a model may take to load."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,14 @@ def resolve(what: str | WorldModel) -> Subject:
     """The subject that `what` means: a live model, or a string with its settings as a query.
 
     "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel", "./wm.py:MyModel?gain=0.8". Values are read as
-    JSON where they are JSON, else as text. Naming a module or a file is consent to run its code.
+    JSON where they are JSON, else as text. Naming a module, a file or a command is consent to run its code.
+    "cmd:...", "pipe:..." and "http://..." are served models (`serving.open_model`): a file's class has the same label
+    and identity however it is reached.
     Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model.
     """
+    served = open_model(what) if isinstance(what, str) and is_served(what) else what
+    if isinstance(served, RemoteModel):
+        return Subject(served, _served_label(served), served.source)
     if not isinstance(what, str):
         model = _checked(what, repr(what))
         module = sys.modules[type(what).__module__]
@@ -108,10 +112,18 @@ def introduce(*, text: str, progress: Progress) -> dict[str, Any]:
     return {"label": subject.label, "identity": subject.identity}
 
 
-@lru_cache(maxsize=1)
 def resolve_once(text: str) -> Subject:
-    """`resolve`, kept: loading weights may take minutes, and all state of a rollout lives in its request."""
-    return resolve(text)
+    """`resolve`, the last one kept: loading weights may take minutes, and all state of a rollout is in its request."""
+    if text not in _kept:
+        for other in _kept.values():
+            if isinstance(other.model, RemoteModel):
+                other.model.close()  # two may be more than the memory holds
+        _kept.clear()
+        _kept[text] = resolve(text)
+    return _kept[text]
+
+
+_kept: dict[str, Subject] = {}
 
 
 def _live(model: WorldModel) -> Entrant:
@@ -120,7 +132,9 @@ def _live(model: WorldModel) -> Entrant:
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
-    """Target and settings of "target?name=value&name=value"."""
+    """Target and settings of "target?name=value&name=value"; those of a served model are its server's affair."""
+    if is_served(text):
+        return text, {}
     target, _, query = text.partition("?")
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
@@ -149,6 +163,13 @@ def factory_of(target: str) -> tuple[Callable[..., Any], str]:
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):
         raise UsageError(f"model '{target}': name the class in it: {target}:Class")
+    if colon and (not name.isidentifier() or " " in target):
+        _refuse_what_looks_served(target)
+    if colon and not name.isidentifier():
+        raise UsageError(
+            f"model '{target}': '{name}' cannot be a class; name it as ./file.py:Class or package.module:Class, "
+            "served models as cmd:, pipe: or http://"
+        )
     if not colon:
         return models.get(target), target
     if module_name.endswith(".py"):
@@ -237,7 +258,21 @@ def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
         raise SubjectError(f"model '{target}' could not be made: {type(error).__name__}: {error}") from error
 
 
+def _refuse_what_looks_served(target: str) -> None:
+    """Raises UsageError for a target that was meant as a command or an address."""
+    scheme, _, rest = target.partition(":")
+    near = difflib.get_close_matches(scheme.lower(), SCHEMES, n=1)
+    meant = ""
+    if near:
+        meant = f"{near[0]}://{rest.lstrip('/')}" if near[0].startswith("http") else f"{near[0]}:{rest}"
+    elif re.fullmatch(r"[\w.-]+:\d+/?", target):
+        meant = f"http://{target}"
+    if meant:
+        raise UsageError(f"no model '{target}'. Did you mean '{meant}'?")
+
+
 def _checked(model: Any, name: str) -> WorldModel:
+    model = adopt(model)
     lacks = [
         text
         for held, text in (
@@ -250,6 +285,14 @@ def _checked(model: Any, name: str) -> WorldModel:
         raise UsageError(f"'{name}' is no world model: it lacks {' and '.join(lacks)} (docs/adding.md shows one)")
     checked: WorldModel = model
     return checked
+
+
+def _served_label(model: RemoteModel) -> str:
+    try:
+        return _label(model.spec.name, model.given)
+    except UsageError:
+        model.close()
+        raise
 
 
 def _label(name: str, settings: Mapping[str, Any]) -> str:

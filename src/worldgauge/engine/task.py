@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import traceback
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from worldgauge.engine.pool import Result
 from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
 from worldgauge.engine.subjects import resolve_once
 from worldgauge.engine.worker import Progress, one_line
-from worldgauge.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Score, Suite, Task
@@ -83,8 +84,13 @@ def work(
     score: str | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them."""
+    """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them.
+
+    Raises LostError for the pool to see: the task is then done again.
+    """
     bench = LocalBench(Path(folder), seed, progress)
+    if model is not None:
+        _empty(bench.directory)
     subject = None if model is None else resolve_once(model).model
     progress(0, 0)  # loading the model does not count against the deadline of the task
     outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, key=key, score=score)
@@ -97,7 +103,7 @@ def attempt(
     """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted.
 
     key, score: what record and scores depend on (`Item.key`, `Item.score_key`), written into them;
-    score is None where scoring is not wanted.
+    score is None where scoring is not wanted. Raises LostError alone; all else becomes the outcome.
     """
     stage = "perform"
     try:
@@ -111,12 +117,25 @@ def attempt(
             write_scores(_checked(suite.score(record, bench), task), label, bench.directory, key=score)
     except NotApplicableError as error:
         return Outcome("skipped", stage, one_line(error))
+    except LostError:
+        raise
     except (Exception, SystemExit) as error:
-        if (full := full_disk(error)) is not None:
-            return Outcome("full", stage, full)
-        text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
-        return Outcome("failed", stage, text, type(error).__name__, traceback.format_exc())
+        return failure_of(error, stage)
     return Outcome("done", stage)
+
+
+def failure_of(error: BaseException, stage: str) -> Outcome:
+    """Outcome of a task that ended with `error`, which is being handled."""
+    if (full := full_disk(error)) is not None:
+        return Outcome("full", stage, full)
+    text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
+    return Outcome("failed", stage, text, type(error).__name__, traceback.format_exc())
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a lost attempt has left in the folder of a record."""
+    for left in folder.iterdir():
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
 def _checked(scores: list[Score], task: Task) -> list[Score]:

@@ -53,6 +53,7 @@ class Work:
         self._tasks = tasks
         self._items: list[Item] = []
         self._ended = 0
+        self._scoring = True
         folder.create()
         self._journal = stack.enter_context(Journal(folder.journal_path))
         stack.callback(folder.clean)
@@ -65,6 +66,7 @@ class Work:
         asking: False leaves out tasks without a record. Raises RunError when then none is left, or
         when records are of something else than what was planned.
         """
+        self._scoring = scoring
         self.folder.clean()
         journal = self._journal.latest()
         self._items = plan(
@@ -109,8 +111,19 @@ class Work:
             "score": item.score_key if scoring else None,
         }
 
-    def settle(self, item: Item, folder: Path, outcome: Outcome, seconds: float, scoring: bool) -> Step:
-        """Keep the record of a task that has ended, then note it in the journal. Raises RunError on a full disk."""
+    def settle(
+        self,
+        item: Item,
+        folder: Path,
+        outcome: Outcome,
+        seconds: float,
+        scoring: bool,
+        lost: Sequence[str] = (),
+    ) -> Step:
+        """Keep the record of a task that has ended, then note it in the journal.
+
+        seconds, lost: of the last attempt, and errors of those before it. Raises RunError on a full disk.
+        """
         if outcome.status == "full":
             raise RunError(outcome.error)
         if item.todo == "ask":
@@ -123,7 +136,7 @@ class Work:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 self.folder.commit(folder, item.task.id)
-        self._note(item, outcome, seconds, scored=scoring and outcome.stage == "score")
+        self._note(item, outcome, seconds, scored=scoring and outcome.stage == "score", lost=lost)
         self._ended += 1
         return self.step(item, status=outcome.status, error=outcome.error)
 
@@ -151,7 +164,8 @@ class Work:
             line = latest.get(item.task.id)
             if line is not None and line["status"] == "done" and line["scores"] == item.score_key:
                 record = self.folder.record(item.task.id)
-                if scores_key(record) != item.score_key:
+                # Where this run scores, the plan has looked already.
+                if not self._scoring and scores_key(record) != item.score_key:
                     raise RunError(
                         f"{record}: its scores are missing or of other settings; "
                         f"make them anew with: worldgauge score {self.folder.directory}"
@@ -181,16 +195,15 @@ class Work:
         if not any(line["status"] == "done" or line["stage"] == "score" for line in journal.values()):
             raise RunError(f"{where}: holds no record to score; make some with: worldgauge run")
 
-    def _note(self, item: Item, outcome: Outcome, seconds: float, *, scored: bool) -> None:
+    def _note(self, item: Item, outcome: Outcome, seconds: float, *, scored: bool, lost: Sequence[str] = ()) -> None:
         """One journal line. scored: whether scoring was tried, so that it is tried again only when that changes."""
-        self._journal.append(
-            {
-                "task": item.task.id,
-                "key": item.key,
-                "scores": item.score_key if scored else None,
-                "status": outcome.status,
-                "stage": outcome.stage,
-                "error": outcome.error,
-                "seconds": round(seconds, 3),
-            }
-        )
+        line = {
+            "task": item.task.id,
+            "key": item.key,
+            "scores": item.score_key if scored else None,
+            "status": outcome.status,
+            "stage": outcome.stage,
+            "error": outcome.error,
+            "seconds": round(seconds, 3),
+        }
+        self._journal.append({**line, "lost": list(lost)} if lost else line)

@@ -1,7 +1,8 @@
-"""One worker process: takes jobs as JSON lines on stdin, answers as JSON lines. Started by `engine.pool.Pool`."""
+"""One worker process: takes jobs as JSON lines on stdin, answers as JSON lines. `engine.local` starts it."""
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
+from worldgauge.engine.processes import end_session
 from worldgauge.errors import UsageError, WorldgaugeError
 
 PREFIX = "worldgauge."
@@ -32,7 +34,13 @@ def serve() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    sys.path[:] = json.loads(commands.readline())
+    start = json.loads(commands.readline())
+    own = [] if start["alone"] else sys.path
+    sys.path[:] = [*own, *(folder for folder in start["path"] if folder not in own)]
+    # Registered first, so it comes last: a model has had its chance to end what it started.
+    atexit.register(_end_others)
+    channel.write(json.dumps({"up": True}) + "\n")
+    channel.flush()
     jobs: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands, jobs), daemon=True).start()
     while (line := jobs.get()) is not None:
@@ -87,9 +95,16 @@ def _listen(commands: Iterable[str], jobs: queue.SimpleQueue[str | None]) -> Non
     jobs.put(None)
     time.sleep(GRACE_S)
     # Still here: a job hangs or is long, and nobody is left to take its answer.
+    _end_others()
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def _end_others() -> None:
+    """End what this process has started and not ended; only where it leads a session of its own."""
+    if os.getsid(0) == os.getpid():
+        end_session(os.getpid())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ import numpy as np
 import worldgauge.engine
 from worldgauge.actions import LOOP_WALK, Actions
 from worldgauge.episode import Context
-from worldgauge.errors import NotApplicableError, UsageError
+from worldgauge.errors import LostError, NotApplicableError, UsageError
 from worldgauge.geometry import Camera
 from worldgauge.subject import ModelSpec, RolloutRequest, checked_rollout
 from worldgauge.suites import suites
@@ -70,7 +71,7 @@ class Echo:
     def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
         note("perform", task.id)
         number = task.sample["number"] + self.settings["bias"]
-        frame = np.full((1, SIZE[1], SIZE[0], 3), number, np.uint8)
+        frame = np.full((1, SIZE[1], SIZE[0], 3), number % 256, np.uint8)
         camera = Camera.from_vertical_fov(*SIZE, 70)
         context = Context(Clip.from_array(frame, 20.0), np.eye(4)[None], Actions(LOOP_WALK, zeros(0)), camera)
         request = RolloutRequest(context, HORIZON, bench.seed, actions=Actions(LOOP_WALK, zeros(HORIZON)))
@@ -183,6 +184,79 @@ class Faulty:
         }.get(self.how, frame)
 
 
+class Fragile(Steady):
+    """Is lost in the first `times` rollouts of task number `on`: killed, or, with how="child", its own process is.
+
+    log: folder where it counts.
+    """
+
+    def __init__(self, log: str, times: int = 1, on: int = 1, how: str = "worker") -> None:
+        super().__init__()
+        self.spec = ModelSpec("fragile")
+        self.log, self.times, self.on, self.how = log, times, on, how
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        for t, frame in enumerate(super().rollout(request)):
+            if int(request.context.clip[-1][0, 0, 0]) == self.on and t == 3 and count_up(self.log) <= self.times:
+                if self.how == "child":
+                    raise LostError("the model's process was killed by SIGKILL")
+                if self.how == "actor":  # on a cluster, whoever has started this worker
+                    os.kill(os.getppid(), signal.SIGKILL)
+                    time.sleep(60)
+                print("alas", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield frame
+
+
+class Parent(Steady):
+    """Starts a process, in a group of its own, that never ends by itself."""
+
+    def __init__(self, wait: float = 0.0) -> None:
+        super().__init__(wait=wait)
+        self.spec = ModelSpec("parent")
+        self.child = subprocess.Popen(["sleep", "6000"], process_group=0)
+
+
+class Seeing:
+    """Draws the name of the one GPU it is shown, in each place of a frame; at most two fit on a GPU."""
+
+    needs: Mapping[str, float] = {"gpus": 0.5}
+
+    def __init__(self, name: str = "seeing") -> None:
+        self.spec = ModelSpec(name)
+        self.gpu = int(os.environ["CUDA_VISIBLE_DEVICES"])
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        for _ in range(request.horizon):
+            yield frame_of(request, self.gpu)
+
+
+class Namesake(Steady):
+    """Has the label of another, and other needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spec = ModelSpec("seeing")
+
+
+class Blind(Seeing):
+    """Wants the GPUs of a whole building."""
+
+    needs: Mapping[str, float] = {"gpus": 1000}
+
+
+class Vague(Seeing):
+    """Wants one and a half."""
+
+    needs: Mapping[str, float] = {"gpus": 1.5}
+
+
+class Wrong(Seeing):
+    """Wants what there is not."""
+
+    needs: Mapping[str, float] = {"gpu": 1}
+
+
 class Unloadable:
     def __init__(self) -> None:
         raise RuntimeError("no CUDA device")
@@ -221,6 +295,18 @@ def note(what: str, task: str) -> None:
             file.write(f"{what} {task}\n")
 
 
+def count_up(folder: str) -> int:
+    """How often this was called for `folder`, in any process."""
+    number = 1
+    while True:
+        try:
+            (Path(folder) / str(number)).touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+        else:
+            return number
+
+
 def job(*, what: str, progress: Any, **facts: Any) -> Any:
     """For the pool."""
     if what == "echo":
@@ -232,6 +318,17 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
     if what == "exit":
         print("last words", file=sys.stderr, flush=True)
         os._exit(facts.get("code", 7))
+    if what == "frail" and count_up(facts["log"]) <= facts["times"]:
+        if facts["how"] == "lost":
+            raise LostError("the model's process is gone")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "say":
+        print(facts["text"], flush=True)
+    if what == "meet":  # until so many are here
+        count_up(facts["log"])
+        while len(os.listdir(facts["log"])) < facts["number"]:
+            time.sleep(0.01)
+        return os.environ.get(facts["variable"])
     if what == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
     if what == "sleep":
@@ -260,6 +357,9 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
         os._exit(7)
     if what == "die later":
         threading.Timer(facts["seconds"], os._exit, [7]).start()
-    if what == "child":
-        return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
+    if what == "child":  # in a process group of its own
+        return subprocess.Popen(["sleep", "60"], process_group=0).pid
+    if what == "child and hang":
+        Path(facts["note"]).write_text(f"{os.getpid()} {subprocess.Popen(['sleep', '60'], process_group=0).pid}")
+        time.sleep(60)
     return os.getpid()

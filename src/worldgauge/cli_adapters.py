@@ -1,0 +1,42 @@
+"""Hands out the adapters: single files that a user copies into the environment of a published model."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import worldgauge_serve
+from worldgauge.engine.store import atomic_write
+from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.models import adapters
+
+FOLDER = Path(adapters.__file__).parent
+
+
+def known() -> dict[str, str]:
+    """Name and first line of every adapter; nothing is imported, since what they need is not installed here."""
+    files = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
+    return {path.stem: _first_line(path) for path in files}
+
+
+def hand_out(name: str, folder: Path) -> list[Path]:
+    """Copy adapter `name`, and the file that serves it, into `folder`; the paths of the copies.
+
+    Raises UnknownNameError with the nearest name, UsageError where another file is in the way.
+    """
+    if name not in known():
+        raise UnknownNameError("adapter", name, known())
+    sources = [FOLDER / f"{name}.py", Path(worldgauge_serve.__file__)]
+    copies = [folder / source.name for source in sources]
+    for source, copy in zip(sources, copies, strict=True):
+        if copy.exists() and copy.read_bytes() != source.read_bytes():
+            raise UsageError(f"{copy} is there already and differs; remove it, or choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, copy in zip(sources, copies, strict=True):
+        atomic_write(copy, source.read_text("utf-8"))
+    return copies
+
+
+def _first_line(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return text.split("\n")[0]

@@ -1,0 +1,93 @@
+"""Who may share a pool: models that need the same of a machine. Each group gets workers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from worldgauge.engine.pool import Job, Pool
+from worldgauge.engine.site import Site
+from worldgauge.engine.store import check_slugs
+from worldgauge.engine.subjects import Entrant, enter, factory_of, parse
+from worldgauge.engine.worker import Progress
+from worldgauge.errors import SubjectError, UsageError
+from worldgauge.serving import LOAD_DEADLINE_S, is_served
+from worldgauge.subject import Needs, WorldModel
+
+Model = str | WorldModel
+
+
+@dataclass(frozen=True)
+class Crew:
+    """A pool, and the models that run in its workers, as positions in the order in which models were given."""
+
+    pool: Pool
+    members: tuple[int, ...]
+
+
+def crews(
+    models: Sequence[Model], site: Site, workers: int, gpus: float | None, stack: ExitStack
+) -> tuple[list[Entrant], list[Crew]]:
+    """Entrants for models, in order, and the crews that they fall into; pools end with `stack`.
+
+    gpus: what each worker gets, whatever the models declare. Raises what `engine.subjects.enter` raises, and
+    UsageError when there is no room for a model.
+    """
+    plain = stack.enter_context(site.pool(workers))
+    needs = _needs_of(models, plain, gpus)
+    entrants: dict[int, Entrant] = {}
+    made = []
+    groups = list(dict.fromkeys(needs)) or [Needs()]
+    # Where there are several, one group after another has the machine: workers end, and start when it is their turn.
+    if groups != [Needs()]:
+        plain.close()
+    for group in groups:
+        members = tuple(number for number, its in enumerate(needs) if its == group)
+        who = next((f"model '{models[n]}'" for n in members), "a model")
+        pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
+        # In a worker of its own group: making a model may load its weights onto a GPU.
+        entrants.update(zip(members, enter([models[number] for number in members], pool), strict=True))
+        made.append(Crew(pool, members))
+        if len(groups) > 1:
+            pool.close()
+    ordered = [entrants[number] for number in range(len(models))]
+    _check_labels(ordered)
+    return ordered, made
+
+
+def declared_needs(*, text: str, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: what the model that `text` means declares; its module is imported, the model not made."""
+    target, _ = parse(text)
+    return asdict(Needs.of(factory_of(target)[0]))
+
+
+def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None) -> list[Needs]:
+    """Needs of each; the default for live models, which are here already, and for served ones, whose class is not."""
+    asked = dict.fromkeys(one for one in models if isinstance(one, str) and not is_served(one))
+    found = {}
+    for result in pool.run(Job(text, f"{__name__}:declared_needs", {"text": text}, LOAD_DEADLINE_S) for text in asked):
+        if result.error is not None:
+            named = result.error if result.id in result.error else f"model '{result.id}': {result.error}"
+            raise (
+                SubjectError(named)
+                if result.known or result.trace is None
+                else RuntimeError(f"{named}\n{result.trace}")
+            )
+        found[result.id] = Needs(**result.value)
+    return [_checked(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
+
+
+def _checked(needs: Needs, text: str, gpus: float | None) -> Needs:
+    needs = needs if gpus is None else replace(needs, gpus=gpus)
+    if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
+        raise UsageError(f"model '{text}' needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
+    return needs
+
+
+def _check_labels(entrants: Sequence[Entrant]) -> None:
+    try:
+        check_slugs(entrant.label for entrant in entrants)
+    except UsageError as error:
+        raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None

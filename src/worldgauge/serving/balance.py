@@ -1,0 +1,126 @@
+"""Servers of the same model behind several addresses: each question goes to one that is free."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from worldgauge.errors import SubjectError, UsageError
+from worldgauge.serving.channel import Message, Question
+from worldgauge.serving.http_channel import DownError, HttpServer
+from worldgauge_serve import TOKEN_VARIABLE, Header
+
+PATIENCE_S = 300.0
+"""Seconds that servers which have answered before may be away, to be started again and to load."""
+WAIT_S = 30.0
+"""Seconds that a question waits in line at an only server before it is sent again."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
+
+
+class Replicas:
+    """One or more HTTP servers that say they are the same model; see `channel.Channel`.
+
+    Each process starts its round at another server. A server that is down is left out until it answers again.
+    """
+
+    def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
+        """Raises UsageError for what is no address. who: names the model in messages."""
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        self._servers = [HttpServer(url.strip(), token, who, self._admit) for url in urls]
+        if len({server.url for server in self._servers}) < len(urls):
+            raise UsageError(f"{who}: an address is given twice")
+        first = os.getpid() % len(urls)
+        self._round = self._servers[first:] + self._servers[:first]
+        self._who = who
+        self._longest_patience_s = self._patience_s = patience_s
+        self._hello: Header = {}
+        self._said_by = ""
+
+    @property
+    def urls(self) -> list[str]:
+        """Addresses in the order in which this process asks them."""
+        return [server.url for server in self._round]
+
+    def connect(self) -> Header:
+        """See `Channel.connect`. Later, `ask` reaches who is there and holds them to the same hello."""
+        if not self._hello:
+            down = self._greet_all()
+            if len(down) == len(self._servers):
+                raise SubjectError(f"{self._who}: {'; '.join(down)}")
+            for reason in down:
+                print(f"{self._who}: a server {reason}; left out until it answers", file=sys.stderr, flush=True)
+        return self._hello
+
+    def ask(self, question: Question) -> Generator[Message]:
+        """See `Channel.ask`; the silence that counts is that of the server which has taken the question."""
+        began = answered = time.monotonic()
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            down = []
+            for server in self._round:
+                try:
+                    with closing(self._try(server, question)) as messages:
+                        first = next(messages, None)
+                        if first is None:
+                            continue
+                        self._patience_s = self._longest_patience_s
+                        yield first
+                        yield from messages
+                        return
+                except DownError as error:
+                    down.append(str(error))
+            now = time.monotonic()
+            if len(down) < len(self._servers):
+                answered = now
+            if now - answered > self._patience_s:
+                self._patience_s = 0.0  # who was waited for in vain is not waited for again
+                raise SubjectError(f"{self._who}: {'; '.join(down)}")
+            if now - began > question.deadline_s and answered == now:
+                raise SubjectError(f"{self._who}: busy with others for {question.deadline_s:g} s; add servers of it")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def close(self) -> None:
+        """See `Channel.close`: the servers are not ours to end."""
+        for server in self._servers:
+            server.drop()
+
+    def _try(self, server: HttpServer, question: Question) -> Generator[Message]:
+        """The answer of `server`; nothing when it is busy."""
+        alone = len(self._servers) == 1
+        # An only server is sent the question at once; among several, none is sent it that could not take it.
+        if not alone and server.is_busy():
+            return
+        with closing(server.ask(question, min(WAIT_S, question.deadline_s) if alone else 0.0)) as messages:
+            first = next(messages)
+            if first[0].get("kind") != "busy":
+                yield first
+                yield from messages
+
+    def _greet_all(self) -> list[str]:
+        """Why servers are down that are."""
+        down = []
+        for server in self._servers:
+            try:
+                server.greet()
+            except DownError as error:
+                down.append(str(error))
+        return down
+
+    def _admit(self, url: str, hello: Header) -> None:
+        if not self._hello:
+            self._hello, self._said_by = hello, url
+        for field in ("version", "spec", "source", "given"):
+            now, before = hello.get(field), self._hello.get(field)
+            if now != before:
+                text = f"{self._who}: {url} serves another model than {self._said_by} did: its {field} differs"
+                raise SubjectError(f"{text} ({_short(now)}, {_short(before)}); start all from the same file")
+
+
+def _short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,46 @@
+"""A model written against worldgauge_serve, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from worldgauge.errors import NotApplicableError
+from worldgauge.subject import Frames, ModelSpec, Needs, RolloutRequest
+from worldgauge_serve import NotApplicable
+
+
+def adopt(model: Any) -> Any:
+    """`model` as a WorldModel where its spec is of another kind with the same fields, else `model` itself.
+
+    Raises UsageError for a spec that cannot be meant.
+    """
+    spec = getattr(model, "spec", None)
+    names = [each.name for each in fields(ModelSpec)]
+    if isinstance(spec, ModelSpec) or not all(hasattr(spec, name) for name in names):
+        return model
+    told = {name: getattr(spec, name) for name in names}
+    ours = ModelSpec(**{**told, "inputs": frozenset(told["inputs"])})
+    return _Adopted(model, ours) if not hasattr(model, "rollout_batch") else _AdoptedWithBatch(model, ours)
+
+
+class _Adopted:
+    def __init__(self, model: Any, spec: ModelSpec) -> None:
+        self.spec = spec
+        self.needs = Needs.of(model)
+        self._model = model
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        try:
+            yield from self._model.rollout(request)
+        except NotApplicable as error:
+            raise NotApplicableError(str(error)) from error
+
+
+class _AdoptedWithBatch(_Adopted):
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
+        try:
+            return [list(chunks) for chunks in self._model.rollout_batch(requests)]
+        except NotApplicable as error:
+            raise NotApplicableError(str(error)) from error

@@ -1,0 +1,240 @@
+"""One model server over HTTP: frames are read from the connection straight into arrays."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import select
+import ssl
+import time
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from worldgauge.errors import SubjectError, UsageError
+from worldgauge.serving.channel import ENDS, GoneError, Message, Question, SilentError, TimedSocket, TimedTlsSocket
+from worldgauge.serving.messages import plain
+from worldgauge_serve import (
+    CONTENT_TYPE,
+    MAX_HEADER_BYTES,
+    TOKEN_VARIABLE,
+    Header,
+    WireError,
+    encode,
+    read_message,
+)
+
+CONNECT_S = 10.0
+"""Seconds to reach a server, and to hear from it what needs no model."""
+CANCEL_S = 2.0
+IDLE_S = 20.0
+"""Seconds after which an unused connection is not trusted any more; servers and proxies drop idle ones."""
+
+
+class DownError(GoneError):
+    """A server that cannot be reached; it was not asked anything."""
+
+
+class HttpServer:
+    """The server at `url`.
+
+    admit: called with (url, hello) on every new connection, before anything is asked over it; raises SubjectError
+    where another model has taken the place.
+    """
+
+    def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
+        """Raises UsageError for what is no address of a server. who: names the model in messages."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise UsageError(f"{who}: an address that cannot be read: {error}") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise UsageError(f"{who}: '{url}' is no address; give http://host:port")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise UsageError(
+                f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}, "
+                "settings to where the server is started"
+            )
+        if not all("!" <= letter <= "~" for letter in token):
+            raise UsageError(f"{TOKEN_VARIABLE} holds blanks or letters that no token has; copy it again")
+        self.url = url.rstrip("/")
+        self._who = who
+        self._admit = admit
+        self._token = token
+        self._address = (host, port)
+        self._prefix = parts.path.rstrip("/")
+        self._secure = parts.scheme == "https"
+        self._connection: http.client.HTTPConnection | None = None
+        self._line: Any = None
+        self._used = 0.0
+
+    def greet(self) -> None:
+        """Reach it where that is due. Raises DownError; SubjectError when it is no server of ours."""
+        if self._connection is not None and time.monotonic() - self._used < IDLE_S:
+            # What can be read on an idle connection is its end.
+            with suppress(OSError, ValueError):
+                if not select.select([self._line], [], [], 0)[0]:
+                    return
+        self._open()
+        try:
+            self._admit(self.url, self._get("/v1/info"))
+        except BaseException:
+            self.drop()
+            raise
+
+    def is_busy(self) -> bool:
+        """Whether it is answering somebody. Raises as `greet` does."""
+        self.greet()
+        return bool(self._get("/v1/health").get("busy"))
+
+    def ask(self, question: Question, wait_s: float) -> Generator[Message]:
+        """As `Channel.ask`; the server lets the question wait `wait_s` seconds for its turn. Raises also DownError."""
+        self.greet()
+        connection = self._connection
+        assert connection is not None
+        ended = False
+        try:
+            self._line.allow(question.deadline_s + wait_s)
+            buffers = encode({**question.header, "wait_s": wait_s}, question.arrays)
+            headers = {"Content-Type": CONTENT_TYPE, "Content-Length": str(sum(map(len, buffers)))}
+            with suppress(BrokenPipeError, ConnectionResetError):  # who refuses may not read on, but has said why
+                connection.request("POST", self._prefix + "/v1/rollout", buffers, {**headers, **self._authorization()})
+            response = connection.getresponse()
+            self._approve(response, CONTENT_TYPE)
+            while not ended:
+                header, arrays = read_message(response.readinto, check=question.check)
+                ended = header["type"] in ENDS
+                if ended and response.read(1):
+                    raise WireError("more than an answer")
+                self._used = time.monotonic()
+                yield header, arrays
+                self._line.allow(question.deadline_s)
+        except (GeneratorExit, SubjectError):
+            if not ended:
+                self.drop()
+                self._cancel(question.id)
+            raise
+        except TimeoutError:
+            self.drop()
+            self._cancel(question.id)
+            raise SilentError from None
+        except WireError as error:
+            self.drop()
+            if error.kind == "cut":
+                raise GoneError(f"closed the connection ({self.url})") from None
+            self._cancel(question.id)
+            raise SubjectError(f"{self._who}: {self.url} breaks the protocol: {error}") from None
+        except (EOFError, OSError, http.client.HTTPException) as error:
+            self.drop()
+            raise GoneError(f"closed the connection ({self.url}: {_reason(error)})") from None
+        except BaseException:
+            self.drop()
+            raise
+
+    def drop(self) -> None:
+        """Close the connection; the server stays."""
+        if self._connection is not None:
+            self._connection.close()
+            # A response that was not read to its end holds the socket too.
+            with suppress(OSError):
+                self._line.close()
+        self._connection = self._line = None
+
+    def _open(self) -> None:
+        self.drop()
+        self._connection, self._line = self._connect(CONNECT_S)
+
+    def _connect(self, timeout_s: float) -> tuple[http.client.HTTPConnection, TimedSocket | TimedTlsSocket]:
+        host, port = self._address
+        connection: http.client.HTTPConnection
+        if self._secure:
+            context = ssl.create_default_context()
+            context.sslsocket_class = TimedTlsSocket
+            connection = http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
+        else:
+            connection = _PlainConnection(host, port, timeout=timeout_s)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise DownError(f"cannot be reached ({self.url}: {_reason(error)})") from None
+        line: Any = connection.sock
+        line.allow(timeout_s)
+        return connection, line
+
+    def _get(self, path: str) -> Header:
+        """The JSON object at `path`."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            self._line.allow(CONNECT_S)
+            connection.request("GET", self._prefix + path, headers=self._authorization())
+            response = connection.getresponse()
+            self._approve(response, "application/json")
+            text = response.read(MAX_HEADER_BYTES + 1)
+            found = None if len(text) > MAX_HEADER_BYTES else json.loads(text, parse_constant=_refuse)
+        except OSError as error:
+            self.drop()
+            raise DownError(f"does not answer ({self.url}: {_reason(error)})") from None
+        except (http.client.HTTPException, ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            self.drop()
+            raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server")
+        if connection.sock is None:  # it ends the connection after every answer
+            self._open()
+        self._used = time.monotonic()
+        return found
+
+    def _approve(self, response: http.client.HTTPResponse, kind: str) -> None:
+        """Raises for every answer but a good one of type `kind`."""
+        status, given = response.status, (response.getheader("Content-Type") or "").partition(";")[0].strip()
+        if status == 200 and given == kind:
+            return
+        if status == 401 and self._token:
+            raise SubjectError(f"{self._who}: {self.url} does not take the token in {TOKEN_VARIABLE}")
+        if status == 401:
+            raise SubjectError(f"{self._who}: {self.url} wants a token; give the token in {TOKEN_VARIABLE}")
+        if 300 <= status < 400:
+            raise SubjectError(f"{self._who}: {self.url} redirects elsewhere; give the address it leads to")
+        if status in (502, 503, 504):
+            raise DownError(f"is not there ({self.url} answers {status})")
+        said = ""
+        if given == "application/json":
+            with suppress(ValueError, RecursionError, AttributeError):
+                said = plain(json.loads(response.read(MAX_HEADER_BYTES)).get("message", ""))
+        if said:
+            raise SubjectError(f"{self._who}: {self.url} refuses: {said}")
+        raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server (status {status})")
+
+    def _cancel(self, name: str) -> None:
+        """Tell the server that nobody waits any more; it would find out by itself at its next chunk."""
+        with suppress(GoneError, OSError, http.client.HTTPException):
+            connection, _ = self._connect(CANCEL_S)
+            try:
+                body = b"".join(encode({"type": "cancel", "id": name}))
+                headers = {"Content-Type": CONTENT_TYPE, **self._authorization()}
+                connection.request("POST", self._prefix + "/v1/cancel", body, headers)
+                connection.getresponse().read(MAX_HEADER_BYTES)
+            finally:
+                connection.close()
+
+    def _authorization(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        self.sock = TimedSocket.of(self.sock)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return plain(getattr(error, "strerror", None) or error)[:200] or type(error).__name__

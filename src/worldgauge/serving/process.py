@@ -1,0 +1,339 @@
+"""A model in a child process: over a Unix socket that it connects to, or over its stdin and stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+
+import worldgauge_serve
+from worldgauge.errors import SubjectError, UsageError
+from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
+from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
+
+OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
+"""Environment variables that a worker of the pool was given, as they were before: JSON {name: text or null}."""
+GRACE_S = 2.0
+BUFFER_BYTES = 4 << 20
+_LOOK_S = 0.05
+_KEPT_BYTES = 8000
+
+
+class ProcessChannel:
+    """A child that runs `command`, started when first needed and again after it has ended.
+
+    pipes: speak over its stdin and stdout. By default it is given the name of a Unix socket to connect to instead:
+    `conda run` and other wrappers keep stdin and stdout to themselves, and models print.
+    """
+
+    def __init__(self, command: str, *, pipes: bool, who: str) -> None:
+        """Raises UsageError for a command line that cannot be split. who: names the model in messages."""
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"{who}: its command cannot be split into words: {error}") from None
+        if not self._command:
+            raise UsageError(f"{who}: give a command, such as cmd:python -m worldgauge_serve wan.py:Wan")
+        self._pipes = pipes
+        self._who = who
+        self._child: _Child | None = None
+        self._cancelled: set[str] = set()
+        self._unread = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, while there is one."""
+        return None if self._child is None else self._child.process.pid
+
+    def connect(self) -> Header:
+        """See `Channel.connect`: starts a child, in place of one that is still there."""
+        self.close()
+        self._child = child = _Child(self._command, self._pipes, self._who)
+        try:
+            child.accept()
+            child.line.allow(max(0.0, child.began + LOAD_DEADLINE_S - time.monotonic()))
+            hello, _ = read_message(child.line.recv_into, check=_no_arrays)
+        except TimeoutError:
+            self.close()
+            raise SubjectError(
+                f"{self._who} was not ready within {LOAD_DEADLINE_S:g} s; does it start worldgauge_serve?"
+            ) from None
+        except WireError as error:
+            hint = "; nothing but the server may write to its stdout" if self._pipes else ""
+            raise self._broken(error, hint) from None
+        except (EOFError, OSError) as error:
+            raise self._gone() from error
+        except BaseException:
+            self.close()
+            raise
+        return hello
+
+    def ask(self, question: Question) -> Generator[Message]:
+        """See `Channel.ask`."""
+        child = self._child
+        if child is None:
+            raise GoneError("is not running")
+        ended = False
+        child.line.allow(question.deadline_s)
+        try:
+            write_message(child.line.send, question.header, question.arrays)
+            while not ended:
+                header, arrays = self._next(child.line, question)
+                ended = header["type"] in ENDS
+                yield header, arrays
+                child.line.allow(question.deadline_s)
+        except GeneratorExit:
+            # Between two messages: the rest is skipped when the next question waits for its answer anyway.
+            if not ended:
+                self._cancel(child.line, question.id)
+            raise
+        except SubjectError:
+            self._cancel(child.line, question.id)
+            raise
+        except TimeoutError:
+            child.signal(signal.SIGKILL)
+            self.close()
+            raise SilentError from None
+        except WireError as error:
+            raise self._broken(error) from None
+        except (EOFError, OSError) as error:
+            raise self._gone() from error
+        except BaseException:
+            self.close()  # anywhere within a message: nothing more can be understood
+            raise
+
+    def close(self) -> None:
+        """See `Channel.close`."""
+        if self._child is not None:
+            self._child.end()
+        self._child = None
+        self._cancelled.clear()
+        self._unread = 0
+
+    def _next(self, line: TimedSocket, question: Question) -> Message:
+        """The next message that belongs to `question`; what is left of cancelled ones is skipped, never stored."""
+        while True:
+            _skip(line, self._unread)
+            self._unread = 0
+
+            def check(header: Header, announced: list[ArraySpec]) -> None:
+                name = header.get("id")
+                self._unread = sum(one.nbytes for one in announced)
+                if isinstance(name, str) and name in self._cancelled:
+                    if header["type"] in ENDS:
+                        self._cancelled.discard(name)
+                        line.allow(question.deadline_s)  # the model turns to this question only now
+                    raise _UnwantedError
+                question.check(header, announced)
+
+            with suppress(_UnwantedError):
+                message = read_message(line.recv_into, check=check)
+                self._unread = 0
+                return message
+
+    def _cancel(self, line: TimedSocket, name: str) -> None:
+        self._cancelled.add(name)
+        with suppress(OSError):  # the next question will find out
+            line.allow(GRACE_S)
+            write_message(line.send, {"type": "cancel", "id": name})
+
+    def _broken(self, error: WireError, hint: str = "") -> Exception:
+        if error.kind == "cut":
+            return self._gone()
+        self.close()
+        return SubjectError(f"{self._who} breaks the protocol: {error}{hint}")
+
+    def _gone(self) -> GoneError:
+        assert self._child is not None
+        words = self._child.last_words()
+        self.close()
+        return GoneError(words)
+
+
+class _Child:
+    """A process, the socket to it, and what it prints."""
+
+    line: TimedSocket
+
+    def __init__(self, command: list[str], pipes: bool, who: str) -> None:
+        self.began = time.monotonic()
+        # The name of a Unix socket may have 108 bytes, and some temporary folders are long already.
+        folder = tempfile.mkdtemp(prefix="worldgauge-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None)
+        self._sockets: list[socket.socket] = []
+        try:
+            shutil.copy(worldgauge_serve.__file__, folder)
+            self.process, printed = self._start(command, pipes, who, folder)
+        except BaseException:
+            for one in self._sockets:
+                one.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self.end: Callable[[], object] = weakref.finalize(self, _end, os.getpid(), self.process, self._sockets, folder)
+        self._printed = _Printed()
+        self._ear = threading.Thread(target=self._printed.listen, args=(printed,), daemon=True)
+        self._ear.start()
+
+    def accept(self) -> None:
+        """Wait for the child to connect. Raises EOFError when it ends before that, TimeoutError when it is late."""
+        if hasattr(self, "line"):
+            return
+        (listener,) = self._sockets
+        listener.settimeout(_LOOK_S)
+        ended = False
+        while True:
+            with suppress(TimeoutError):
+                line, _ = listener.accept()
+                break
+            if ended:
+                raise EOFError
+            ended = self.process.poll() is not None
+            if time.monotonic() - self.began > LOAD_DEADLINE_S:
+                raise TimeoutError
+        self.line = TimedSocket.of(_roomy(line))
+        self._sockets.append(self.line)
+
+    def signal(self, number: int) -> None:
+        """To the process and its group."""
+        _signal(self.process, number)
+
+    def last_words(self) -> str:
+        """How the process ended, with the last line it printed."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+        code = self.process.returncode
+        if code is None:
+            how = "closed its connection"
+        elif code < 0:
+            name = signal.Signals(-code).name
+            how = f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+        else:
+            how = f"exited with code {code}"
+        self._ear.join(1.0)
+        last = self._printed.last_line()
+        return how + (f"; its last words: {last[:300]}" if last else "")
+
+    def _start(self, command: list[str], pipes: bool, who: str, folder: str) -> tuple[subprocess.Popen[bytes], int]:
+        """The process, and the pipe that takes what it prints."""
+        environment = _environment(folder)
+        theirs: Any = None
+        if pipes:
+            ours, theirs = map(_roomy, socket.socketpair())
+            self.line = TimedSocket.of(ours)
+            self._sockets.append(self.line)
+        else:
+            listener = socket.socket(socket.AF_UNIX)
+            self._sockets.append(listener)
+            environment[SOCKET_VARIABLE] = os.path.join(folder, "socket")
+            listener.bind(environment[SOCKET_VARIABLE])
+            listener.listen(1)
+        read, write = os.pipe()
+        try:
+            # process_group: one of its own, so that all it starts can be ended; but the session of this process,
+            # so that whoever ends that session reaches it too.
+            process = subprocess.Popen(
+                command,
+                stdin=theirs or subprocess.DEVNULL,
+                stdout=theirs or write,
+                stderr=write,
+                env=environment,
+                process_group=0,
+            )
+        except OSError as error:
+            os.close(read)
+            reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror
+            raise UsageError(f"{who}: '{command[0]}' cannot be started: {reason}; no shell reads this line") from None
+        finally:
+            os.close(write)
+            if theirs is not None:
+                theirs.close()
+        return process, read
+
+
+def _roomy(line: socket.socket) -> socket.socket:
+    """Room for a frame or more, so that whoever sends it need not wait until it is taken: 1 ms a frame less."""
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+    return line
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Ours, without what a worker of the pool was given for itself, such as one thread for sums."""
+    environment = dict(os.environ)
+    environment.pop(SOCKET_VARIABLE, None)
+    for name, before in json.loads(environment.pop(OUTER_VARIABLE, "{}")).items():
+        environment.pop(name, None)
+        if before is not None:
+            environment[name] = before
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, environment.get("PYTHONPATH")]))
+    environment.setdefault("PYTHONUNBUFFERED", "1")  # so that its last words are heard
+    return environment
+
+
+def _end(owner: int, process: subprocess.Popen[bytes], sockets: list[socket.socket], folder: str) -> None:
+    """Hang up and give it time; then end it and all of its group. Also run when this process ends."""
+    if os.getpid() != owner:
+        return  # a fork of the process that started it
+    for one in sockets:
+        one.close()
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_S)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _signal(process, number)
+        with suppress(subprocess.TimeoutExpired):  # even SIGKILL may have to wait for a dead file system
+            process.wait(GRACE_S)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _skip(line: TimedSocket, size: int) -> None:
+    """Read `size` bytes and forget them."""
+    scratch = memoryview(bytearray(min(size, 1 << 20)))
+    while size:
+        count = line.recv_into(scratch[:size])
+        if not count:
+            raise EOFError
+        size -= count
+
+
+def _no_arrays(header: Header, announced: list[ArraySpec]) -> None:
+    if announced:
+        raise WireError("a hello that holds arrays")
+
+
+class _Printed:
+    """What a child prints: passed on to our stderr, and the end of it kept."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def listen(self, pipe: int) -> None:
+        """Until the pipe ends; whatever comes, so that a child that prints never blocks."""
+        with open(pipe, "rb", 0) as source:
+            while chunk := source.read(65536):
+                self._tail = (self._tail + chunk)[-_KEPT_BYTES:]
+                with suppress(OSError):
+                    os.write(2, chunk)
+
+    def last_line(self) -> str:
+        """The last line that is not blank; bars that are redrawn count as lines."""
+        lines = re.split(r"[\r\n]+", self._tail.decode("utf-8", "replace"))
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+class _UnwantedError(Exception):
+    """A message of a question that was cancelled."""

@@ -1,0 +1,128 @@
+"""A world model that runs in another process: asked over a channel, checked like one of this process."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+
+from worldgauge.errors import LostError, SubjectError
+from worldgauge.serving.channel import Channel, GoneError, Message, Question, SilentError
+from worldgauge.serving.messages import Hello, Receipt, hello_of, rollout_message
+from worldgauge.subject import Frames, RolloutRequest
+
+DEADLINE_S = 1800.0
+"""Seconds without a frame after which a model counts as hung."""
+RETRIES = 2
+"""How often a question is asked again whose server was lost before its first frame."""
+
+
+class RemoteModel:
+    """A WorldModel behind `channel`; see `serving.open_model`.
+
+    source, given: where it comes from and the settings it was made with, as its server says. deadline_s: longest
+    silence in seconds.
+    """
+
+    def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
+        """Reaches the server; who: names it in messages. Raises SubjectError or UsageError when it is no good."""
+        self.deadline_s = deadline_s
+        self._channel = channel
+        self._who = who
+        self._connected = False
+        try:
+            self._hello = self._greet()
+        except GoneError as gone:
+            raise SubjectError(f"{who} {gone}") from None
+        except BaseException:
+            channel.close()
+            raise
+        self.spec = self._hello.spec
+        self.source = self._hello.source
+        self.given = self._hello.given
+        self.needs = self._hello.needs
+
+    def rollout(self, request: RolloutRequest) -> Generator[Frames]:
+        """Chunks as they come. Closing the iterator early cancels the rest.
+
+        Raises SubjectError, NotApplicableError, LostError when the server is lost after the first frame, and
+        DataError for a request that holds values that are not finite.
+        """
+        with closing(self._ask([request])) as chunks:
+            for _, frames in chunks:
+                yield frames
+
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+        """The chunks of each request, asked at once where the model makes several at once."""
+        if not self._hello.batch:
+            return [list(self.rollout(request)) for request in requests]
+        rollouts: list[list[Frames]] = [[] for _ in requests]
+        with closing(self._ask(requests)) as chunks:
+            for index, frames in chunks:
+                rollouts[index].append(frames)
+        return rollouts
+
+    def close(self) -> None:
+        """Leave the server; a child process is ended. Asked again, the model comes back."""
+        self._connected = False
+        self._channel.close()
+
+    def _ask(self, requests: Sequence[RolloutRequest]) -> Generator[tuple[int, Frames]]:
+        """(index of the request, frames) until all is said.
+
+        A server that is lost before its first frame is asked again. After it only the whole task can be: frames that
+        were handed over cannot be taken back, and a model that is not repeatable to the bit would be spliced from two.
+        """
+        name = secrets.token_hex(8)
+        header, arrays = rollout_message(requests, self.spec, name=name, deadline_s=self.deadline_s)
+        given = 0
+        for attempt in range(1 + RETRIES):
+            receipt = Receipt(self._who, self.spec.name, name, requests)
+            try:
+                self._reconnect()
+                question = Question(name, header, arrays, self.deadline_s, receipt.check)
+                with closing(self._channel.ask(question)) as messages:
+                    for index, frames in _frames(messages, receipt):
+                        given += len(frames)
+                        yield index, frames
+                return
+            except GoneError as gone:
+                self._connected = False
+                if given:
+                    raise LostError(f"{self._who} {gone}, after {given} frames of a rollout") from None
+                if attempt == RETRIES:
+                    raise SubjectError(f"{self._who} {gone}, {attempt + 1} times before its first frame") from None
+                print(f"{self._who} {gone}; asked again", file=sys.stderr, flush=True)
+            except SilentError:
+                self._connected = False
+                raise SubjectError(f"{self._who} timed out after {self.deadline_s:g} s without a frame") from None
+
+    def _reconnect(self) -> None:
+        if self._connected:
+            return
+        hello = self._greet()
+        for field in ("spec", "source", "given"):
+            now, before = getattr(hello, field), getattr(self._hello, field)
+            if now != before:
+                self.close()
+                raise SubjectError(
+                    f"{self._who} came back as another model: its {field} is {now!r}, was {before!r}; run it again"
+                )
+
+    def _greet(self) -> Hello:
+        try:
+            hello = hello_of(self._channel.connect(), self._who)
+        except SubjectError:
+            self.close()
+            raise
+        self._connected = True
+        return hello
+
+
+def _frames(messages: Iterable[Message], receipt: Receipt) -> Iterator[tuple[int, Frames]]:
+    for header, arrays in messages:
+        if header["type"] == "error":
+            receipt.raise_error(header)
+        if header["type"] == "chunk":
+            yield header["index"], arrays["frames"]

@@ -1,0 +1,431 @@
+"""A model that keeps every promise, and one for every way to break one that authors fall into."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.errors import NotApplicableError
+from worldgauge.subject import ModelSpec, RolloutRequest
+
+CHUNK = 4
+
+
+class Sound:
+    """The last frame it saw, turned with the walker, with a little noise of the seed; four frames a chunk."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("sound", frame_size=(64, 48), chunk=CHUNK, settings={"chunk": CHUNK})
+
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        """All frames."""
+        assert request.actions is not None
+        last = request.context.clip[-1]
+        turned = np.cumsum(request.actions.column("camera_yaw"))
+        noise = np.random.default_rng(request.seed).integers(0, 9, last.shape, dtype=np.uint8)
+        return np.stack([np.roll(last, round(50 * float(yaw)), axis=1) // 2 + noise for yaw in turned])
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        frames = self.draw(request)
+        for first in range(0, request.horizon, CHUNK):
+            yield self.deliver(frames[first : first + CHUNK])
+
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk
+
+
+class ArraySetting(Sound):
+    def __init__(self) -> None:
+        self.spec = ModelSpec("array-setting", settings={"gain": np.float32(0.9), "weights": float("nan"), "n": 3})
+
+
+class BrokenName(Sound):
+    def __init__(self) -> None:
+        self.spec = ModelSpec("two\nlines")
+
+
+class UnknownNeeds(Sound):
+    needs = {"gpu": 1}  # noqa: RUF012
+
+
+class LateNeeds(Sound):
+    def __init__(self) -> None:
+        super().__init__()
+        self.needs = {"gpus": 1}
+
+
+class Panorama(Sound):
+    def __init__(self) -> None:
+        self.spec = ModelSpec("panorama", view="panorama")
+
+
+class OtherRate(Sound):
+    def __init__(self) -> None:
+        self.spec = ModelSpec("other-rate", fps=24, frame_size=(64, 48))
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        assert request.actions is not None
+        assert request.context.clip.fps == request.actions.space.fps == 24
+        assert request.frame_size == (64, 48)
+        yield from super().rollout(request)
+
+
+class Raises(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        yield self.draw(request)[:2]
+        raise ValueError("no such latent")
+
+
+class ReturnsNone(Sound):
+    def rollout(self, request: RolloutRequest) -> Any:
+        self.draw(request)
+
+
+class GivesNothing(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        yield from ()
+
+
+class Refuses(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        raise NotApplicableError("it wants a longer walk")
+        yield
+
+
+class Exits(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        raise SystemExit("usage: wan.py")
+        yield
+
+
+class UnitFloats(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.astype(np.float32) / 255
+
+
+class SignedFloats(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.astype(np.float16) / 127.5 - 1
+
+
+class OvershootingFloats(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.astype(np.float32) / 100 - 0.05
+
+
+class ByteFloats(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.astype(np.float64)
+
+
+class NotFinite(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        floats = chunk.astype(np.float32) / 255
+        floats[0, 0, 0] = np.nan
+        return floats
+
+
+class Whole(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.astype(np.int64) + 200
+
+
+class Masks(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk > 128
+
+
+class Lists(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return list(chunk)
+
+
+class Tensor:
+    """Looks like a tensor on a graphics card: numpy cannot read it."""
+
+    def __init__(self, chunk: np.ndarray) -> None:
+        self.shape = chunk.shape
+
+    def detach(self) -> Tensor:
+        return self
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+class Tensors(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return Tensor(chunk)
+
+
+class Unscaled(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return (chunk / 255).astype(np.uint8)
+
+
+class Transposed(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.transpose(0, 2, 1, 3)
+
+
+class ChannelsFirst(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk.transpose(0, 3, 1, 2)
+
+
+class Alpha(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return np.concatenate([chunk, chunk[..., :1]], axis=-1)
+
+
+class Grey(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk[..., 0]
+
+
+class Smaller(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk[:, ::2, ::2]
+
+
+class BatchAxis(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk[None]
+
+
+class SingleFrames(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        yield from self.draw(request)
+
+
+class Short(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        yield from self.draw(request)[:-1, None]
+
+
+class Endless(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        while True:
+            yield self.draw(request)[:2]
+
+
+class EmptyChunks(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        for chunk in super().rollout(request):
+            yield chunk
+            yield chunk[:0]
+
+
+class OnlyEmptyChunks(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        while True:
+            yield self.draw(request)[:0]
+
+
+class WritesIntoItsQuestion(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        frames = self.draw(request)
+        request.context.clip[-1][:] = 0
+        assert request.actions is not None
+        request.actions.values[0] = 9
+        yield frames
+
+
+class OneBuffer(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        buffer = np.empty_like(self.draw(request)[:1])
+        for frame in self.draw(request):
+            buffer[0] = frame
+            yield buffer
+
+
+class Random(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return np.random.default_rng().integers(0, 256, chunk.shape, np.uint8)
+
+
+class Trembling(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        trembling = np.random.default_rng().integers(0, 2, chunk.shape, np.uint8)
+        return np.where(chunk < 255, chunk + trembling, chunk)
+
+
+class SecondTimeFails(Sound):
+    asked = 0
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        self.asked += 1
+        if self.asked > 1:
+            raise RuntimeError("the cache is full")
+        yield from super().rollout(request)
+
+
+class Swapped(Sound):
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return chunk[..., ::-1]
+
+
+class Deaf(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        return np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
+
+
+class OnlyLeft(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        assert request.actions is not None
+        if request.actions.column("camera_yaw").max() <= -0.09:
+            raise KeyError("token for a turn to the right")
+        return super().draw(request)
+
+
+class NeedsTwo(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if request.horizon == 1:
+            raise IndexError("index 1 is out of bounds")
+        return super().draw(request)
+
+
+class WholeChunks(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        frames = self.draw(request)
+        padded = np.concatenate([frames, np.repeat(frames[-1:], -request.horizon % CHUNK, axis=0)])
+        yield from padded.reshape(-1, CHUNK, *frames.shape[1:])
+
+
+class RunsOut(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if request.horizon > 64:
+            raise IndexError("index 64 is out of bounds")
+        return super().draw(request)
+
+
+class NeedsAPast(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        request.context.clip[-2]
+        return super().draw(request)
+
+
+class ShortSighted(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if len(request.context) > 64:
+            raise RuntimeError("the size of tensor a (128) must match the size of tensor b (64)")
+        return super().draw(request)
+
+
+class OneSize(Sound):
+    def __init__(self) -> None:
+        self.spec = ModelSpec("one-size")
+
+    def deliver(self, chunk: np.ndarray) -> Any:
+        return np.resize(chunk, (len(chunk), 90, 160, 3))
+
+
+class Remembers(Sound):
+    """What it draws depends on the seed of the question before."""
+
+    before: int | None = None
+
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        frames = super().draw(request)
+        strange = self.before not in (None, request.seed)
+        self.before = request.seed
+        return frames // 2 if strange else frames
+
+
+class Occupied(Sound):
+    """Locked until a rollout is taken to its end."""
+
+    busy = False
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        if self.busy:
+            raise RuntimeError("already generating")
+        self.busy = True
+        yield from super().rollout(request)
+        self.busy = False
+
+
+class OneAtATime(Sound):
+    """Keeps its place in the rollout on itself."""
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        self.frames = self.draw(request)
+        for first in range(0, request.horizon, CHUNK):
+            yield self.frames[first : first + CHUNK]
+
+
+class Batches(Sound):
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
+        return [list(self.rollout(request)) for request in requests]
+
+
+class SameBatch(Sound):
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
+        return [list(self.rollout(requests[0])) for _ in requests]
+
+
+class HalfBatch(Sound):
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
+        return [list(self.rollout(requests[0]))]
+
+
+class NoBatch(Sound):
+    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
+        raise NotImplementedError
+
+
+class ManyFaults(Sound):
+    """Floats, transposed, one too few, into its question, from a clock."""
+
+    needs = {"gpu": 1}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("many-faults", settings={"device": object()})
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        frames = self.draw(request).transpose(0, 2, 1, 3) / 255 + np.random.default_rng().random()
+        request.context.poses[:] = 0
+        yield from frames[:-1, None]
+
+
+class DiesOnTurns(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        assert request.actions is not None
+        if (np.abs(request.actions.column("camera_yaw")) >= 0.0999).all():
+            os.write(2, b"CUDA error: an illegal memory access\n")
+            os._exit(3)
+        return super().draw(request)
+
+
+class HangsOnShortContexts(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        if len(request.context) == 1:
+            time.sleep(3600)
+        return super().draw(request)
+
+
+class DiesAtOnce(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        os._exit(3)
+
+
+class Slow(Sound):
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        time.sleep(0.02)
+        yield from super().rollout(request)
+
+
+class Listener(Sound):
+    """Notes how long the contexts are that it is shown."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("listener", max_context=40)
+        self.heard: set[int] = set()
+
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        self.heard.add(len(request.context))
+        return super().draw(request)
