@@ -728,6 +728,7 @@ def _answer(model: Any, question: _Question) -> Header:
                     for chunk in rollout:
                         if question.cancelled.is_set():
                             return cancelled
+                        _check_chunk(chunk)
                         question.send({"type": "chunk", "index": index}, {"frames": chunk})
                         done += len(chunk) if chunk.ndim else 1
                 done = 0
@@ -743,6 +744,14 @@ def _answer(model: Any, question: _Question) -> Header:
     except (Exception, SystemExit) as error:
         text = "model '%s' raised %s at frame %d: %s" % (name, type(error).__name__, done, _text(error))
         return _failure("subject", text, traceback.format_exc())
+
+
+def _check_chunk(chunk: Any) -> None:
+    """Refuses what cannot travel, in the words that are used of a model in worldgauge's own process."""
+    if not isinstance(chunk, np.ndarray):
+        raise WireError("expected a numpy array, got %s" % type(chunk).__name__)
+    if chunk.dtype.name not in DTYPES:
+        raise WireError("expected uint8 frames in 0..255, got %s" % chunk.dtype)
 
 
 @contextmanager
@@ -819,6 +828,7 @@ def _serve_stream(make: Make, readinto: Stream, write: Stream, limit: int) -> No
 
 def _serve_socket(make: Make, path: str, limit: int) -> None:
     with socket.socket(socket.AF_UNIX) as channel:
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)  # the model goes on while frames are fetched
         channel.connect(path)
         _serve_stream(make, channel.recv_into, channel.send, limit)
 

@@ -33,6 +33,14 @@ INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, progress on stderr.")]
 Workers = Annotated[int, typer.Option(help="Processes that work side by side.")]
+On = Annotated[
+    str | None,
+    typer.Option(help="Where the workers are: local, ray (RAY_ADDRESS, or one started here), ray://HOST:PORT."),
+]
+Gpus = Annotated[
+    float | None,
+    typer.Option("--gpus-per-worker", help="GPUs of each worker, a share such as 0.5 or whole ones; else as declared."),
+]
 Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
@@ -40,8 +48,9 @@ Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
-        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02. Can be repeated. "
-        "Naming a module or a file runs its code.",
+        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02; or a model of "
+        "another environment or machine: cmd:COMMAND, pipe:COMMAND, http://HOST:PORT. Can be repeated. "
+        "Naming a module, a file or a command runs its code.",
     ),
 ]
 References = Annotated[bool, typer.Option("--references", help="Also ask every reference model of the suite.")]
@@ -108,6 +117,7 @@ def collect(
     per_combination: Annotated[int, typer.Option(help="Loops for each village, type and range.")] = 20,
     seed: Seed = 42,
     workers: Workers = 1,
+    on: On = None,
     size: Annotated[str, typer.Option(help="Width and height of a frame in pixels.")] = "640x360",
     sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
     dry_run: DryRun = False,
@@ -132,7 +142,7 @@ def collect(
         show.collection_plan(out, arguments, engine.count_loopnav(out, arguments), json)
         return
     with _resumable(), show.Collecting() as progress:
-        collected = engine.collect_loopnav(out, **arguments, workers=workers, progress=progress)
+        collected = engine.collect_loopnav(out, **arguments, workers=workers, on=on, progress=progress)
     show.collected(collected, json)
     if collected.failures:
         raise typer.Exit(FAILED)
@@ -148,6 +158,8 @@ def ask(
     references: References = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
     workers: Workers = 1,
+    on: On = None,
+    gpus_per_worker: Gpus = None,
     seed: Seed = 0,
     settings: Settings = None,
     limit: Limit = None,
@@ -164,6 +176,8 @@ def ask(
         "model": _models(suite, model, references),
         "data": data,
         "out": out,
+        "on": on,
+        "gpus_per_worker": gpus_per_worker,
         "seed": seed,
         "settings": _settings(settings),
         "limit": limit,
@@ -184,6 +198,7 @@ def score(
     data: Annotated[Path | None, typer.Option(help="Where the data set lies now, if it was moved.")] = None,
     settings: Settings = None,
     workers: Workers = 1,
+    on: On = None,
     deadline: Deadline = 1800.0,
     json: Json = False,
 ) -> None:
@@ -197,6 +212,7 @@ def score(
             settings=_settings(settings),
             data=data,
             workers=workers,
+            on=on,
             deadline_s=deadline,
             progress=progress,
         )

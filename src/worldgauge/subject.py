@@ -173,11 +173,29 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
     for chunk in _unchecked(model, request):
         if done == request.horizon:
             raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
-        _check_chunk(name, chunk, done, request.horizon, (height, width))
+        check_chunk(name, chunk, done, request.horizon, (height, width))
         done += len(chunk)
         yield chunk
     if done < request.horizon:
         raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames")
+
+
+def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
+    """Raises SubjectError for a chunk of model `name` that is none, `done` frames into `horizon`; size: (H, W)."""
+    where = f"model '{name}', chunk at frame {done}"
+    if not isinstance(chunk, np.ndarray):
+        raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
+    if np.issubdtype(chunk.dtype, np.floating) and not np.isfinite(chunk).all():
+        bad = int(np.argwhere(~np.isfinite(chunk))[0][0])
+        raise SubjectError(f"{where}: frame {done + bad} holds NaN or infinite values")
+    if chunk.dtype != np.uint8:
+        raise SubjectError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
+    if chunk.ndim != 4 or chunk.shape[1:] != (*size, 3):
+        raise SubjectError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
+    if len(chunk) == 0:
+        raise SubjectError(f"{where}: an empty chunk; leave it out or return frames")
+    if done + len(chunk) > horizon:
+        raise SubjectError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")
 
 
 def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
@@ -202,20 +220,3 @@ def _is_pair(given: Any, kind: Any) -> bool:
 
 def _is_positive(given: Any, kind: Any) -> bool:
     return isinstance(given, kind) and not isinstance(given, bool) and 0 < given < math.inf
-
-
-def _check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
-    where = f"model '{name}', chunk at frame {done}"
-    if not isinstance(chunk, np.ndarray):
-        raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
-    if np.issubdtype(chunk.dtype, np.floating) and not np.isfinite(chunk).all():
-        bad = int(np.argwhere(~np.isfinite(chunk))[0][0])
-        raise SubjectError(f"{where}: frame {done + bad} holds NaN or infinite values")
-    if chunk.dtype != np.uint8:
-        raise SubjectError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
-    if chunk.ndim != 4 or chunk.shape[1:] != (*size, 3):
-        raise SubjectError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
-    if len(chunk) == 0:
-        raise SubjectError(f"{where}: an empty chunk; leave it out or return frames")
-    if done + len(chunk) > horizon:
-        raise SubjectError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")

@@ -1,5 +1,6 @@
 """Models get what they declare: how many fit, which device each sees, who shares a pool."""
 
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from worldgauge.engine.machine import gpu_shares, rooms, visible_gpus
 from worldgauge.engine.run import dry_run, run
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.errors import MissingExtraError, SubjectError, UsageError
 from worldgauge.subject import Needs
 
 SEEING = "enginedoubles:Seeing"
@@ -134,6 +135,13 @@ def test_needs_that_cannot_be_meant_or_met_are_refused(
     with pytest.raises(error, match=words):
         run("echo", **{"model": SEEING, "data": data, "out": tmp_path / "out", **changes})
     assert not (tmp_path / "out").exists()
+
+
+def test_a_cluster_without_ray_names_the_extra(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for on in ("ray", "ray://host:10001"):
+        with pytest.raises(MissingExtraError, match=r'pip install "worldgauge\[cluster\]"'):
+            run("echo", model=SEEING, data=data, out=tmp_path / "out", on=on)
 
 
 def test_equal_labels_are_refused_across_groups(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

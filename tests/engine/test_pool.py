@@ -230,6 +230,16 @@ def test_workers_that_cannot_start_end_the_run_and_not_its_jobs() -> None:
         list(pool.run([job("a", "echo")]))
 
 
+def test_a_place_where_no_worker_starts_does_not_stop_the_others() -> None:
+    def hire(place: int, events: Any) -> LocalWorker:
+        return LocalWorker(events, environment={"PYTHONHOME": "/nowhere"} if place else None)
+
+    with Pool(2, hire) as pool:
+        results = list(pool.run(job(str(n), "sleep", seconds=0.1) for n in range(10)))
+    assert {result.error for result in results} == {None}
+    assert len(results) == 10
+
+
 def test_every_place_has_its_environment_also_for_the_next_worker_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,8 @@ from engine.test_pool import gone, job
 from engine.test_run import contents
 from worldgauge.engine import ray_workers
 from worldgauge.engine.collect import collect_loopnav
-from worldgauge.engine.ray_workers import Cluster, Relay
+from worldgauge.engine.pool import Pool
+from worldgauge.engine.ray_workers import Cluster, RayWorker, Relay
 from worldgauge.engine.run import run, score
 from worldgauge.engine.site import open_site
 from worldgauge.errors import RunError, UsageError
@@ -54,28 +55,24 @@ def test_a_run_on_a_cluster_leaves_the_same_bytes(data: Path, tmp_path: Path) ->
     assert ray.is_initialized(), "a connection that was there before stays"
 
 
-@pytest.mark.parametrize("how", ["worker", "actor"])
-def test_a_task_whose_process_or_actor_is_killed_is_done_again_with_the_same_bytes(
-    how: str, data: Path, tmp_path: Path
-) -> None:
+def test_a_task_is_done_again_when_its_actor_and_then_its_process_are_killed(data: Path, tmp_path: Path) -> None:
     found = []
-    for times in (0, 1):
-        (log := tmp_path / f"log{times}").mkdir()
-        model = f"enginedoubles:Fragile?log={log}&times={times}&how={how}"
-        result = run("echo", model=model, data=data, out=tmp_path / f"out{times}", workers=2, on="ray")
+    for on, times in (("local", 0), ("ray", 2)):
+        (log := tmp_path / f"log-{on}").mkdir()
+        model = f"enginedoubles:Fragile?log={log}&times={times}&how=actor"
+        result = run("echo", model=model, data=data, out=tmp_path / on, on=on)
         assert result.ok
         (folder,) = result.directories.values()
         found.append({name: text.replace(folder.name.encode(), b"it") for name, text in contents(folder).items()})
     assert found[0] == found[1]
     lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
-    (lost,) = [line["lost"] for line in lines if "lost" in line]
-    expected = {
-        "worker": "the worker process was killed by SIGKILL (out of memory?); its last words: alas "
-        f"(node {platform.node()}); more in {tmp_path}/out1/logs/worker-",
-        "actor": "the node or the Ray worker was lost: ",
-    }[how]
-    assert lost[0].startswith(expected)
     assert len(lines) == 4
+    (lost,) = [line["lost"] for line in lines if "lost" in line]
+    assert lost[0].startswith("the node or the Ray worker was lost: ")
+    assert lost[1] == (
+        "the worker process was killed by SIGKILL (out of memory?); its last words: alas "
+        f"(node {platform.node()}); more in {tmp_path}/ray/logs/worker-0.log"
+    )
 
 
 def test_a_job_that_hangs_is_killed_with_its_children(doubles: ModuleType, tmp_path: Path) -> None:
@@ -87,14 +84,14 @@ def test_a_job_that_hangs_is_killed_with_its_children(doubles: ModuleType, tmp_p
 
 
 def test_a_collection_on_a_cluster_has_the_same_bytes(tmp_path: Path) -> None:
-    few: Any = {"settlements": 1, "ranges": (5,), "per_combination": 1, "size": (48, 27)}
+    few: Any = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (48, 27)}
     roots = []
     for on in ("local", "ray"):
         collect_loopnav(tmp_path / on, **few, on=on)
         files = [path for path in (tmp_path / on).rglob("*") if path.is_file()]
         roots.append({str(path.relative_to(tmp_path / on)): path.read_bytes() for path in files})
     assert roots[0] == roots[1]
-    assert len(roots[0]) == 5
+    assert len(roots[0]) == 3
 
 
 def test_ray_says_who_sees_which_gpu(doubles: ModuleType, tmp_path: Path) -> None:
@@ -121,6 +118,17 @@ def test_another_version_on_a_node_ends_the_run(data: Path, tmp_path: Path, monk
         RunError, match=rf"node {platform.node()} has worldgauge [\d.]+, the driver 9.9; install the same"
     ):
         run("echo", model=STEADY, data=data, out=tmp_path, on="ray")
+
+
+def test_an_error_of_our_own_on_a_node_ends_the_run_with_its_last_line(doubles: ModuleType) -> None:
+    actor = ray.remote(Relay)
+    with (
+        Pool(1, lambda place, events: RayWorker(ray, actor.remote("no JSON"), events)) as pool,
+        pytest.raises(
+            RunError, match=r"a node of the cluster cannot run worldgauge [\d.]+: json.*JSONDecodeError: Expect"
+        ),
+    ):
+        list(pool.run([job("a", "pid")]))
 
 
 def test_a_node_that_does_not_see_the_folders_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

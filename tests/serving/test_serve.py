@@ -262,8 +262,8 @@ def test_prints_go_to_stderr_and_standard_input_is_empty(tmp_path: Path) -> None
 
 
 ODD = {
-    "list": ("subject", "frame 0: array 'frames': expected a numpy array, got list"),
-    "bool": ("subject", "chunk at frame 1: array 'frames' is bool"),
+    "list": ("subject", "frame 0: expected a numpy array, got list"),
+    "bool": ("subject", "chunk at frame 1: expected uint8 frames in 0..255, got bool"),
     "surrogate": ("subject", "model 'odd' raised KeyError at frame 1: 'caf\\udce9 日本'"),
     "unprintable": ("subject", "model 'odd' raised Unprintable at frame 0: "),
     "exit": ("subject", "model 'odd' raised SystemExit at frame 0: bye"),

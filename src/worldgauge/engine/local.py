@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from worldgauge.engine.processes import end_session
 from worldgauge.engine.worker import GRACE_S
+from worldgauge.serving.process import OUTER_VARIABLE
 
 MAX_LOG_BYTES = 10_000_000
 """What a log may hold before nothing more is written to it."""
@@ -64,7 +65,7 @@ class LocalWorker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **dict.fromkeys(_THREAD_LIMITS, "1"), **(environment or {})},
+            env={**os.environ, **_one_thread(), **(environment or {})},
             cwd=directory,
             start_new_session=True,
         )
@@ -189,3 +190,9 @@ class _Printed:
             chunk += f"\n--- more than {MAX_LOG_BYTES:,} bytes: the rest is not kept ---\n".encode()
         with open(log, "ab") as file:
             file.write(chunk)
+
+
+def _one_thread() -> dict[str, str]:
+    """One thread a worker, for the same sums on any machine; how it was before is told to the models it starts."""
+    before = {name: os.environ.get(name) for name in _THREAD_LIMITS}
+    return {**dict.fromkeys(_THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}

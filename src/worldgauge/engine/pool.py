@@ -194,9 +194,8 @@ class Pool:
                 break
             self._waiting.append(_Attempt(job))
         while self._places and len(self._waiting) > len(self._idle) + len(self._starting):
-            place = self._places.pop()
-            worker = self._hire(place, self._events)
-            self._place_of[worker] = place
+            worker = self._hire(self._places[-1], self._events)
+            self._place_of[worker] = self._places.pop()
             self._starting[worker] = time.monotonic()
         while self._idle and self._waiting:
             attempt = self._waiting.popleft()
@@ -262,7 +261,9 @@ class Pool:
             raise RunError(worker.refusal)
         if starting:
             self._failed_starts += 1
-            if self._failed_starts == _MAX_FAILED_STARTS:
+            if self._failed_starts >= _MAX_FAILED_STARTS:
+                self._places.pop()  # the others go on without it
+            if not self._place_of and not self._places:
                 raise RunError(f"no worker starts, tried {_MAX_FAILED_STARTS} times: {''.join(worker.last_words())}")
         return None
 

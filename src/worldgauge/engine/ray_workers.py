@@ -147,10 +147,13 @@ class RayWorker:
                         self._words = self._ray.get(self._actor.last_words.remote())
                         return
                     self._events.put((self, line, time.monotonic()))
-        except self._ray.exceptions.RayActorError as error:
-            self._words = f"the node or the Ray worker was lost: {_first_line(error)}", ""
         except self._ray.exceptions.RayError as error:
-            self.refusal = f"a node of the cluster cannot run worldgauge {__version__}: {_first_line(error)}"
+            lines = _lines(error)
+            if isinstance(error, self._ray.exceptions.RayTaskError) or "creation task" in lines[0]:
+                # Something raised there, such as an import of what is not installed; it will raise again.
+                self.refusal = f"a node of the cluster cannot run worldgauge {__version__}: {lines[-1][:300]}"
+            else:
+                self._words = f"the node or the Ray worker was lost: {lines[0][:300]}", ""
         finally:
             self._ended = True
             self._events.put((self, None, time.monotonic()))
@@ -235,7 +238,8 @@ def _connect(ray: Any, on: str) -> None:
     before = signal.getsignal(signal.SIGTERM)
     try:
         if on == "ray":
-            ray.init(include_dashboard=False, **quiet)
+            # Without an address Ray would look for traces of one on this machine, and wait for it even when it is dead.
+            ray.init(None if "RAY_ADDRESS" in os.environ else "local", include_dashboard=False, **quiet)
         elif find_spec("grpc") is None:
             raise MissingExtraError(f"'{on}'", EXTRA)
         else:
@@ -243,8 +247,10 @@ def _connect(ray: Any, on: str) -> None:
     except WorldgaugeError:
         raise
     except Exception as error:
-        token = "" if "RAY_AUTH_MODE" in os.environ else "; one that asks for a token wants RAY_AUTH_MODE=token here too"
-        raise RunError(f"no Ray cluster answers at '{on}': {_first_line(error)}{token}") from error
+        token = (
+            "" if "RAY_AUTH_MODE" in os.environ else "; one that asks for a token wants RAY_AUTH_MODE=token here too"
+        )
+        raise RunError(f"no Ray cluster answers at '{on}': {_lines(error)[0][:300]}{token}") from error
     finally:
         # Ray takes the polite kill for itself; ours ends the workers and says how to go on.
         with suppress(ValueError, TypeError):
@@ -277,6 +283,5 @@ def _sees(mark: Path, text: str) -> bool:
         time.sleep(0.2)
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]
+def _lines(error: BaseException) -> list[str]:
+    return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

@@ -215,7 +215,7 @@ def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, 
                 folder = work.place(item)
                 name = f"{work.entrant.label}/{item.task.id}"
                 handed[name] = (work, item, folder)
-                yield Job(name, CALL, work.job(item, folder, scoring), deadline_s)
+                yield Job(name, CALL, {**work.job(item, folder, scoring), "deadline_s": deadline_s}, deadline_s)
 
     def frames(name: str, done: int, total: int) -> None:
         work, item, _ = handed[name]

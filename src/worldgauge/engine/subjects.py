@@ -62,11 +62,11 @@ def resolve(what: str | WorldModel) -> Subject:
         model = _checked(what, repr(what))
         module = sys.modules[type(what).__module__]
         source = f"{module.__name__}@{_digest_of(module)}:{type(what).__qualname__}"
-        return Subject(model, _label(model.spec.name, {}), source)
+        return Subject(model, _label(model.spec, {}), source)
     target, settings = parse(what)
     factory, source = factory_of(target)
     model = _checked(_make(factory, settings, target), target)
-    return Subject(model, _label(model.spec.name, settings), source)
+    return Subject(model, _label(model.spec, settings), source)
 
 
 @dataclass(frozen=True)
@@ -289,14 +289,17 @@ def _checked(model: Any, name: str) -> WorldModel:
 
 def _served_label(model: RemoteModel) -> str:
     try:
-        return _label(model.spec.name, model.given)
+        return _label(model.spec, model.given)
     except UsageError:
         model.close()
         raise
 
 
-def _label(name: str, settings: Mapping[str, Any]) -> str:
-    words = [name, *(f"{key}-{value}" for key, value in sorted(settings.items()))]
+def _label(spec: ModelSpec, given: Mapping[str, Any]) -> str:
+    """The model's name, with what was given and tells it from others of that name: not where its files lie."""
+    name = spec.name
+    telling = {key: value for key, value in given.items() if spec.settings.get(key) == value}
+    words = [name, *(f"{key}-{value}" for key, value in sorted(telling.items()))]
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(words)).strip("-._")
     if not plain:
         raise UsageError(f"model name '{name}' holds no letter or digit")

@@ -16,6 +16,7 @@ from worldgauge.engine.store import full_disk, loads, read_record, write_record,
 from worldgauge.engine.subjects import resolve_once
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.serving.remote import RemoteModel
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Score, Suite, Task
@@ -82,9 +83,12 @@ def work(
     seed: int,
     folder: str,
     score: str | None,
+    deadline_s: float | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them.
+
+    deadline_s: what a served model is told, so that its server gives up as well.
 
     Raises LostError for the pool to see: the task is then done again.
     """
@@ -92,6 +96,8 @@ def work(
     if model is not None:
         _empty(bench.directory)
     subject = None if model is None else resolve_once(model).model
+    if isinstance(subject, RemoteModel) and deadline_s is not None:
+        subject.deadline_s = deadline_s
     progress(0, 0)  # loading the model does not count against the deadline of the task
     outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, key=key, score=score)
     return vars(outcome)

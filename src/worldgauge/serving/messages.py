@@ -12,8 +12,7 @@ import numpy as np
 from worldgauge.actions import Actions, ActionSpace
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
 from worldgauge.serving.channel import ENDS
-from worldgauge.subject import ModelSpec, Needs, RolloutRequest
-from worldgauge.subject import _check_chunk as check_chunk
+from worldgauge.subject import ModelSpec, Needs, RolloutRequest, check_chunk
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
 
 MAX_NAME = 200

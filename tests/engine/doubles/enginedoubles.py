@@ -185,9 +185,9 @@ class Faulty:
 
 
 class Fragile(Steady):
-    """Is lost in the first `times` rollouts of task number `on`: killed, or, with how="child", its own process is.
+    """Is lost in the first `times` rollouts of task number `on`, which it counts in folder `log`.
 
-    log: folder where it counts.
+    how: its "worker" is killed; its own "child" is, so it says; or its "actor" on a cluster, and then its worker.
     """
 
     def __init__(self, log: str, times: int = 1, on: int = 1, how: str = "worker") -> None:
@@ -197,10 +197,11 @@ class Fragile(Steady):
 
     def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
         for t, frame in enumerate(super().rollout(request)):
-            if int(request.context.clip[-1][0, 0, 0]) == self.on and t == 3 and count_up(self.log) <= self.times:
+            bad = int(request.context.clip[-1][0, 0, 0]) == self.on and t == 3
+            if bad and (count := count_up(self.log)) <= self.times:
                 if self.how == "child":
                     raise LostError("the model's process was killed by SIGKILL")
-                if self.how == "actor":  # on a cluster, whoever has started this worker
+                if self.how == "actor" and count == 1:  # whoever has started this worker
                     os.kill(os.getppid(), signal.SIGKILL)
                     time.sleep(60)
                 print("alas", file=sys.stderr, flush=True)
