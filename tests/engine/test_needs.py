@@ -90,11 +90,11 @@ def test_models_are_asked_in_groups_of_equal_needs_and_come_back_in_order(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     models = [SEEING, "enginedoubles:Steady?level=9", doubles.Steady(8), f"{SEEING}?name=other"]
     assert [plan.label for plan in dry_run("echo", model=models, data=data, out=tmp_path / "out")] == (
-        order := ["seeing", "steady-level-9", "steady", "other-name-other"]
+        order := ["seeing", "steady-level-9", "steady", "other"]
     )
     result = run("echo", model=models, data=data, out=tmp_path / "out", workers=3)
     assert list(result.directories) == order
-    assert levels(result) == {"seeing": {3}, "steady-level-9": {9}, "steady": {8}, "other-name-other": {3}}
+    assert levels(result) == {"seeing": {3}, "steady-level-9": {9}, "steady": {8}, "other": {3}}
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6")
     result = run("echo", model=SEEING, data=data, out=tmp_path / "whole", workers=9, gpus_per_worker=1)
     assert levels(result)["seeing"] <= {5, 6}

@@ -171,11 +171,11 @@ def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, 
     result = run("echo", model=models, data=data, out=tmp_path, workers=2)
     assert {
         failure.subject: re.sub(f"{tmp_path}/logs/worker-[01].log", "LOG", failure.error) for failure in result.failures
-    } == {f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()}
+    } == {f"faulty-{how}": error for how, error in FAULTS.items()}
     assert not result.ok
     for counts in result.subject_counts.values():
         assert str(counts) == "4 expected = 3 scored + 0 skipped + 1 failed"
-    record = loads((tmp_path / "faulty-raise-how-raise" / "records" / "odd__1" / "record.json").read_text())
+    record = loads((tmp_path / "faulty-raise" / "records" / "odd__1" / "record.json").read_text())
     assert record["error"]["type"] == "SubjectError"
     assert "no such latent" in record["error"]["trace"]
 
@@ -209,7 +209,7 @@ def test_failed_tasks_are_tried_again_unless_told_otherwise(data: Path, tmp_path
     assert worked() == []
     assert run("echo", model=model, data=data, out=tmp_path).counts.failed == 1
     assert worked() == ["perform odd/1"]
-    journal = (tmp_path / "faulty-raise-how-raise" / "journal.jsonl").read_text()
+    journal = (tmp_path / "faulty-raise" / "journal.jsonl").read_text()
     assert journal.count("no such latent") == 2
 
 

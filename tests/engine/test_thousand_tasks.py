@@ -21,7 +21,7 @@ from engine.test_run import contents
 MARK = "WORLDGAUGE_TEST_MARK"
 """Variable in the environment of a driver and of everything that it starts."""
 
-LABEL = "parent-wait-0.003"
+LABEL = "parent"
 SCRIPT = """
 import sys
 from worldgauge.engine.run import run
