@@ -52,7 +52,7 @@ $(VENV)/.dev: $(VENV)/.base
 # A model's own environment, for the tests: another numpy than ours allows, and an older Python where there is one.
 $(VENV)/other/.made: $(VENV)/.dev
 	rm -rf $(VENV)/other
-	for python in python3.8 python3.9 python3.10 $(PYTHON); do \
+	for python in python3.8 $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.8*/bin/python python3.9 python3.10 $(PYTHON); do \
 	  $$python -c 'import ensurepip' 2>/dev/null && $$python -m venv $(VENV)/other && break; done
 	$(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2' \
 	|| $(VENV)/other/bin/python -m pip install --quiet --only-binary :all: 'numpy<2.4'

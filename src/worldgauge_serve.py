@@ -43,7 +43,7 @@ import math
 import os
 import re
 import secrets
-import select
+import selectors
 import signal
 import socket
 import socketserver
@@ -353,7 +353,7 @@ def _fill(readinto: Stream, view: memoryview, first: bool = False) -> None:
 
 def _parse(text: bytes) -> tuple[Header, list[ArraySpec]]:
     try:
-        header = _strict_json(text.decode("utf-8"))
+        header = strict_json(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise WireError("a header that is no strict JSON: %s" % error) from None
     if not isinstance(header, dict) or not isinstance(header.get("type"), str):
@@ -367,11 +367,17 @@ def _parse(text: bytes) -> tuple[Header, list[ArraySpec]]:
     return header, specs
 
 
-def _strict_json(text: str) -> Any:
+def strict_json(text: str) -> Any:
     def refuse(constant: str) -> None:
         raise ValueError(constant + " is no JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    def finite(digits: str) -> float:
+        number = float(digits)
+        if math.isinf(number):  # such as 1e999
+            raise ValueError("%.50s is larger than a number can be" % digits)
+        return number
+
+    return json.loads(text, parse_constant=refuse, parse_float=finite)
 
 
 def _array_spec(given: Any) -> ArraySpec:
@@ -587,7 +593,7 @@ def _digest(path: Any) -> str:
 
 def _value(text: str) -> Any:
     try:
-        return _strict_json(text)
+        return strict_json(text)
     except (ValueError, RecursionError):
         return text
 
@@ -611,10 +617,12 @@ class _Question:
         self.taken, self.cancelled, self.ended = threading.Event(), threading.Event(), threading.Event()
         self.is_lost = False
         self.sign = math.inf
+        self.sent = 0
         self._post = post
 
     def send(self, header: Header, arrays: Arrays | None = None) -> None:
         self.sign = math.inf
+        self.sent += 1
         try:
             self._post({**header, "id": self.id}, arrays)
         except OSError as error:
@@ -626,7 +634,7 @@ class _Question:
     def seconds(self, name: str, default: float) -> float:
         """A time limit of its header; what is no number there is refused when the question is read."""
         value = self.header.get(name)
-        return min(value if isinstance(value, (int, float)) else default, threading.TIMEOUT_MAX)
+        return max(0.0, min(value if isinstance(value, (int, float)) else default, threading.TIMEOUT_MAX))
 
 
 class _Desk:
@@ -694,8 +702,9 @@ class _Desk:
 
     def health(self) -> Header:
         """A sign of life."""
-        busy = self.current is not None
-        return {"type": "pong", "version": VERSION, "busy": busy, "waiting": len(self._line), "done": self._done}
+        question = self.current
+        state = {"busy": question is not None, "waiting": len(self._line), "done": self._done}
+        return {"type": "pong", "version": VERSION, **state, "sent": question.sent if question else 0}
 
     def close(self) -> None:
         """Drop the line, cancel what is in hand, and make `work` return."""
@@ -902,8 +911,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         again = desk.ask(question)
-        patience = min(max(question.seconds("wait_s", 0.0), GRACE_S if again else 0.0), threading.TIMEOUT_MAX)
-        if not question.taken.wait(patience) and desk.withdraw(question):
+        if not self._is_taken(question, max(question.seconds("wait_s", 0.0), GRACE_S if again else 0.0)):
             question.send(_failure("busy", "the model is answering another question"))
         else:
             while not question.ended.wait(0.2):
@@ -914,12 +922,21 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(b"0\r\n\r\n")
 
+    def _is_taken(self, question: _Question, patience_s: float) -> bool:
+        """Wait in line; false when that was in vain, or for nobody, and the question is out of it."""
+        end = time.monotonic() + patience_s
+        while not question.taken.wait(max(0.0, min(0.2, end - time.monotonic()))):
+            if (time.monotonic() >= end or self._is_left()) and self.server.desk.withdraw(question):
+                return False
+        return True
+
     def _is_left(self) -> bool:
         """Whether the asker has hung up, which nothing else would tell until the next chunk is sent."""
         try:
-            readable = select.select([self.connection], [], [], 0)[0]
-            return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
-        except OSError:
+            with selectors.DefaultSelector() as selector:  # select.select takes no descriptor above 1023
+                selector.register(self.connection, selectors.EVENT_READ)
+                return bool(selector.select(0)) and not self.connection.recv(1, socket.MSG_PEEK)
+        except (OSError, ValueError):
             return True
 
     def _admit(self, *addresses: str) -> None:

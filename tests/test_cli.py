@@ -85,13 +85,13 @@ def test_run_json_is_one_object(cli: Callable[..., Done], data: Path) -> None:
     assert told["counts"] == {"expected": 6, "scored": 3, "skipped": 2, "failed": 1, "unscored": 0, "left": 0}
     assert told["failures"] == [
         {
-            "subject": "faulty-raise",
+            "subject": "faulty-raise-on-1",
             "task": "odd/1",
             "error": "model 'faulty-raise' raised ValueError at frame 2: no such latent",
         }
     ]
     assert told["directory"] == "runs/echo"
-    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise"]
+    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise-on-1"]
     facts = json.loads(Path(data.parent / "runs/echo/steady/run.json").read_text())
     assert (facts["seed"], facts["settings"]["gain"]) == (3, 2)
 

@@ -21,6 +21,7 @@ HORIZON = 3
     [
         {"control": "joystick"}, {"view": "fisheye"}, {"inputs": frozenset({"smell"})},
         {"frame_size": (64, 0)}, {"frame_size": (64,)}, {"frame_size": 64}, {"frame_size": (64.0, 36.0)},
+        {"frame_size": (8192, 8193)}, {"frame_size": (10**30, 1)},
         {"fps": 0}, {"fps": float("inf")}, {"fps": "20"}, {"max_context": 0}, {"max_context": 1.5},
         {"max_context": True}, {"chunk": 0}, {"crop": (4, -3)}, {"crop": (4, float("nan"))},
     ],

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge._decoding import MAX_PIXELS
 from worldgauge.actions import Actions, Control
 from worldgauge.episode import Context, Goal, WorldFacts
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
@@ -57,7 +58,7 @@ class ModelSpec:
         for name, fine, rule in (
             ("control", self.control in get_args(Control), f"one of {', '.join(get_args(Control))}"),
             ("view", self.view in get_args(View), f"one of {', '.join(get_args(View))}"),
-            ("frame_size", _is_pair(self.frame_size, Integral), "width and height in pixels"),
+            ("frame_size", _is_size(self.frame_size), f"width and height, at most {MAX_PIXELS} pixels in all"),
             ("fps", self.fps is None or _is_positive(self.fps, Real), "frames a second"),
             ("max_context", self.max_context is None or _is_positive(self.max_context, Integral), "at least 1 frame"),
             ("chunk", self.chunk is None or _is_positive(self.chunk, Integral), "at least 1 frame"),
@@ -210,6 +211,10 @@ def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
     except Exception as error:
         name = model.spec.name
         raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
+
+
+def _is_size(given: Any) -> bool:
+    return _is_pair(given, Integral) and (given is None or int(given[0]) * int(given[1]) <= MAX_PIXELS)
 
 
 def _is_pair(given: Any, kind: Any) -> bool:

@@ -11,9 +11,10 @@ import pytest
 
 from support import wrong_models
 from worldgauge import cli_check
-from worldgauge.engine.conformance import CHECKS, ModelReport, check_model
+from worldgauge.engine.conformance import CHECKS, ModelReport, _in_worker, check_model
 from worldgauge.engine.conformance.behaviour import FRAMES_OF_LOOPNAV
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.engine.pool import Pool
+from worldgauge.errors import NotApplicableError, SubjectError, UsageError
 from worldgauge.models import models
 
 REST = set(CHECKS) - {"spec", "answers"}
@@ -225,6 +226,39 @@ def test_text_and_live_object_get_the_same_verdicts() -> None:
     assert loads(dumps(text.to_dict(), allow_nan=False))["ok"] is False
 
 
+class RefusesBatches(wrong_models.Sound):
+    def rollout_batch(self, requests: Any) -> Any:
+        raise NotApplicableError("these two differ in size")
+
+
+def test_a_batch_that_cannot_be_asked_is_no_violation() -> None:
+    report = check_model(RefusesBatches())
+    assert judged(report, "not asked") == {"other-size", "batch"}
+    assert said(report, "batch").strip() == "these two differ in size"
+
+
+def test_making_a_model_again_is_no_silence(tmp_path: Path) -> None:
+    """Whose last worker has died."""
+    (tmp_path / "heavy.py").write_text(HEAVY)
+    with Pool(1) as pool:
+        verdict = _in_worker(CHECKS["spec"], f"{tmp_path}/heavy.py:Heavy", pool, 2.0)
+    assert (verdict.status, verdict.explanation) == ("ok", "")
+
+
+HEAVY = """
+import time
+from worldgauge_serve import ModelSpec
+
+class Heavy:
+    def __init__(self):
+        time.sleep(3)
+        self.spec = ModelSpec("heavy")
+
+    def rollout(self, request):
+        raise NotImplementedError
+"""
+
+
 def test_speed_is_told_with_what_loopnav_would_take() -> None:
     report = check_model(wrong_models.Sound())
     measured = dict(next(verdict for verdict in report.verdicts if verdict.name == "speed").measured)
@@ -264,6 +298,7 @@ def test_a_served_model_is_checked_in_its_own_process(tmp_path: Path) -> None:
     assert "IndexError" in said(report, "short-context")
     assert "served.py, line 10, in rollout" in said(report, "short-context")
     assert "one question at a time" in said(report, "in-turn")
+    assert "no rollout_batch" in said(report, "batch")
     report = check_model(f"{serve}:Floats")
     assert judged(report, "violated") == {"answers"}
     assert "expected uint8" in said(report, "answers")

@@ -1,5 +1,6 @@
 """Models get what they declare: how many fit, which device each sees, who shares a pool."""
 
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -98,6 +99,52 @@ def test_models_are_asked_in_groups_of_equal_needs_and_come_back_in_order(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6")
     result = run("echo", model=SEEING, data=data, out=tmp_path / "whole", workers=9, gpus_per_worker=1)
     assert levels(result)["seeing"] <= {5, 6}
+
+
+SERVED = """
+import os
+import numpy as np
+from worldgauge_serve import ModelSpec
+
+class Seeing:
+    needs = {"gpus": 1}
+
+    def __init__(self):
+        self.spec = ModelSpec("served")
+        self.shown = os.environ["CUDA_VISIBLE_DEVICES"]
+
+    def rollout(self, request):
+        width, height = request.frame_size
+        for _ in range(request.horizon):
+            yield np.full((1, height, width, 3), int(self.shown), np.uint8)
+
+class Blind(Seeing):
+    needs = {"gpus": 1000}
+"""
+
+
+def test_a_command_gets_what_it_says_it_needs_and_a_server_has_it_already(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shown both GPUs, as in the worker in which it says what it needs, it would draw none."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6")
+    (tmp_path / "served.py").write_text(SERVED)
+    serve = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path}/served.py"
+    models = [f"{serve}:Seeing", "enginedoubles:Steady?level=9"]
+    result = run("echo", model=models, data=data, out=tmp_path / "out", workers=2)
+    assert result.ok
+    assert levels(result)["served"] <= {5, 6}
+    with pytest.raises(UsageError, match=r"served.py:Blind' needs 1000 GPUs, this machine shows 5, 6"):
+        dry_run("echo", model=f"{serve}:Blind", data=data)
+    (plan,) = dry_run("echo", model=f"{serve}:Blind", data=data, gpus_per_worker=1)
+    assert plan.label == "served"
+    command = [sys.executable, "-m", "worldgauge_serve", f"{tmp_path}/served.py:Blind", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = next(line.split()[-1] for line in server.stdout if line.startswith("serving "))
+        (plan,) = dry_run("echo", model=address, data=data)
+        server.kill()
+    assert plan.label == "served"
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,15 @@ from worldgauge.subject import Needs
 pytestmark = pytest.mark.usefixtures("doubles")
 
 
-def job(name: str, what: str, deadline_s: float | None = None, retries: int = 0, **facts: Any) -> Job:
-    return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s, retries)
+def job(
+    name: str,
+    what: str,
+    deadline_s: float | None = None,
+    retries: int = 0,
+    start_s: float | None = None,
+    **facts: Any,
+) -> Job:
+    return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s, retries, start_s)
 
 
 def run(*jobs: Job, workers: int = 1) -> dict[str, Result]:
@@ -97,9 +104,30 @@ def test_a_missed_deadline_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_silent_job_is_killed_and_a_reporting_one_is_not() -> None:
-    results = run(job("hung", "sleep", 0.4, seconds=60), job("slow", "drip", 0.6, seconds=0.25, times=4))
+    results = run(job("hung", "sleep", 0.4, seconds=60), job("slow", "drip", 3.0, seconds=0.5, times=8))
     assert results["hung"].error == "timed out after 0.4 s without progress"
     assert results["slow"].error is None
+
+
+def test_the_deadline_counts_from_the_first_sign_where_a_start_is_allowed() -> None:
+    results = run(
+        job("slow", "start slowly", 0.5, start_s=60, seconds=1.5, hangs=False),
+        job("hung", "start slowly", 0.5, start_s=60, seconds=1.0, hangs=True),
+        job("never", "sleep", 60, start_s=0.5, seconds=60),
+        workers=3,
+    )
+    assert {name: result.error for name, result in results.items()} == {
+        "slow": None,
+        "hung": "timed out after 0.5 s without progress",
+        "never": "timed out after 0.5 s without beginning",
+    }
+    assert results["hung"].seconds >= 1.5
+
+
+def test_a_job_that_is_done_again_may_start_again(tmp_path: Path) -> None:
+    frail = {"log": str(tmp_path), "times": 1, "how": "killed after a start", "seconds": 1.0}
+    result = run(job("a", "frail", 0.5, 1, start_s=60, **frail))["a"]
+    assert (result.error, len(result.lost)) == (None, 1)
 
 
 def test_the_news_of_one_worker_do_not_hide_the_death_of_another() -> None:

@@ -107,7 +107,7 @@ def test_workers_that_find_no_room_do_not_hold_up_the_others(doubles: ModuleType
 
 
 def test_what_no_node_has_is_refused_where_none_can_come(doubles: ModuleType) -> None:
-    cluster = Cluster(ray, None, {}, None)
+    cluster = Cluster(ray, None, {}, [])
     with pytest.raises(UsageError, match="model 'x' needs 1 CPUs, 3 GPUs, 0 GB; no node of the cluster has that"):
         cluster.pool(1, Needs(gpus=3), "model 'x'")
 
@@ -142,7 +142,7 @@ def test_a_node_that_does_not_see_the_folders_says_which(tmp_path: Path, monkeyp
             "directory": "/",
             "log": None,
             "marks": {},
-            "data": None,
+            "data": [],
         }
         return Relay(json.dumps({**common, **facts})).begin()
 
@@ -151,4 +151,4 @@ def test_a_node_that_does_not_see_the_folders_says_which(tmp_path: Path, monkeyp
             f"node {platform.node()} does not see {tmp_path} as the driver does; the run folder must lie on a file"
         )
         assert (refusal(marks={str(mark): "text"}) or "").startswith(expected)
-    assert f"does not see the data set {tmp_path}/data" in (refusal(data=str(tmp_path / "data")) or "")
+    assert f"does not see the data set {tmp_path}/data" in (refusal(data=[str(tmp_path), str(tmp_path / "data")]) or "")

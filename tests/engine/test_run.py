@@ -187,6 +187,13 @@ def test_a_hung_model_is_killed_and_the_run_goes_on(data: Path, tmp_path: Path) 
     assert list(tmp_path.rglob(".*")) == []
 
 
+def test_loading_a_model_is_no_silence_in_any_worker(data: Path, tmp_path: Path) -> None:
+    result = run(
+        "echo", model="enginedoubles:Heavy?load=2.0", data=data, out=tmp_path / "out", workers=2, deadline_s=1.0
+    )
+    assert str(result.counts) == "4 expected = 4 scored + 0 skipped + 0 failed"
+
+
 def test_a_model_that_prints_does_no_harm(data: Path, tmp_path: Path) -> None:
     assert run("echo", model="enginedoubles:Faulty?how=print", data=data, out=tmp_path).ok
 
@@ -344,6 +351,8 @@ def test_scoring_refuses_what_it_cannot_trust(
 ) -> None:
     with pytest.raises(RunError, match="neither a run folder"):
         score(tmp_path)
+    with pytest.raises(UsageError, match="the deadline must be above 0 s, got -1"):
+        score(tmp_path, deadline_s=-1)
     run("echo", model=STEADY, data=data, out=tmp_path / "out")
     moved = data.rename(tmp_path / "moved")
     assert score(tmp_path / "out", data=moved).ok
@@ -395,6 +404,8 @@ def test_progress_tells_the_story(data: Path, tmp_path: Path) -> None:
         ({"limit": 0}, UsageError, "limit must be at least 1"),
         ({"settings": {"biass": 1}}, UsageError, "does not take the settings"),
         ({"workers": 0}, UsageError, "workers must be at least 1"),
+        ({"deadline_s": 0}, UsageError, "the deadline must be above 0 s, got 0"),
+        ({"deadline_s": float("nan")}, UsageError, "the deadline must be above 0 s, got nan"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

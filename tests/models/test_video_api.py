@@ -501,6 +501,14 @@ def test_settings_that_cannot_be_meant(settings: dict[str, Any], because: str) -
         VideoApi(**{"url": "https://example.org/v1", "model": "m", **settings})
 
 
+@pytest.mark.parametrize("login", ["me:s3cret", "me:s3/cret", "me:s3?cret", "s3cret "])
+def test_a_password_in_an_address_is_not_shown(login: str) -> None:
+    with pytest.raises(UsageError, match=r"example\.org holds a user name or a password") as caught:
+        VideoApi(f"https://{login}@example.org", "m")
+    assert "s3" not in str(caught.value)
+    assert "cret" not in str(caught.value)
+
+
 def test_a_key_that_is_none_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", f"{KEY}\r\nX-Other: 1")
     with pytest.raises(UsageError, match="the key in THE_KEY holds characters") as caught:

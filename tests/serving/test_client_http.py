@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_a_token_is_sent_and_never_told(stack: ExitStack, monkeypatch: pytest.Mo
     [
         ("http://", "is no address; give http://host:port"),
         ("http://localhost:7000x", "an address that cannot be read"),
-        ("http://user:pass@localhost:7000", "the token goes into WORLDGAUGE_TOKEN"),
+        ("http://localhost:7000,http://a@localhost", "the token goes into WORLDGAUGE_TOKEN"),
         ("http://localhost:7000?gain=1", "settings to where the server is started"),
         ("http://localhost:7000,http://localhost:7000/", "an address is given twice"),
         ("http://localhost:7000,localhost:7001", "'localhost:7001' is no address"),
@@ -112,6 +113,15 @@ def test_a_token_is_sent_and_never_told(stack: ExitStack, monkeypatch: pytest.Mo
 def test_addresses_that_cannot_be_meant(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         open_model(text)
+
+
+@pytest.mark.parametrize("login", ["me:s3cret", "me:s3/cret", "me:s3,cret", "me:s3?cret@", "s3cret"])
+def test_a_password_in_an_address_is_refused_and_never_told(login: str) -> None:
+    with pytest.raises(UsageError, match="the token goes into WORLDGAUGE_TOKEN") as caught:
+        open_model(f"http://{login}@localhost:7000")
+    assert "s3" not in str(caught.value)
+    assert "cret" not in str(caught.value)
+    assert "localhost:7000" in str(caught.value)
 
 
 def test_a_token_with_a_line_break_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,6 +437,58 @@ def test_a_question_waits_until_a_replica_is_free(stack: ExitStack, tmp_path: Pa
     assert len([*taken, *rollout]) == 6
     waiting.join()
     assert len(answers[0]) == 6
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_standing_in_a_line_that_moves_is_no_silence(stack: ExitStack, replicas: int) -> None:
+    servers = [stack.enter_context(http_server("Slow?pause_s=0.1")) for _ in range(replicas)]
+    askers = [opened(stack, *servers) for _ in range(5 * replicas)]
+    waits: list[int] = []
+    for number, asker in enumerate(askers):
+        asker.deadline_s = 1.2  # an answer takes 0.6 s, so the last one stands in line for 2.4 s
+        asker.on_wait = lambda number=number: waits.append(number)  # type: ignore[misc]
+    answers: dict[int, np.ndarray] = {}
+    threads = [
+        threading.Thread(target=lambda n=number, m=asker: answers.update({n: frames_of(m, question(seed=n))}))
+        for number, asker in enumerate(askers)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == list(range(len(askers)))
+    assert len(set(waits)) >= 4, "whoever stands in line says so"
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_line_that_does_not_move_is_left(stack: ExitStack, tmp_path: Path, replicas: int) -> None:
+    os.mkfifo(tmp_path / "go")
+    servers = [stack.enter_context(http_server(f"Faulty?how=waits&marks={tmp_path}")) for _ in range(replicas)]
+    for server in servers:
+        rollout = stack.enter_context(closing(opened(stack, server).rollout(question())))
+        next(rollout), next(rollout)
+        wait_until((tmp_path / "pid").exists)
+        (tmp_path / "pid").unlink()
+    late = opened(stack, *servers)
+    late.deadline_s = 0.5
+    words = r"timed out after 0\.5 s" if replicas == 1 else r"busy with others for 0\.5 s"
+    with pytest.raises(SubjectError, match=words):
+        frames_of(late, question())
+
+
+def test_whoever_hangs_up_leaves_the_line(stack: ExitStack, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    server = stack.enter_context(http_server(f"Faulty?how=waits+once&marks={tmp_path}"))
+    rollout = checked_rollout(opened(stack, server), question())
+    taken = [next(rollout), next(rollout)]
+    wait_until((tmp_path / "pid").exists)
+    late = opened(stack, server)
+    late.deadline_s = 0.5
+    with pytest.raises(SubjectError, match="timed out"):
+        frames_of(late, question())
+    wait_until(lambda: json.load(urlopen(server.url + "/v1/health"))["waiting"] == 0)
+    (tmp_path / "go").write_text("")
+    assert len([*taken, *rollout]) == 6
 
 
 def test_a_replica_that_is_down_is_left_out_and_taken_back(stack: ExitStack, capfd: pytest.CaptureFixture[str]) -> None:

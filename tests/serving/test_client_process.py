@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from support.served import MODELS, PYTHON, command, is_alive, question, wait_unt
 from worldgauge.actions import Actions
 from worldgauge.engine.subjects import resolve
 from worldgauge.errors import DataError, LostError, NotApplicableError, SubjectError, UsageError
-from worldgauge.serving import RemoteModel, open_model
+from worldgauge.serving import RemoteModel, open_model, remote
 from worldgauge.subject import RolloutRequest, WorldModel, checked_rollout, rollout_batch
+from worldgauge.video import Clip
 
 Open = Callable[..., RemoteModel]
 
@@ -76,6 +78,7 @@ def test_batches_go_at_once_where_the_model_takes_them(serve: Open, capfd: pytes
     here = resolve(f"{MODELS / 'client_models.py'}:FadeBatch").model
     for name, batches in (("Fade", 0), ("FadeBatch", 1)):
         model = serve(name)
+        assert model.batch is bool(batches)
         for got, wanted in zip(rollout_batch(model, requests), rollout_batch(here, requests), strict=True):
             assert np.array_equal(np.concatenate(got), np.concatenate(wanted))
         model.close()
@@ -88,8 +91,11 @@ def test_batches_go_at_once_where_the_model_takes_them(serve: Open, capfd: pytes
         ("cmd:", UsageError, "give a command"),
         ("cmd:python 'x", UsageError, "cannot be split into words: No closing quotation"),
         ("cmd:no-such-program x", UsageError, "'no-such-program' cannot be started: there is no such program"),
+        ("pipe:no-such-program http://me:s3cret@box", UsageError, "^model 'pipe:no-such-program http://box': "),
         (f"cmd:{MODELS}/client_models.py", UsageError, "cannot be started: Permission denied"),
         (f"cmd:{PYTHON} -c 'print(1); print(\"my last\"); exit(4)'", SubjectError, "code 4; its last words: my last"),
+        (f"cmd:{PYTHON} -c 'print(\"\\33[31mred\\33]0;x\\7\"); exit(4)'", SubjectError, "words: red\ufffd]0;x\ufffd$"),
+        (f"cmd:{PYTHON} -c 'import os; os.kill(os.getpid(), 40)'", SubjectError, "was killed by signal 40"),
         (f"pipe:{PYTHON} -c 'exit(0)'", SubjectError, "exited with code 0"),
         (f"cmd:{command('Faulty?how=unloadable')}", SubjectError, "making Faulty raised RuntimeError: no CUDA"),
         (f"cmd:{command('Faulty?how=dies+loading')}", SubjectError, "code 9; its last words: cannot map the weights"),
@@ -175,6 +181,23 @@ def test_a_child_that_died_idle_is_started_again(serve: Open, capfd: pytest.Capt
     wait_until(lambda: not is_alive(pid))
     assert np.array_equal(frames_of(model, question()), before)
     assert capfd.readouterr().err.count("asked again") == 1
+
+
+def test_loading_again_is_no_silence(
+    tmp_path: Path, opened: list[RemoteModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watches hears of it while the weights load a second time, however long that takes."""
+    monkeypatch.setattr(remote, "_SAY_EVERY_S", 0.01)
+    (tmp_path / "wm.py").write_text((MODELS / "client_models.py").read_text() + "\n\nimport time\n\ntime.sleep(0.2)\n")
+    model = open_model(f"cmd:{PYTHON} -m worldgauge_serve {tmp_path / 'wm.py'}:Fade")
+    opened.append(model)
+    said: list[None] = []
+    model.on_wait = lambda: said.append(None)
+    list(model.rollout(question()))
+    assert not said
+    os.kill(pid_of(model), signal.SIGKILL)
+    list(model.rollout(question()))
+    assert said
 
 
 def test_an_edited_file_is_another_model(tmp_path: Path, opened: list[RemoteModel]) -> None:
@@ -267,3 +290,17 @@ def test_what_it_prints_is_passed_on_and_breaks_nothing(serve: Open, capfd: pyte
     assert len(model.rollout_batch([question(), question()])) == 2
     model.close()
     assert "a batch of 2" in capfd.readouterr().err
+
+
+def test_more_context_than_a_message_holds_is_refused_before_a_frame_is_read(serve: Open) -> None:
+    class Long(Clip):
+        def __len__(self) -> int:
+            return 10_000_000
+
+        def to_array(self) -> np.ndarray:
+            raise AssertionError("all of it would be in memory")
+
+    asked = question()
+    clip = Long.from_array(asked.context.clip.to_array(), 20.0)
+    with pytest.raises(SubjectError, match=r"model 'fade': 5\.8 GB of context, and a message holds 4\.3 GB"):
+        frames_of(serve("Fade"), replace(asked, context=replace(asked.context, clip=clip)))

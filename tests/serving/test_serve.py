@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import io
 import json
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -384,18 +386,36 @@ def test_questions_on_a_stream_wait_in_line_and_can_be_cancelled_there(slow: str
     assert heard[4]["kind"] == "cancelled"
 
 
+def test_a_question_with_a_senseless_deadline_ends_no_server() -> None:
+    desk = worldgauge_serve._Desk()
+    desk.ask(worldgauge_serve._Question({"id": "q", "deadline_s": -1e9}, {}, lambda *_: None))
+    assert desk.current is not None
+    desk.current.sign = time.monotonic()
+    assert not desk.overdue(), "it will be refused when it is read"
+
+
+def test_an_asker_who_hangs_up_is_seen_whatever_the_number_of_its_descriptor() -> None:
+    ours, theirs = socket.socketpair()
+    handler = object.__new__(worldgauge_serve._Handler)
+    with ours, theirs, socket.socket(fileno=fcntl.fcntl(ours, fcntl.F_DUPFD, 1500)) as handler.connection:
+        assert not handler._is_left()
+        theirs.close()
+        assert handler._is_left()
+
+
 def test_busy_when_asked_meanwhile_and_health_answers(slow: str, tmp_path: Path) -> None:
     with serving("http", slow, folder=tmp_path) as server:
         answer = server.begin(*question())
         read_message(answer.readinto)
-        assert server.get("/v1/health") == (200, {"type": "pong", "version": 1, "busy": True, "waiting": 0, "done": 0})
+        pong = {"type": "pong", "version": 1, "busy": True, "waiting": 0, "done": 0, "sent": 1}
+        assert server.get("/v1/health") == (200, pong)
         assert server.last(question("q2"))["kind"] == "busy"
         assert server.last(question("q3", wait_s=0.01))["kind"] == "busy"
         patient = server.begin(*question("q4", horizon=1, wait_s=1e300))
         open_gate(tmp_path)
         assert rest(answer)[-1][0]["type"] == "done"
         assert rest(patient)[-1][0]["type"] == "done"
-        assert server.get("/v1/health")[1] == {"type": "pong", "version": 1, "busy": False, "waiting": 0, "done": 2}
+        assert server.get("/v1/health")[1] == {**pong, "busy": False, "done": 2, "sent": 0}
 
 
 def test_no_busy_between_two_questions_of_one_asker(tmp_path: Path) -> None:

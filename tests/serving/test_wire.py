@@ -183,7 +183,7 @@ def entry(**more: Any) -> dict[str, Any]:
 
 WRONG = [
     *(raw(text) for text in (b"", b"{", b"3", b"[]", b"null", b'"type"', b'{"type": 3}', b"{}", b"\xff\xfe")),
-    *(raw(b'{"type": "x", "v": %s}' % v) for v in (b"NaN", b"Infinity", b"-Infinity", b"1" * 5000, b"'1'")),
+    *(raw(b'{"type": "x", "v": %s}' % v) for v in (b"NaN", b"-Infinity", b"1e999", b"-1e999", b"1" * 5000, b"'1'")),
     *(raw(b'{"type": "x", "v": ' + b"[" * n + b"]" * n + b"}") for n in (100_000, 500_000)),
     raw(b'{"type": "x", "v": ' + b'{"a":' * 100_000),
     *(raw({"type": "x", "arrays": given}) for given in (3, {}, "a", [3], [None], [[]], [{}])),
@@ -458,6 +458,11 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
 # Where the file runs
 
 
+@pytest.mark.parametrize("path", [FILE, *sorted((FILE.parent / "worldgauge/models/adapters").glob("*.py"))], ids=str)
+def test_what_runs_in_a_models_environment_is_read_by_python_3_8(path: Path) -> None:
+    ast.parse(path.read_text("utf-8"), feature_version=(3, 8))
+
+
 def test_the_file_is_one_that_python_3_8_reads_and_needs_numpy_alone() -> None:
     tree = ast.parse(FILE.read_text("utf-8"), feature_version=(3, 8))
     found = set()
@@ -471,7 +476,7 @@ def test_the_file_is_one_that_python_3_8_reads_and_needs_numpy_alone() -> None:
     assert "numpy" in found
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13"], ids="python{}".format)
 def test_it_starts_under_other_pythons(version: str, tmp_path: Path) -> None:
     """With a stand-in for numpy where that Python has none: every line at module level runs, and the wire's own."""
     python = shutil.which(f"python{version}")

@@ -6,8 +6,6 @@ import json
 import os
 import platform
 import queue
-import re
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +18,7 @@ from typing import IO, Any
 
 from worldgauge.engine.processes import end_session
 from worldgauge.engine.worker import GRACE_S
+from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge.serving.process import OUTER_VARIABLE
 
 MAX_LOG_BYTES = 10_000_000
@@ -34,7 +33,6 @@ _THREAD_LIMITS = (
     "NUMBA_NUM_THREADS",
     "OPENCV_FOR_THREADS_NUM",
 )
-_LAST_BYTES = 4000
 _END_S = 10.0
 
 
@@ -117,15 +115,8 @@ class LocalWorker:
     def last_words(self) -> tuple[str, str]:
         """How a worker ended that was killed after that, with the last line it printed; and where the rest is."""
         code = self._process.returncode
-        if self._closed_its_pipe or code is None:
-            how = "closed its pipe"
-        elif code < 0:
-            name = signal.Signals(-code).name
-            how = f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        else:
-            how = f"exited with code {code}"
-        last = self._printed.last_line()
-        return f"the worker process {how}" + (f"; its last words: {last[:300]}" if last else ""), self._printed.place()
+        how = "closed its pipe" if self._closed_its_pipe or code is None else how_it_ended(code)
+        return f"the worker process {how}{self._printed.tail.last_words()}", self._printed.place()
 
     def _read_answers(self, pipe: IO[bytes]) -> None:
         with pipe:
@@ -157,20 +148,15 @@ class _Printed:
     def __init__(self, log: Path | None, pid: int) -> None:
         self._log = log
         self._pid = pid
-        self._tail = b""
+        self.tail = Tail()
         self._written = 0
 
     def add(self, chunk: bytes) -> None:
         """Keep the next bytes that were printed."""
-        self._tail = (self._tail + chunk)[-_LAST_BYTES:]
+        self.tail.add(chunk)
         if self._log is not None:
             with suppress(OSError):  # a full disk: the task in hand will say so
                 self._write(self._log, chunk)
-
-    def last_line(self) -> str:
-        """The last line that is not blank; bars that are redrawn count as lines."""
-        lines = re.split(r"[\r\n]+", self._tail.decode("utf-8", "replace"))
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def place(self) -> str:
         """Where all of it is, for the end of a message."""

@@ -10,10 +10,10 @@ from typing import Any
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.site import Site
 from worldgauge.engine.store import check_slugs
-from worldgauge.engine.subjects import Entrant, enter, factory_of, parse
+from worldgauge.engine.subjects import Entrant, enter, factory_of, parse, resolve_once
 from worldgauge.engine.worker import Progress
-from worldgauge.errors import SubjectError, UsageError
-from worldgauge.serving import LOAD_DEADLINE_S, is_served
+from worldgauge.errors import UsageError
+from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
 from worldgauge.subject import Needs, WorldModel
 
 Model = str | WorldModel
@@ -58,23 +58,31 @@ def crews(
 
 
 def declared_needs(*, text: str, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: what the model that `text` means declares; its module is imported, the model not made."""
+    """Job of the pool: what the model that `text` means declares. A command has to be started to say so.
+
+    Of all others the module is imported, and the model not made.
+    """
+    if is_served(text):
+        model = resolve_once(text).model
+        assert isinstance(model, RemoteModel)
+        return asdict(model.needs)
     target, _ = parse(text)
     return asdict(Needs.of(factory_of(target)[0]))
 
 
 def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None) -> list[Needs]:
-    """Needs of each; the default for live models, which are here already, and for served ones, whose class is not."""
-    asked = dict.fromkeys(one for one in models if isinstance(one, str) and not is_served(one))
+    """Needs of each; the default for live models, which are here already, and behind http:, where its server has them.
+
+    With `gpus` given a command is not asked: it may not start where it sees no GPU.
+    """
+    asked = dict.fromkeys(
+        one
+        for one in models
+        if isinstance(one, str) and (not is_served(one) or (gpus is None and not one.startswith("http")))
+    )
     found = {}
     for result in pool.run(Job(text, f"{__name__}:declared_needs", {"text": text}, LOAD_DEADLINE_S) for text in asked):
-        if result.error is not None:
-            named = result.error if result.id in result.error else f"model '{result.id}': {result.error}"
-            raise (
-                SubjectError(named)
-                if result.known or result.trace is None
-                else RuntimeError(f"{named}\n{result.trace}")
-            )
+        result.raise_for(result.id)
         found[result.id] = Needs(**result.value)
     return [_checked(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
 

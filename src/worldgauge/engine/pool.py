@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from worldgauge.engine.local import LocalWorker
-from worldgauge.errors import RunError, UsageError
+from worldgauge.errors import RunError, SubjectError, UsageError
 
 Watch = Callable[[str, int, int], None]
 
@@ -39,7 +39,8 @@ class Job:
     """One call of `call`, "worldgauge.module:function", as function(**args, progress=report).
 
     args: plain JSON values. deadline_s: seconds without a sign of progress after which it is
-    killed; None waits for ever. retries: how often it is done again when its worker dies or it ends
+    killed; None waits for ever. start_s: the same until its first sign, for one that first has to load
+    something; by default deadline_s. retries: how often it is done again when its worker dies or it ends
     with LostError. The function returns plain JSON values, may call report(done, total) as often as
     it likes, and must not mind what a lost attempt of it has left.
     """
@@ -49,6 +50,7 @@ class Job:
     args: Mapping[str, Any]
     deadline_s: float | None = None
     retries: int = RETRIES
+    start_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,21 @@ class Result:
     known: bool = False
     seconds: float = 0.0
     lost: tuple[str, ...] = ()
+
+    def raise_for(self, model: str) -> None:
+        """Raise the error of a job about `model`, if any: SubjectError, or RuntimeError for a fault of ours."""
+        if self.error is None:
+            return
+        named = self.error if model in self.error else f"model '{model}': {self.error}"
+        if self.known or self.trace is None:
+            raise SubjectError(named)
+        raise RuntimeError(f"{named}\n{self.trace}")
+
+
+def check_deadline(deadline_s: float | None) -> None:
+    """Raises UsageError for a deadline that no job could meet, or that is no number."""
+    if deadline_s is not None and not 0 < deadline_s < float("inf"):
+        raise UsageError(f"the deadline must be above 0 s, got {deadline_s:g}")
 
 
 class Worker(Protocol):
@@ -110,21 +127,39 @@ Hire = Callable[[int, "queue.SimpleQueue[Event]"], Worker]
 class _Attempt:
     """A job that waits or is in a worker's hand.
 
-    lost: how each attempt before was lost, and where more is told. began, alive: when it was taken, when it last
-    gave a sign.
+    lost: how each attempt before was lost, and where more is told. taken, alive: when it was taken, when it last
+    gave a sign. begun: whether it gave one.
     """
 
     job: Job
     lost: list[tuple[str, str]] = field(default_factory=list)
-    began: float = 0.0
+    taken: float = 0.0
     alive: float = 0.0
+    begun: bool = False
 
     def result(self, **facts: Any) -> Result:
         before = tuple(how + where for how, where in self.lost)
-        return Result(self.job.id, **facts, seconds=time.monotonic() - self.began, lost=before)
+        return Result(self.job.id, **facts, seconds=time.monotonic() - self.taken, lost=before)
+
+    def hand_over(self) -> None:
+        self.taken = self.alive = time.monotonic()
+        self.begun = False
+
+    def heard(self, came: float) -> None:
+        self.alive = max(self.alive, came)
+        self.begun = True
 
     def overdue_in(self, now: float) -> float:
-        return float("inf") if self.job.deadline_s is None else self.alive + self.job.deadline_s - now
+        return float("inf") if self._limit_s is None else self.alive + self._limit_s - now
+
+    def timed_out(self) -> Result:
+        lacking = "progress" if self._limit_s == self.job.deadline_s else "beginning"
+        return self.result(error=f"timed out after {self._limit_s:g} s without {lacking}")
+
+    @property
+    def _limit_s(self) -> float | None:
+        """Seconds without a sign that it is given now."""
+        return self.job.deadline_s if self.begun or self.job.start_s is None else self.job.start_s
 
 
 class Pool:
@@ -201,7 +236,7 @@ class Pool:
             attempt = self._waiting.popleft()
             worker = self._idle.pop()
             self._busy[worker] = attempt
-            attempt.began = attempt.alive = time.monotonic()
+            attempt.hand_over()
             message = {"call": attempt.job.call, "args": dict(attempt.job.args)}
             worker.send(json.dumps(message, allow_nan=False).encode("ascii"))
 
@@ -241,7 +276,7 @@ class Pool:
             return None
         attempt = self._busy[worker]
         if "progress" in message:
-            attempt.alive = max(attempt.alive, came)
+            attempt.heard(came)
             done, total = message["progress"]
             if watch is not None and total:
                 watch(attempt.job.id, done, total)
@@ -276,7 +311,7 @@ class Pool:
         for worker, attempt in list(self._busy.items()):
             if attempt.overdue_in(now) <= 0:
                 self._release(worker)
-                results.append(attempt.result(error=f"timed out after {attempt.job.deadline_s:g} s without progress"))
+                results.append(attempt.timed_out())
         nobody = self._starting and not self._busy and not self._idle
         if nobody and now - min(self._starting.values()) >= START_S:
             raise RunError(f"no worker came up within {START_S:g} s; is there room for one where they should run?")

@@ -39,7 +39,7 @@ _MARK = ".worldgauge-seen-"
 
 @contextmanager
 def open_cluster(
-    on: str, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Path | None = None
+    on: str, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
 ) -> Generator[Cluster]:
     """A Ray cluster to hire workers from; see `engine.site.open_site`. One that was connected before stays so."""
     ray = _ray()
@@ -59,7 +59,7 @@ class Cluster:
     """The nodes of a Ray cluster; see `engine.site.Site`. waits: whether it may get more nodes when asked for."""
 
     def __init__(
-        self, ray: Any, logs: Path | None, marks: Mapping[str, str], data: Path | None, *, waits: bool = False
+        self, ray: Any, logs: Path | None, marks: Mapping[str, str], data: Sequence[Path], *, waits: bool = False
     ) -> None:
         self._ray = ray
         self._logs = logs
@@ -69,7 +69,7 @@ class Cluster:
             "path": [os.path.abspath(folder) for folder in sys.path],
             "directory": os.getcwd(),
             "marks": dict(marks),
-            "data": None if data is None else str(data.resolve()),
+            "data": [str(folder.resolve()) for folder in data],
         }
 
     def pool(self, workers: int, needs: Needs = Needs(), who: str = "a worker") -> Pool:  # noqa: B008 - immutable
@@ -181,8 +181,9 @@ class Relay:
                     f"{node} does not see {Path(mark).parent} as the driver does; the run folder must lie on a file "
                     "system that all nodes share, under the same path: choose another --out"
                 )
-        if facts["data"] is not None and not Path(facts["data"]).exists():
-            return f"{node} does not see the data set {facts['data']}; it must be there on all nodes, under that path"
+        for source in facts["data"]:
+            if not Path(source).exists():
+                return f"{node} does not see the data set {source}; it must be there on all nodes, under that path"
         directory = facts["directory"] if os.path.isdir(facts["directory"]) else None
         log = None if facts["log"] is None else Path(facts["log"])
         self._worker = LocalWorker(self._events, log=log, path=facts["path"], beside=True, directory=directory)

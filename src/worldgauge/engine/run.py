@@ -17,7 +17,7 @@ from worldgauge.engine.journal import read_journal
 from worldgauge.engine.manifest import manifest, versions
 from worldgauge.engine.needs import Model, crews
 from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
-from worldgauge.engine.pool import Job, Pool
+from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.site import open_site
 from worldgauge.engine.store import RunFolder
@@ -25,6 +25,7 @@ from worldgauge.engine.subjects import Entrant
 from worldgauge.engine.task import CALL, LocalBench, attempt, failure_of, outcome_of
 from worldgauge.engine.work import Watch, Work
 from worldgauge.errors import LostError, UsageError
+from worldgauge.serving import LOAD_DEADLINE_S
 from worldgauge.suites.contract import Suite
 
 DEADLINE_S = 1800.0
@@ -61,24 +62,26 @@ def run(
 
     Tasks that the journal has as done with the same identity are not repeated; failed ones are
     tried again unless retry_failed is False. Models given as text run in `workers` processes and
-    are killed after deadline_s seconds without a frame; live objects run in this process, one task
+    are killed after deadline_s seconds without a frame, loading not counted; live objects run in this process, one task
     after another, and are only stopped between two chunks. scoring: False only makes the records.
     out: by default runs/<suite>; what workers print goes to its folder logs.
 
     on: where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes
     all see `out` and `data`). Models that declare different `subject.Needs` are asked one group after
     another, by as many workers as there is room for, at most `workers`; gpus_per_worker overrules what
-    they declare. A task whose worker or model is lost is done again, twice at most.
+    they declare, and saves a command (cmd:, pipe:) the start in which it says what it needs. A task
+    whose worker or model is lost is done again, twice at most.
     Scores do not depend on workers, on where they are, on order or interruptions.
 
     Raises WorldgaugeError for what makes the whole run impossible; what goes wrong in a task is
     counted in the result.
     """
+    check_deadline(deadline_s)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=Path(data)))
+        site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
         entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack)
         works = []
         for entrant in entrants:
@@ -110,7 +113,7 @@ def dry_run(
     asked = open_suite(suite, settings or {})
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, data=Path(data)))
+        site = stack.enter_context(open_site(on, data=[Path(data)]))
         entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack)
     plans = []
     for entrant in entrants:
@@ -137,20 +140,21 @@ def score(
     suite declares as read by scoring alone. data: where the data set lies now, if it was moved.
     Raises RunError or UsageError when the records are of another suite version, data or settings.
     """
+    check_deadline(deadline_s)
     given = [directories] if isinstance(directories, (str, Path)) else list(directories)
     folders = find_runs(Path(one) for one in given)
     names = sorted({folder.facts()["suite"] for folder in folders})
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; score those of one suite at a time")
     places = list(dict.fromkeys(folder.directory.parent for folder in folders))
+    sources = [Path(folder.facts()["source"] if data is None else data).resolve() for folder in folders]
     with ExitStack() as stack:
-        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places))
+        site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources))
         works = []
-        for folder in folders:
+        for folder, source in zip(folders, sources, strict=True):
             facts = folder.facts()
             suite = _suite_of(facts, settings or {})
-            source = facts["source"] if data is None else str(Path(data).resolve())
-            tasks = tasks_of(suite, Path(source), facts["limit"])
+            tasks = tasks_of(suite, source, facts["limit"])
             subject = facts["subject"]
             entrant = Entrant(subject["name"], subject["identity"])
             work = Work(suite, tasks, entrant, folder, facts["seed"], stack)
@@ -159,7 +163,7 @@ def score(
                     **facts,
                     "settings": dict(suite.settings),
                     "metrics": metric_versions(suite),
-                    "source": source,
+                    "source": str(source),
                     "scored_with": versions(),
                 },
                 asking=False,
@@ -215,7 +219,8 @@ def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, 
                 folder = work.place(item)
                 name = f"{work.entrant.label}/{item.task.id}"
                 handed[name] = (work, item, folder)
-                yield Job(name, CALL, {**work.job(item, folder, scoring), "deadline_s": deadline_s}, deadline_s)
+                arguments = {**work.job(item, folder, scoring), "deadline_s": deadline_s}
+                yield Job(name, CALL, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
 
     def frames(name: str, done: int, total: int) -> None:
         work, item, _ = handed[name]

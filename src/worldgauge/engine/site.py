@@ -30,12 +30,12 @@ class Site(Protocol):
 
 @contextmanager
 def open_site(
-    on: str | None = None, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Path | None = None
+    on: str | None = None, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
 ) -> Generator[Site]:
     """The site that `on` names: None or "local"; "ray", which is started here or named by RAY_ADDRESS; "ray://host:port".
 
-    logs: folder of what workers print, one file a worker. shared: folders that workers write into and `data` one that
-    they read; nodes of a cluster have to show that they see them before anything is done.
+    logs: folder of what workers print, one file a worker. shared: folders that workers write into and `data` those
+    that they read; nodes of a cluster have to show that they see them before anything is done.
     Raises UsageError for another name, MissingExtraError without Ray, RunError when no cluster answers.
     """
     if on is None or on == "local":

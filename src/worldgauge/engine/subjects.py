@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from urllib.parse import parse_qsl
 
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.pool import Job, Pool
-from worldgauge.engine.store import check_slugs, slug
+from worldgauge.engine.store import slug
 from worldgauge.engine.worker import Progress
 from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.models import models
@@ -85,7 +86,7 @@ class Entrant:
 def enter(what: Sequence[str | WorldModel], pool: Pool) -> list[Entrant]:
     """Entrants for models; those given as text are made in a worker, so that this process stays small.
 
-    Raises SubjectError for one that cannot be made, UsageError when two would share a run folder.
+    Raises SubjectError for one that cannot be made.
     """
     if not what:
         raise UsageError("no model was given; list them with: worldgauge list models")
@@ -93,22 +94,18 @@ def enter(what: Sequence[str | WorldModel], pool: Pool) -> list[Entrant]:
     jobs = [Job(text, f"{__name__}:introduce", {"text": text}, LOAD_DEADLINE_S) for text in texts]
     made: dict[str, Entrant] = {}
     for result in pool.run(jobs):
-        if result.error is not None:
-            known = result.known or result.trace is None
-            named = result.error if result.id in result.error else f"model '{result.id}': {result.error}"
-            raise SubjectError(named) if known else RuntimeError(f"{named}\n{result.trace}")
+        result.raise_for(result.id)
         made[result.id] = Entrant(**result.value, text=result.id)
-    entrants = [made[one] if isinstance(one, str) else _live(one) for one in what]
-    try:
-        check_slugs(entrant.label for entrant in entrants)
-    except UsageError as error:
-        raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None
-    return entrants
+    return [made[one] if isinstance(one, str) else _live(one) for one in what]
 
 
 def introduce(*, text: str, progress: Progress) -> dict[str, Any]:
     """Job of the pool: label and identity of the model that `text` means."""
     subject = resolve_once(text)
+    try:
+        json.dumps(subject.identity, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"model '{text}': the settings of its ModelSpec are no plain JSON values: {error}") from None
     return {"label": subject.label, "identity": subject.identity}
 
 
@@ -152,9 +149,12 @@ def value_of(text: str) -> Any:
     def refuse(constant: str) -> Any:
         raise ValueError(constant)
 
+    def finite(number: str) -> float:
+        return value if math.isfinite(value := float(number)) else refuse(number)
+
     try:
-        return json.loads(text, parse_constant=refuse)
-    except ValueError:
+        return json.loads(text, parse_constant=refuse, parse_float=finite)
+    except (ValueError, RecursionError):
         return text
 
 
@@ -296,11 +296,27 @@ def _served_label(model: RemoteModel) -> str:
 
 
 def _label(spec: ModelSpec, given: Mapping[str, Any]) -> str:
-    """The model's name, with what was given and tells it from others of that name: not where its files lie."""
-    name = spec.name
-    telling = {key: value for key, value in given.items() if spec.settings.get(key) == value}
-    words = [name, *(f"{key}-{value}" for key, value in sorted(telling.items()))]
+    """The model's name with what it was given, so that no two share a run folder.
+
+    A setting that the model tells of itself stands as it is. Of others the last part of a path stands, and where that
+    says too little, a digest of what the model tells instead, such as one of its weights. What its name says already
+    is not said again.
+    """
+    words, hidden = [spec.name], False
+    for key, value in sorted(given.items()):
+        if spec.settings.get(key) == value:
+            words.append(f"{key}-{value}")
+        elif value != spec.name and value not in spec.name.split("-"):
+            shown = Path(str(value)).stem[:_LABEL_WORD] if "/" in str(value) else str(value)[:_LABEL_WORD]
+            words.append(f"{key}-{shown}")
+            hidden |= shown != str(value)
+    if hidden:
+        told = json.dumps(dict(spec.settings), sort_keys=True, default=str)
+        words.append(hashlib.sha256(told.encode()).hexdigest()[:6])
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(words)).strip("-._")
     if not plain:
-        raise UsageError(f"model name '{name}' holds no letter or digit")
+        raise UsageError(f"model name '{spec.name}' holds no letter or digit")
     return slug(plain)
+
+
+_LABEL_WORD = 24

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +96,13 @@ def work(
     if model is not None:
         _empty(bench.directory)
     subject = None if model is None else resolve_once(model).model
-    if isinstance(subject, RemoteModel) and deadline_s is not None:
-        subject.deadline_s = deadline_s
-    progress(0, 0)  # loading the model does not count against the deadline of the task
-    outcome = attempt(_suite(suite, settings), Task(**loads(task)), subject, label, bench, key=key, score=score)
+    if isinstance(subject, RemoteModel):
+        subject.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
+        if deadline_s is not None:
+            subject.deadline_s = deadline_s
+    asked = _suite(suite, settings)
+    progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
+    outcome = attempt(asked, Task(**loads(task)), subject, label, bench, key=key, score=score)
     return vars(outcome)
 
 

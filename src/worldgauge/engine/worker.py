@@ -79,7 +79,6 @@ def _answer(channel: TextIO, job: Mapping[str, Any]) -> None:
 
     try:
         function = resolve(job["call"])
-        progress(0, 0)  # imports are over: the deadline counts from here
         send({"value": function(**job["args"], progress=progress)})
     except BrokenPipeError:
         raise

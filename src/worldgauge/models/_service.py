@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from worldgauge.errors import SubjectError, UsageError
+from worldgauge.serving.messages import without_login
 
 T = TypeVar("T")
 
@@ -60,12 +61,14 @@ class Service:
         self._headers = headers
         self._secret = secret
         self._insecure = insecure
+        if "@" in url:  # before anything is told of what may be a password
+            raise UsageError(f"url {self.plain('...' + url.rpartition('@')[2])} holds a user name or a password")
         if fault := self._fault(url, None):
-            raise UsageError(f"url {self.plain(url)} {fault}")
+            raise UsageError(f"url {self.plain(_shown(url))} {fault}")
         parts = urlsplit(url)
         if parts.query or parts.fragment:
             raise UsageError(
-                f"url {self.plain(url)} must end before '?' and '#': addresses are made by appending to it"
+                f"url {self.plain(_shown(url))} must end before '?' and '#': addresses are made by appending to it"
             )
         self._host = parts.netloc.lower()
         self._download_hosts = {self._host, download_from.lower() or self._host}
@@ -227,8 +230,8 @@ def _retry_after(answer: http.client.HTTPResponse) -> float | None:
 
 
 def _shown(url: str) -> str:
-    """An address as it may be printed and stored: the query of a signed one is a key."""
-    return url.split("?")[0][:200]
+    """An address as it may be printed and stored: the query of a signed one is a key, and so is a login."""
+    return without_login(url.split("?")[0])[:200]
 
 
 def _text(data: bytes) -> str:

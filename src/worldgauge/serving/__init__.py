@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from worldgauge.errors import UsageError
 from worldgauge.serving.channel import LOAD_DEADLINE_S
+from worldgauge.serving.messages import without_login
 from worldgauge.serving.remote import RemoteModel
 
 __all__ = ["LOAD_DEADLINE_S", "SCHEMES", "RemoteModel", "is_served", "open_model"]
@@ -29,7 +30,7 @@ def open_model(text: str) -> RemoteModel:
     No shell reads a command. Raises UsageError or SubjectError, in one line, when there is no model.
     """
     scheme, _, rest = text.partition(":")
-    who = f"model '{text}'"
+    who = f"model '{without_login(text)}'"
     if scheme in ("cmd", "pipe"):
         from worldgauge.serving.process import ProcessChannel
 

@@ -16,8 +16,8 @@ from worldgauge_serve import TOKEN_VARIABLE, Header
 
 PATIENCE_S = 300.0
 """Seconds that servers which have answered before may be away, to be started again and to load."""
-WAIT_S = 30.0
-"""Seconds that a question waits in line at an only server before it is sent again."""
+WAIT_S = 86_400.0
+"""Seconds that a question stands in line at an only server; it is taken back when the line does not move."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 
 
@@ -29,6 +29,8 @@ class Replicas:
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
         """Raises UsageError for what is no address. who: names the model in messages."""
+        if any("@" in url for url in urls):  # before anything is told of what may be a password
+            raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")
         self._servers = [HttpServer(url.strip(), token, who, self._admit) for url in urls]
         if len({server.url for server in self._servers}) < len(urls):
@@ -56,8 +58,9 @@ class Replicas:
         return self._hello
 
     def ask(self, question: Question) -> Generator[Message]:
-        """See `Channel.ask`; the silence that counts is that of the server which has taken the question."""
-        began = answered = time.monotonic()
+        """See `Channel.ask`; waiting for a free server is no silence as long as one of them gets on."""
+        moved = answered = time.monotonic()
+        before = None
         pause_s = _FIRST_PAUSE_S
         while True:
             down = []
@@ -73,13 +76,16 @@ class Replicas:
                         return
                 except DownError as error:
                     down.append(str(error))
-            now = time.monotonic()
+            now, progress = time.monotonic(), [server.progress for server in self._servers]
+            if progress != before:
+                before, moved = progress, now
             if len(down) < len(self._servers):
                 answered = now
+                question.waits()
             if now - answered > self._patience_s:
                 self._patience_s = 0.0  # who was waited for in vain is not waited for again
                 raise SubjectError(f"{self._who}: {'; '.join(down)}")
-            if now - began > question.deadline_s and answered == now:
+            if now - moved > question.deadline_s and answered == now:
                 raise SubjectError(f"{self._who}: busy with others for {question.deadline_s:g} s; add servers of it")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -95,11 +101,13 @@ class Replicas:
         # An only server is sent the question at once; among several, none is sent it that could not take it.
         if not alone and server.is_busy():
             return
-        with closing(server.ask(question, min(WAIT_S, question.deadline_s) if alone else 0.0)) as messages:
+        with closing(server.ask(question, WAIT_S if alone else 0.0)) as messages:
             first = next(messages)
             if first[0].get("kind") != "busy":
                 yield first
                 yield from messages
+                return
+        server.is_busy()  # for its progress
 
     def _greet_all(self) -> list[str]:
         """Why servers are down that are."""

@@ -33,7 +33,8 @@ class SilentError(Exception):
 class Question:
     """A rollout message. check: raises SubjectError for an answer that does not fit, before any of it is read.
 
-    deadline_s: longest silence in seconds between two messages.
+    deadline_s: longest silence in seconds between two messages. on_wait: called every few seconds while it stands in
+    line; standing there is no silence as long as the line moves.
     """
 
     id: str
@@ -41,6 +42,12 @@ class Question:
     arrays: Arrays
     deadline_s: float
     check: Check
+    on_wait: Callable[[], None] | None = None
+
+    def waits(self) -> None:
+        """Tell whoever asked that it stands in line."""
+        if self.on_wait is not None:
+            self.on_wait()
 
 
 class Channel(Protocol):
@@ -64,18 +71,29 @@ class Channel(Protocol):
 
 
 class _Timed:
-    """A socket with an end in time, however slowly single bytes come. until: in `time.monotonic` seconds."""
+    """A socket with an end in time, however slowly single bytes come.
+
+    until: in `time.monotonic` seconds. on_quiet: called whenever nothing has come for `look_s` seconds; it may `allow`.
+    """
 
     until = math.inf
+    look_s = math.inf
+    on_quiet: Callable[[], None] | None = None
 
     def allow(self, seconds: float) -> None:
         """Move the end to `seconds` from now."""
         self.until = time.monotonic() + seconds
 
     def recv_into(self, *arguments: Any) -> int:
-        self._arm()
-        count: int = super().recv_into(*arguments)  # type: ignore[misc]
-        return count
+        while True:
+            self._arm(math.inf if self.on_quiet is None else self.look_s)
+            try:
+                count: int = super().recv_into(*arguments)  # type: ignore[misc]
+                return count
+            except TimeoutError:
+                if self.on_quiet is None:
+                    raise
+                self.on_quiet()
 
     def send(self, *arguments: Any) -> int:
         self._arm()
@@ -86,10 +104,11 @@ class _Timed:
         self._arm()
         super().sendall(*arguments)  # type: ignore[misc]
 
-    def _arm(self) -> None:
+    def _arm(self, longest_s: float = math.inf) -> None:
         left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError
+        left = min(left, longest_s)
         self.settimeout(None if left == math.inf else left)  # type: ignore[attr-defined]
 
 

@@ -23,11 +23,14 @@ from worldgauge_serve import (
     WireError,
     encode,
     read_message,
+    strict_json,
 )
 
 CONNECT_S = 10.0
 """Seconds to reach a server, and to hear from it what needs no model."""
 CANCEL_S = 2.0
+LOOK_S = 3.0
+"""Seconds between two looks at the line in which a question stands."""
 IDLE_S = 20.0
 """Seconds after which an unused connection is not trusted any more; servers and proxies drop idle ones."""
 
@@ -52,10 +55,9 @@ class HttpServer:
             raise UsageError(f"{who}: an address that cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
             raise UsageError(f"{who}: '{url}' is no address; give http://host:port")
-        if parts.username is not None or parts.query or parts.fragment:
+        if parts.query or parts.fragment:
             raise UsageError(
-                f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}, "
-                "settings to where the server is started"
+                f"{who}: an address is http://host:port alone; give settings to where the server is started"
             )
         if not all("!" <= letter <= "~" for letter in token):
             raise UsageError(f"{TOKEN_VARIABLE} holds blanks or letters that no token has; copy it again")
@@ -69,6 +71,10 @@ class HttpServer:
         self._connection: http.client.HTTPConnection | None = None
         self._line: Any = None
         self._used = 0.0
+        self.progress: tuple[Any, Any] | None = None
+        """What has changed when its model has got on; None before the first look."""
+        self.waiting = False
+        """Whether anybody stood in its line at the last look."""
 
     def greet(self) -> None:
         """Reach it where that is due. Raises DownError; SubjectError when it is no server of ours."""
@@ -87,16 +93,35 @@ class HttpServer:
     def is_busy(self) -> bool:
         """Whether it is answering somebody. Raises as `greet` does."""
         self.greet()
-        return bool(self._get("/v1/health").get("busy"))
+        pong = self._get("/v1/health")
+        self.progress, self.waiting = (pong.get("done"), pong.get("sent")), bool(pong.get("waiting"))
+        return bool(pong.get("busy"))
 
     def ask(self, question: Question, wait_s: float) -> Generator[Message]:
-        """As `Channel.ask`; the server lets the question wait `wait_s` seconds for its turn. Raises also DownError."""
+        """As `Channel.ask`; the server lets the question wait `wait_s` seconds for its turn. Raises also DownError.
+
+        What counts as silence until the first message is that the model has not got on, with whatever question: so
+        `deadline_s` begins anew while the line moves, and when the question is taken.
+        """
         self.greet()
         connection = self._connection
         assert connection is not None
         ended = False
+        scout = HttpServer(self.url, self._token, self._who, self._admit)
+        line = self._line
+
+        def look() -> None:
+            before = scout.progress
+            with suppress(DownError):  # the connection that stands in line will tell
+                scout.is_busy()
+            if scout.waiting:
+                question.waits()
+            if before is not None and scout.progress != before:
+                line.allow(question.deadline_s)
+
         try:
-            self._line.allow(question.deadline_s + wait_s)
+            line.allow(question.deadline_s)
+            line.on_quiet, line.look_s = look, min(LOOK_S, question.deadline_s / 4)
             buffers = encode({**question.header, "wait_s": wait_s}, question.arrays)
             headers = {"Content-Type": CONTENT_TYPE, "Content-Length": str(sum(map(len, buffers)))}
             with suppress(BrokenPipeError, ConnectionResetError):  # who refuses may not read on, but has said why
@@ -109,8 +134,10 @@ class HttpServer:
                 if ended and response.read(1):
                     raise WireError("more than an answer")
                 self._used = time.monotonic()
+                line.on_quiet = None
+                scout.drop()
                 yield header, arrays
-                self._line.allow(question.deadline_s)
+                line.allow(question.deadline_s)
         except (GeneratorExit, SubjectError):
             if not ended:
                 self.drop()
@@ -132,6 +159,8 @@ class HttpServer:
         except BaseException:
             self.drop()
             raise
+        finally:
+            scout.drop()
 
     def drop(self) -> None:
         """Close the connection; the server stays."""
@@ -173,7 +202,7 @@ class HttpServer:
             response = connection.getresponse()
             self._approve(response, "application/json")
             text = response.read(MAX_HEADER_BYTES + 1)
-            found = None if len(text) > MAX_HEADER_BYTES else json.loads(text, parse_constant=_refuse)
+            found = None if len(text) > MAX_HEADER_BYTES else strict_json(text.decode("utf-8"))
         except OSError as error:
             self.drop()
             raise DownError(f"does not answer ({self.url}: {_reason(error)})") from None
@@ -228,10 +257,6 @@ class _PlainConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         super().connect()
         self.sock = TimedSocket.of(self.sock)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _reason(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
@@ -62,18 +63,18 @@ def rollout_message(
 
     Raises DataError for poses and actions that are not finite, SubjectError for more than a message may hold.
     """
+    size = sum(_size(request, "depth" in spec.inputs) for request in requests)  # before any frame is decoded
+    if size > MAX_BYTES:
+        raise SubjectError(
+            f"model '{spec.name}': {size / 1e9:.1f} GB of context, and a message holds {MAX_BYTES / 1e9:.1f} GB; "
+            "give its ModelSpec a max_context"
+        )
     arrays: dict[str, Any] = {}
     asked = []
     for number, request in enumerate(requests):
         header, own = _request(request, "depth" in spec.inputs)
         asked.append(header)
         arrays.update({f"{number}/{key}": array for key, array in own.items()})
-    size = sum(array.nbytes for array in arrays.values())
-    if size > MAX_BYTES:
-        raise SubjectError(
-            f"model '{spec.name}': {size / 1e9:.1f} GB of context, and a message holds {MAX_BYTES / 1e9:.1f} GB; "
-            "give its ModelSpec a max_context"
-        )
     return {"type": "rollout", "version": VERSION, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
 
 
@@ -174,6 +175,12 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
     return header, arrays
 
 
+def _size(request: RolloutRequest, wants_depth: bool) -> int:
+    """Bytes of the frames and the depth of a context, nearly all there is in a message."""
+    clip = request.context.clip
+    return len(clip) * clip.height * clip.width * (7 if wants_depth and request.context.depth is not None else 3)
+
+
 def _space(space: ActionSpace) -> dict[str, Any]:
     axes = [{"name": axis.name, "kind": axis.kind, "motion": list(axis.motion)} for axis in space.axes]
     return {"name": space.name, "axes": axes, "fps": space.fps}
@@ -194,6 +201,11 @@ def _stand_in(frames: ArraySpec) -> Any:
 def _short(given: Any) -> str:
     text = repr(given)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def without_login(text: str) -> str:
+    """`text` without names and passwords in the addresses it holds, to be shown."""
+    return re.sub(r"//(?:(?!//)\S)*@", "//", text)
 
 
 def plain(given: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -21,6 +20,7 @@ from typing import Any
 import worldgauge_serve
 from worldgauge.errors import SubjectError, UsageError
 from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
+from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
 
 OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
@@ -28,7 +28,6 @@ OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
 GRACE_S = 2.0
 BUFFER_BYTES = 4 << 20
 _LOOK_S = 0.05
-_KEPT_BYTES = 8000
 
 
 class ProcessChannel:
@@ -181,8 +180,8 @@ class _Child:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         self.end: Callable[[], object] = weakref.finalize(self, _end, os.getpid(), self.process, self._sockets, folder)
-        self._printed = _Printed()
-        self._ear = threading.Thread(target=self._printed.listen, args=(printed,), daemon=True)
+        self._tail = Tail()
+        self._ear = threading.Thread(target=_listen, args=(printed, self._tail), daemon=True)
         self._ear.start()
 
     def accept(self) -> None:
@@ -213,16 +212,8 @@ class _Child:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
         code = self.process.returncode
-        if code is None:
-            how = "closed its connection"
-        elif code < 0:
-            name = signal.Signals(-code).name
-            how = f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        else:
-            how = f"exited with code {code}"
         self._ear.join(1.0)
-        last = self._printed.last_line()
-        return how + (f"; its last words: {last[:300]}" if last else "")
+        return ("closed its connection" if code is None else how_it_ended(code)) + self._tail.last_words()
 
     def _start(self, command: list[str], pipes: bool, who: str, folder: str) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and the pipe that takes what it prints."""
@@ -315,24 +306,13 @@ def _no_arrays(header: Header, announced: list[ArraySpec]) -> None:
         raise WireError("a hello that holds arrays")
 
 
-class _Printed:
-    """What a child prints: passed on to our stderr, and the end of it kept."""
-
-    def __init__(self) -> None:
-        self._tail = b""
-
-    def listen(self, pipe: int) -> None:
-        """Until the pipe ends; whatever comes, so that a child that prints never blocks."""
-        with open(pipe, "rb", 0) as source:
-            while chunk := source.read(65536):
-                self._tail = (self._tail + chunk)[-_KEPT_BYTES:]
-                with suppress(OSError):
-                    os.write(2, chunk)
-
-    def last_line(self) -> str:
-        """The last line that is not blank; bars that are redrawn count as lines."""
-        lines = re.split(r"[\r\n]+", self._tail.decode("utf-8", "replace"))
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+def _listen(pipe: int, tail: Tail) -> None:
+    """Pass on to our stderr what a child prints, until the pipe ends; whatever comes, so that it never blocks."""
+    with open(pipe, "rb", 0) as source:
+        while chunk := source.read(65536):
+            tail.add(chunk)
+            with suppress(OSError):
+                os.write(2, chunk)
 
 
 class _UnwantedError(Exception):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 
 from worldgauge.errors import LostError, SubjectError
 from worldgauge.serving.channel import Channel, GoneError, Message, Question, SilentError
@@ -16,18 +17,21 @@ DEADLINE_S = 1800.0
 """Seconds without a frame after which a model counts as hung."""
 RETRIES = 2
 """How often a question is asked again whose server was lost before its first frame."""
+_SAY_EVERY_S = 0.5
 
 
 class RemoteModel:
     """A WorldModel behind `channel`; see `serving.open_model`.
 
-    source, given: where it comes from and the settings it was made with, as its server says. deadline_s: longest
-    silence in seconds.
+    source, given: where it comes from and the settings it was made with, as its server says. batch: whether it gains
+    from several requests at once. deadline_s: longest silence in seconds. on_wait: called every few seconds while a
+    question waits in line at servers that are busy with others, which is no silence.
     """
 
     def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
         """Reaches the server; who: names it in messages. Raises SubjectError or UsageError when it is no good."""
         self.deadline_s = deadline_s
+        self.on_wait: Callable[[], None] | None = None
         self._channel = channel
         self._who = who
         self._connected = False
@@ -42,6 +46,7 @@ class RemoteModel:
         self.source = self._hello.source
         self.given = self._hello.given
         self.needs = self._hello.needs
+        self.batch = self._hello.batch
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
         """Chunks as they come. Closing the iterator early cancels the rest.
@@ -55,7 +60,7 @@ class RemoteModel:
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
         """The chunks of each request, asked at once where the model makes several at once."""
-        if not self._hello.batch:
+        if not self.batch:
             return [list(self.rollout(request)) for request in requests]
         rollouts: list[list[Frames]] = [[] for _ in requests]
         with closing(self._ask(requests)) as chunks:
@@ -81,7 +86,7 @@ class RemoteModel:
             receipt = Receipt(self._who, self.spec.name, name, requests)
             try:
                 self._reconnect()
-                question = Question(name, header, arrays, self.deadline_s, receipt.check)
+                question = Question(name, header, arrays, self.deadline_s, receipt.check, self.on_wait)
                 with closing(self._channel.ask(question)) as messages:
                     for index, frames in _frames(messages, receipt):
                         given += len(frames)
@@ -101,7 +106,8 @@ class RemoteModel:
     def _reconnect(self) -> None:
         if self._connected:
             return
-        hello = self._greet()
+        with _saying_so(self.on_wait):
+            hello = self._greet()
         for field in ("spec", "source", "given"):
             now, before = getattr(hello, field), getattr(self._hello, field)
             if now != before:
@@ -118,6 +124,24 @@ class RemoteModel:
             raise
         self._connected = True
         return hello
+
+
+@contextmanager
+def _saying_so(on_wait: Callable[[], None] | None) -> Iterator[None]:
+    """Calls `on_wait` every few seconds: loading weights again is no silence of the model."""
+    over = threading.Event()
+
+    def call() -> None:
+        while on_wait is not None and not over.wait(_SAY_EVERY_S):
+            on_wait()
+
+    caller = threading.Thread(target=call, daemon=True)
+    caller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        caller.join()
 
 
 def _frames(messages: Iterable[Message], receipt: Receipt) -> Iterator[tuple[int, Frames]]:

@@ -137,6 +137,15 @@ class Steady:
             yield frame_of(request, self.level or int(rng.integers(256)))
 
 
+class Heavy(Steady):
+    """Takes `load` seconds to be made."""
+
+    def __init__(self, load: float) -> None:
+        super().__init__()
+        time.sleep(load)
+        self.spec = ModelSpec("heavy")
+
+
 class Faulty:
     """Breaks one promise, named by `how`, in task number `on`; keeps them elsewhere."""
 
@@ -210,12 +219,16 @@ class Fragile(Steady):
 
 
 class Parent(Steady):
-    """Starts a process, in a group of its own, that never ends by itself."""
+    """Starts a process, in a group of its own, that never ends by itself. Waits where a test wants it to (`gate`)."""
 
     def __init__(self, wait: float = 0.0) -> None:
         super().__init__(wait=wait)
         self.spec = ModelSpec("parent")
         self.child = subprocess.Popen(["sleep", "6000"], process_group=0)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        gate()
+        yield from super().rollout(request)
 
 
 class Seeing:
@@ -296,6 +309,17 @@ def note(what: str, task: str) -> None:
             file.write(f"{what} {task}\n")
 
 
+def gate() -> None:
+    """Wait while a journal has as many lines as a file says, or more; ENGINE_DOUBLES_GATE names both."""
+    journal, _, limit = os.environ.get("ENGINE_DOUBLES_GATE", "").partition(":")
+    while limit and count_lines(Path(journal)) >= int(Path(limit).read_text()):
+        time.sleep(0.01)
+
+
+def count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 def count_up(folder: str) -> int:
     """How often this was called for `folder`, in any process."""
     number = 1
@@ -319,6 +343,9 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
     if what == "exit":
         print("last words", file=sys.stderr, flush=True)
         os._exit(facts.get("code", 7))
+    if what == "frail" and facts["how"] == "killed after a start":
+        time.sleep(facts["seconds"])
+        progress(0, 0)
     if what == "frail" and count_up(facts["log"]) <= facts["times"]:
         if facts["how"] == "lost":
             raise LostError("the model's process is gone")
@@ -334,6 +361,11 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
         os.kill(os.getpid(), signal.SIGSEGV)
     if what == "sleep":
         time.sleep(facts["seconds"])
+    if what == "start slowly":
+        time.sleep(facts["seconds"])
+        progress(0, 0)
+        if facts["hangs"]:
+            time.sleep(60)
     if what == "drip":
         for done in range(facts["times"]):
             time.sleep(facts["seconds"])

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,20 @@ class Fade:
                 frame = share * frame + (1 - share) * grey
                 chunk.append(frame.astype(np.uint8))
             yield np.stack(chunk)
+
+
+class Slow(Fade):
+    """Takes its time for every frame."""
+
+    def __init__(self, pause_s):
+        super().__init__()
+        self.pause_s = pause_s
+
+    def rollout(self, request):
+        for chunk in super().rollout(request):
+            for frame in chunk:
+                time.sleep(self.pause_s)
+                yield frame[None]
 
 
 class FadeBatch(Fade):

@@ -15,12 +15,12 @@ from typing import Any, Literal
 from worldgauge.engine.conformance import behaviour, form
 from worldgauge.engine.conformance.checks import Check, Finding
 from worldgauge.engine.conformance.trial import Trial, room
-from worldgauge.engine.pool import Job, Pool
+from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.site import open_site
 from worldgauge.engine.subjects import resolve, resolve_once
 from worldgauge.engine.worker import Progress, one_line
-from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
-from worldgauge.serving import LOAD_DEADLINE_S
+from worldgauge.errors import DataError, NotApplicableError, SubjectError
+from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.subject import WorldModel
 
 Status = Literal["ok", "violated", "warning", "not asked"]
@@ -89,8 +89,7 @@ def check_model(what: str | WorldModel, *, deadline_s: float = 600.0, progress: 
     only be found late, not stopped. progress: called with (check in hand, checks done, checks in all).
     Raises SubjectError for a model that cannot be made; for a live object that is none, UsageError.
     """
-    if not deadline_s > 0:
-        raise UsageError(f"the deadline must be above 0 s, got {deadline_s:g}")
+    check_deadline(deadline_s)
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
@@ -122,9 +121,10 @@ def meet(*, text: str, progress: Progress) -> str:
 def attend(*, text: str, check: str, progress: Progress) -> dict[str, Any]:
     """Job of the pool: the verdict of one check on the model that `text` means."""
     trial = _trial(text)
-    progress(0, 0)  # making the model, again after a crash, does not count against the deadline
     room()
-    progress(0, 0)  # nor does the world of the walk
+    if isinstance(trial.model, RemoteModel):
+        trial.model.on_wait = partial(progress, 0, 0)
+    progress(0, 0)  # from here the deadline counts: not for making the model, or the world of the walk
     return asdict(_judge(CHECKS[check], trial, progress))
 
 
@@ -136,15 +136,14 @@ def _trial(text: str) -> Trial:
 def _made(text: str, pool: Pool) -> str:
     """The label of a model that has been made in the pool's worker."""
     (result,) = pool.run([Job(text, f"{__name__}:meet", {"text": text}, LOAD_DEADLINE_S, retries=0)])
-    if result.error is None:
-        return str(result.value)
-    named = result.error if text in result.error else f"model '{text}': {result.error}"
-    raise SubjectError(named) if result.known or result.trace is None else RuntimeError(f"{named}\n{result.trace}")
+    result.raise_for(text)
+    return str(result.value)
 
 
 def _in_worker(check: Check, text: str, pool: Pool, deadline_s: float) -> Verdict:
     arguments = {"text": text, "check": check.name}
-    (result,) = pool.run([Job(check.name, f"{__name__}:attend", arguments, deadline_s, retries=0)])
+    job = Job(check.name, f"{__name__}:attend", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
+    (result,) = pool.run([job])
     if result.error is None:
         fields = {**result.value, "findings": tuple(Finding(**finding) for finding in result.value["findings"])}
         return Verdict(**{**fields, "asked": tuple(fields["asked"])})

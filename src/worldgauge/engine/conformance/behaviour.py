@@ -153,12 +153,15 @@ def in_turn(trial: Trial) -> Iterator[Finding]:
 @check("Does a batch give what its questions give one by one?", after=("same",))
 def batch(trial: Trial) -> Iterator[Finding]:
     """Only for models that have `rollout_batch`."""
-    if not hasattr(trial.model, "rollout_batch"):
+    model = trial.model
+    if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
         raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
     alone = [trial.plain(), trial.ask(start=OTHER_START, seed=SEED + 1)]
     other = make_question(trial.spec, start=OTHER_START, seed=SEED + 1)
     try:
-        found = rollout_batch(trial.model, [make_question(trial.spec), other])
+        found = rollout_batch(model, [make_question(trial.spec), other])
+    except NotApplicableError:
+        raise
     except Exception as error:
         yield Finding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then it is asked one by one.")
         return

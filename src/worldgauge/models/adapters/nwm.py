@@ -35,8 +35,9 @@ class NWM:
 
     root: clone of the repository. weights: a checkpoint, of which the averaged weights are taken. size, context,
     steps: the transformer, the frames it was built to see, its diffusion steps; a shorter context is filled up in
-    front with its first frame. vae: name or folder of the image autoencoder. low, high: what training normalised
-    metres forward and left by (the repository's numbers, times its waypoint spacing).
+    front with its first frame. vae: name or folder of the image autoencoder; a folder counts by what it holds.
+    low, high: what training normalised metres forward and left by (the repository's numbers, times its waypoint
+    spacing).
 
     LoopNav's script differs in four ways, each offered by name. deltas="published": differences of normalised game
     coordinates in the heading of the first record, and of wrapped angles. crop="published": the truth stays squashed
@@ -173,7 +174,7 @@ class _Upstream:
 
     def __init__(self, root: str, weights: str, size: str, context: int, steps: int, vae: str, device: str) -> None:
         weights = os.path.join(root, weights)
-        self.identity = {"weights": _digest(weights)}
+        self.identity = {"weights": _digest(weights), **({"vae": _digest_folder(vae)} if os.path.isdir(vae) else {})}
         sys.path.insert(0, os.path.abspath(root))
         self._torch = torch = _need("torch")
         self._device = torch.device(device)
@@ -235,3 +236,10 @@ def _digest(path: str) -> str:
         for block in iter(lambda: file.read(1 << 24), b""):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _digest_folder(path: str) -> str:
+    """Of the names and contents of its files, so that it may lie anywhere."""
+    files = sorted(name for name in os.listdir(path) if os.path.isfile(os.path.join(path, name)))
+    parts = [name + ":" + _digest(os.path.join(path, name)) for name in files]
+    return hashlib.blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
