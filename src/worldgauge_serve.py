@@ -1107,6 +1107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _start(make: Make, host: str, port: int | None, pipes: bool, max_mb: int) -> None:
     path = os.environ.pop(SOCKET_VARIABLE, None)  # it is not for what the model may start
     limit = max_mb << 20
+    if path and (port is not None or pipes):
+        print("error: a 'cmd:' model is asked over a socket: leave out --port and --pipes", file=sys.stderr)
+        sys.exit(2)
     try:
         if port is not None:
             _serve_http(make, host, port, limit)
@@ -1115,20 +1118,25 @@ def _start(make: Make, host: str, port: int | None, pipes: bool, max_mb: int) ->
         elif path:
             _serve_socket(make, path, limit)
         else:
-            sys.exit("nobody to serve: give a port, or start this from  worldgauge run --model 'cmd:...'")
+            print("error: nobody to serve: give --port, or --pipes behind a 'pipe:' model", file=sys.stderr)
+            sys.exit(2)
     except LoadError as error:
         print(error.trace or "", "error: %s" % error, sep="", file=sys.stderr)
         sys.exit(1 if error.trace else 2)
-    except (WireError, OSError) as error:
-        sys.exit("error: %s" % error)
+    except (WireError, OSError, OverflowError) as error:
+        sys.exit("error: %s%s" % (error, "" if port is None else " (%s:%d)" % (host, port)))
     except KeyboardInterrupt:
         pass
 
 
 def _supervise(arguments: Sequence[str]) -> int:
-    """Run this file again and again until it ends of its own will; waits longer after each quick death."""
+    """Run this file again and again until it ends of its own will; waits longer after each quick death.
+
+    A model that cannot even be made the first time is not tried again.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # which ends the child as well
     pause_s = 0.5
+    final = {0, 1, 2}
     while True:
         began = time.monotonic()
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
@@ -1136,8 +1144,9 @@ def _supervise(arguments: Sequence[str]) -> int:
             code = subprocess.call([sys.executable, os.path.abspath(__file__), *arguments], env=environment)
         except KeyboardInterrupt:
             code = 0
-        if code in (0, 2):
+        if code in final:
             return code
+        final = {0, 2}
         pause_s = min(2 * pause_s, 60.0) if time.monotonic() - began < 60.0 else 1.0
         print("the server ended with code %d; again in %g s" % (code, pause_s), file=sys.stderr, flush=True)
         time.sleep(pause_s)

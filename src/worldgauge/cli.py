@@ -58,7 +58,10 @@ Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
 ]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
-Deadline = Annotated[float, typer.Option(help="Seconds without a frame after which a model is killed.")]
+Deadline = Annotated[
+    float,
+    typer.Option(help="Seconds without a frame, or a sign of scoring, after which a task ends. Loading may take 1800."),
+]
 Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
 
 

@@ -86,6 +86,8 @@ class Running(Bars):
             self.drop(name)
             why = f": {step.error}" if step.error else ""
             place = f"[{step.finished}/{step.expected}]"
+            for error in step.lost:
+                self.line(f"{place} {step.subject} {step.task} lost and asked again: {error}", always=True)
             self.line(f"{place} {step.subject} {step.task} {step.status}{why}", always=step.status == "failed")
         elif step.frames is not None:
             self.bar(name, *step.frames)
@@ -131,6 +133,13 @@ def result(run: RunResult, json: bool) -> None:
     _endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
     if run.failures:
         out.print("The same command tries the failed ones again.")
+        first = run.failures[0]
+        where = run.directories[first.subject]
+        out.print(
+            f"Traces are in {where}/records/TASK/record.json; what models print is in {where.parent}/logs.",
+            markup=False,
+            soft_wrap=True,
+        )
     page = [] if counts.unscored else ["--out", run.directory / "report.html"]
     follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
     out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)

@@ -49,7 +49,8 @@ class MissingExtraError(WorldgaugeError):
     """A part that needs a package of an optional extra, or weights that were not given."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra '{extra}': pip install \"worldgauge[{extra}]\"")
+        how = f"pip install \"worldgauge[{extra}]\" (in a clone: pip install -e '.[{extra}]')"
+        super().__init__(f"{what} needs the extra '{extra}': {how}")
 
 
 class UnknownNameError(WorldgaugeError):

@@ -179,7 +179,9 @@ def factory_of(target: str) -> tuple[Callable[..., Any], str]:
         source = f"{module_name}@{_digest_of(module)}"
     found = getattr(module, name, None)
     if found is None:
-        raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'")
+        near = difflib.get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], 1, 0.5)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'{hint}")
     return found, f"{source}:{name}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ class Step:
     """News of a run, for whoever shows it.
 
     finished, expected: tasks of `subject`. frames: (done, total) of `task` while it runs.
-    status: set when the task has ended, with its error or the reason of a skip.
+    status: set when the task has ended, with its error or the reason of a skip. lost: errors of attempts before it,
+    whose worker or model was lost.
     """
 
     subject: str
@@ -34,6 +35,7 @@ class Step:
     frames: tuple[int, int] | None = None
     status: str | None = None
     error: str | None = None
+    lost: Sequence[str] = ()
 
 
 Watch = Callable[[Step], None]
@@ -138,7 +140,7 @@ class Work:
                 self.folder.commit(folder, item.task.id)
         self._note(item, outcome, seconds, scored=scoring and outcome.stage == "score", lost=lost)
         self._ended += 1
-        return self.step(item, status=outcome.status, error=outcome.error)
+        return replace(self.step(item, status=outcome.status, error=outcome.error), lost=lost)
 
     def step(
         self,

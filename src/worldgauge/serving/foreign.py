@@ -18,7 +18,7 @@ def adopt(model: Any) -> Any:
     """
     spec = getattr(model, "spec", None)
     names = [each.name for each in fields(ModelSpec)]
-    if isinstance(spec, ModelSpec) or not all(hasattr(spec, name) for name in names):
+    if isinstance(spec, ModelSpec) or not all(hasattr(spec, name) for name in names) or not hasattr(model, "rollout"):
         return model
     told = {name: getattr(spec, name) for name in names}
     ours = ModelSpec(**{**told, "inputs": frozenset(told["inputs"])})
