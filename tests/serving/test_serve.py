@@ -819,7 +819,7 @@ def test_a_model_finds_none_of_our_options_and_ctrl_c_ends_it(tmp_path: Path) ->
 def test_started_alone_it_says_what_is_missing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(FILE), f"{PROBE}:Echo"], capture_output=True, text=True, timeout=20)
     assert done.returncode == 2
-    assert "give a port" in done.stderr
+    assert "give --port" in done.stderr
     for options, words in (([], "name a model"), (["x:X", "--restart"], "--restart needs --port")):
         done = subprocess.run([sys.executable, str(FILE), *options], capture_output=True, text=True, timeout=20)
         assert (done.returncode, words in done.stderr) == (2, True)
