@@ -25,7 +25,8 @@ class RemoteModel:
 
     source, given: where it comes from and the settings it was made with, as its server says. batch: whether it gains
     from several requests at once. deadline_s: longest silence in seconds. on_wait: called every few seconds while a
-    question waits in line at servers that are busy with others, which is no silence.
+    question waits in line at servers that are busy with others, which is no silence. exact: whether frames that are
+    not what was asked for are refused on arrival; a check that judges them wants to see them.
     """
 
     def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
@@ -47,6 +48,7 @@ class RemoteModel:
         self.given = self._hello.given
         self.needs = self._hello.needs
         self.batch = self._hello.batch
+        self.exact = True
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
         """Chunks as they come. Closing the iterator early cancels the rest.
@@ -83,7 +85,7 @@ class RemoteModel:
         header, arrays = rollout_message(requests, self.spec, name=name, deadline_s=self.deadline_s)
         given = 0
         for attempt in range(1 + RETRIES):
-            receipt = Receipt(self._who, self.spec.name, name, requests)
+            receipt = Receipt(self._who, self.spec.name, name, requests, exact=self.exact)
             try:
                 self._reconnect()
                 question = Question(name, header, arrays, self.deadline_s, receipt.check, self.on_wait)
