@@ -2,6 +2,7 @@
 
 import os
 import platform
+import queue
 import subprocess
 import sys
 import time
@@ -298,3 +299,12 @@ def gone(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_workers_folder_goes_with_it() -> None:
+    """Its models keep their sockets there, and have no time to clean up when they are killed."""
+    worker = LocalWorker(queue.SimpleQueue())
+    folder = Path(worker._folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    worker.kill()
+    assert not folder.exists()

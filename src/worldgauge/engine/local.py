@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import queue
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from typing import IO, Any
 from worldgauge.engine.processes import end_session
 from worldgauge.engine.worker import GRACE_S
 from worldgauge.serving.printed import Tail, how_it_ended
-from worldgauge.serving.process import OUTER_VARIABLE
+from worldgauge.serving.process import FOLDER_VARIABLE, OUTER_VARIABLE, private_folder
 
 MAX_LOG_BYTES = 10_000_000
 """What a log may hold before nothing more is written to it."""
@@ -57,13 +58,14 @@ class LocalWorker:
     ) -> None:
         self._events = events
         self._ended = self._closed_its_pipe = False
+        self._folder = private_folder()
         self._process = subprocess.Popen(
             # -P: the worker gets this process's search path, which need not hold the working directory.
             [sys.executable, "-P", "-m", "worldgauge.engine.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_one_thread(), **(environment or {})},
+            env={**os.environ, **_one_thread(), FOLDER_VARIABLE: self._folder, **(environment or {})},
             cwd=directory,
             start_new_session=True,
         )
@@ -111,6 +113,7 @@ class LocalWorker:
         for ear in self._ears:
             ear.join(GRACE_S)
         self.dismiss()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def last_words(self) -> tuple[str, str]:
         """How a worker ended that was killed after that, with the last line it printed; and where the rest is."""

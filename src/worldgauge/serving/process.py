@@ -26,6 +26,8 @@ from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read
 OUTER_VARIABLE = "WORLDGAUGE_OUTER_ENVIRONMENT"
 """Environment variables that a worker of the pool was given, as they were before: JSON {name: text or null}."""
 GRACE_S = 2.0
+FOLDER_VARIABLE = "WORLDGAUGE_FOLDER"
+"""A folder of the worker's own, which whoever ends the worker removes."""
 BUFFER_BYTES = 4 << 20
 _LOOK_S = 0.05
 
@@ -161,6 +163,12 @@ class ProcessChannel:
         return GoneError(words)
 
 
+def private_folder(parent: str | None = None) -> str:
+    """A new folder for this user alone, in `parent` or among the temporary files."""
+    # The name of a Unix socket may have 108 bytes, and some temporary folders are long already.
+    return tempfile.mkdtemp(prefix="worldgauge-", dir=parent or ("/tmp" if len(tempfile.gettempdir()) > 60 else None))
+
+
 class _Child:
     """A process, the socket to it, and what it prints."""
 
@@ -168,8 +176,7 @@ class _Child:
 
     def __init__(self, command: list[str], pipes: bool, who: str) -> None:
         self.began = time.monotonic()
-        # The name of a Unix socket may have 108 bytes, and some temporary folders are long already.
-        folder = tempfile.mkdtemp(prefix="worldgauge-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None)
+        folder = private_folder(os.environ.get(FOLDER_VARIABLE))
         self._sockets: list[socket.socket] = []
         try:
             shutil.copy(worldgauge_serve.__file__, folder)
@@ -261,7 +268,8 @@ def _roomy(line: socket.socket) -> socket.socket:
 def _environment(folder: str) -> dict[str, str]:
     """Ours, without what a worker of the pool was given for itself, such as one thread for sums."""
     environment = dict(os.environ)
-    environment.pop(SOCKET_VARIABLE, None)
+    for name in (SOCKET_VARIABLE, FOLDER_VARIABLE):
+        environment.pop(name, None)
     for name, before in json.loads(environment.pop(OUTER_VARIABLE, "{}")).items():
         environment.pop(name, None)
         if before is not None:
