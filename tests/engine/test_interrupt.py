@@ -20,7 +20,7 @@ from worldgauge.engine.run import run
 if len(sys.argv) > 3:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:
-    result = run("echo", model="enginedoubles:Steady?wait=0.008", data=sys.argv[1], out=sys.argv[2], workers=2,
+    result = run("echo", model="enginedoubles:Unhurried", data=sys.argv[1], out=sys.argv[2], workers=2,
                  settings={"video": True})
 except KeyboardInterrupt:
     sys.exit(130)

@@ -137,6 +137,13 @@ class Steady:
             yield frame_of(request, self.level or int(rng.integers(256)))
 
 
+class Unhurried(Steady):
+    """The same, with time enough to be killed."""
+
+    def __init__(self) -> None:
+        super().__init__(wait=0.008)
+
+
 class Heavy(Steady):
     """Takes `load` seconds to be made."""
 
