@@ -83,7 +83,7 @@ def test_a_polite_stop_is_clean(number: signal.Signals, data: Path, tmp_path: Pa
     cli = [sys.executable, "-m", "worldgauge.cli", "run", "echo", "--data", str(data), "--out", str(tmp_path / "out")]
     command = [*cli, "--model", "enginedoubles:Steady?wait=0.05", "--set", "video=true"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    journal = tmp_path / "out" / "steady" / "journal.jsonl"
+    journal = tmp_path / "out" / "steady-wait-0.05" / "journal.jsonl"
     while process.poll() is None and count(journal) < 3:
         time.sleep(0.01)
     process.send_signal(number)
