@@ -368,6 +368,8 @@ def _parse(text: bytes) -> tuple[Header, list[ArraySpec]]:
 
 
 def strict_json(text: str) -> Any:
+    """The value in `text`. ValueError for what is no JSON (NaN and Infinity are not), RecursionError if too deep."""
+
     def refuse(constant: str) -> None:
         raise ValueError(constant + " is no JSON")
 

@@ -85,13 +85,13 @@ def test_run_json_is_one_object(cli: Callable[..., Done], data: Path) -> None:
     assert told["counts"] == {"expected": 6, "scored": 3, "skipped": 2, "failed": 1, "unscored": 0, "left": 0}
     assert told["failures"] == [
         {
-            "subject": "faulty-raise-on-1",
+            "subject": "faulty-raise-how-raise-on-1",
             "task": "odd/1",
             "error": "model 'faulty-raise' raised ValueError at frame 2: no such latent",
         }
     ]
     assert told["directory"] == "runs/echo"
-    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise-on-1"]
+    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise-how-raise-on-1"]
     facts = json.loads(Path(data.parent / "runs/echo/steady/run.json").read_text())
     assert (facts["seed"], facts["settings"]["gain"]) == (3, 2)
 
@@ -100,7 +100,7 @@ def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) ->
     arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Faulty?how=raise", "--limit", "2"]
     done = cli(*arguments)
     assert done.returncode == 1
-    assert "  failed faulty-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
+    assert "  failed faulty-raise-how-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
     assert "The same command tries the failed ones again." in done.stdout
     assert "odd/1 failed" in cli(*arguments).stderr
     assert cli(*arguments, "--keep-failed").stderr == ""

@@ -208,7 +208,7 @@ def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
             done += len(chunk)
     except (NotApplicableError, DataError, SubjectError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         name = model.spec.name
         raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
 

@@ -160,7 +160,7 @@ FAULTS = {
     "list": "model 'faulty-list', chunk at frame 2: expected a numpy array, got list",
     "exit": "lost 3 times: the worker process exited with code 3; its last words: out of tokens; more in LOG",
     "segfault": "lost 3 times: the worker process was killed by SIGSEGV",
-    "sysexit": "SystemExit: usage: model",
+    "sysexit": "model 'faulty-sysexit' raised SystemExit at frame 2: usage: model",
     "late": "model 'faulty-late' raised ValueError at frame 6: cannot let go",
     "more": "model 'faulty-more' returned more than the 6 frames asked for",
 }
@@ -171,11 +171,11 @@ def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, 
     result = run("echo", model=models, data=data, out=tmp_path, workers=2)
     assert {
         failure.subject: re.sub(f"{tmp_path}/logs/worker-[01].log", "LOG", failure.error) for failure in result.failures
-    } == {f"faulty-{how}": error for how, error in FAULTS.items()}
+    } == {f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()}
     assert not result.ok
     for counts in result.subject_counts.values():
         assert str(counts) == "4 expected = 3 scored + 0 skipped + 1 failed"
-    record = loads((tmp_path / "faulty-raise" / "records" / "odd__1" / "record.json").read_text())
+    record = loads((tmp_path / "faulty-raise-how-raise" / "records" / "odd__1" / "record.json").read_text())
     assert record["error"]["type"] == "SubjectError"
     assert "no such latent" in record["error"]["trace"]
 
@@ -216,7 +216,7 @@ def test_failed_tasks_are_tried_again_unless_told_otherwise(data: Path, tmp_path
     assert worked() == []
     assert run("echo", model=model, data=data, out=tmp_path).counts.failed == 1
     assert worked() == ["perform odd/1"]
-    journal = (tmp_path / "faulty-raise" / "journal.jsonl").read_text()
+    journal = (tmp_path / "faulty-raise-how-raise" / "journal.jsonl").read_text()
     assert journal.count("no such latent") == 2
 
 
@@ -462,6 +462,36 @@ def test_a_lost_task_is_done_again_in_an_empty_folder_and_leaves_the_same_record
     assert failure.error == f"lost 3 times: {lost}".replace("/again/", "/never/")
     assert len(line["lost"]) == 2
     assert not (folder / "records" / "odd__1" / "rollout.mp4").exists()
+
+
+def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(data: Path, tmp_path: Path) -> None:
+    """The record that the lost attempt left is whole: it is scored, whatever the model would say now."""
+    result = run("echo", model=STEADY, data=data, out=tmp_path, scoring=False)
+    (folder,) = result.directories.values()
+    record = folder / "records" / "odd__1"
+    stored = loads((record / "record.json").read_text())
+    before = contents(folder)
+    outcome = task.work(
+        suite="echo",
+        settings="{}",
+        task=json.dumps(
+            {
+                "suite": "echo",
+                "id": stored["task"],
+                **{name: stored[name] for name in ("sample", "fingerprint", "group")},
+            }
+        ),
+        key=stored["key"],
+        model="enginedoubles:Faulty?how=raise",
+        label="steady",
+        seed=0,
+        folder=str(record),
+        score="any",
+        deadline_s=None,
+        progress=lambda done, total: None,
+    )
+    assert (outcome["status"], outcome["stage"], outcome["error"]) == ("done", "score", None)
+    assert before.items() <= contents(folder).items()
 
 
 def test_a_live_model_that_loses_its_process_fails(data: Path, tmp_path: Path, doubles: ModuleType) -> None:

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import inspect
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from worldgauge.models import models
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge.subject import ModelSpec, WorldModel
+from worldgauge_serve import strict_json
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,8 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
 def value_of(text: str) -> Any:
     """`text` as JSON where it is strict JSON, else as it stands."""
 
-    def refuse(constant: str) -> Any:
-        raise ValueError(constant)
-
-    def finite(number: str) -> float:
-        return value if math.isfinite(value := float(number)) else refuse(number)
-
     try:
-        return json.loads(text, parse_constant=refuse, parse_float=finite)
+        return strict_json(text)
     except (ValueError, RecursionError):
         return text
 
@@ -300,19 +294,18 @@ def _served_label(model: RemoteModel) -> str:
 def _label(spec: ModelSpec, given: Mapping[str, Any]) -> str:
     """The model's name with what it was given, so that no two share a run folder.
 
-    A setting that the model tells of itself stands as it is. Of others the last part of a path stands, and where that
-    says too little, a digest of what the model tells instead, such as one of its weights. What its name says already
-    is not said again.
+    Of a path the last part stands, of what is long the beginning; where that happens, a digest of what the model tells
+    of itself, such as one of its weights, says the rest.
     """
-    words, hidden = [spec.name], False
+    words, is_cut = [spec.name], False
     for key, value in sorted(given.items()):
-        if spec.settings.get(key) == value:
-            words.append(f"{key}-{value}")
-        elif value != spec.name and value not in spec.name.split("-"):
-            shown = Path(str(value)).stem[:_LABEL_WORD] if "/" in str(value) else str(value)[:_LABEL_WORD]
-            words.append(f"{key}-{shown}")
-            hidden |= shown != str(value)
-    if hidden:
+        if value == spec.name:
+            continue
+        whole = str(value)
+        shown = (Path(whole).stem if "/" in whole else whole)[:_LABEL_WORD]
+        words.append(f"{key}-{shown}")
+        is_cut |= shown != whole
+    if is_cut:
         told = json.dumps(dict(spec.settings), sort_keys=True, default=str)
         words.append(hashlib.sha256(told.encode()).hexdigest()[:6])
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(words)).strip("-._")

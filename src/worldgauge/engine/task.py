@@ -93,6 +93,8 @@ def work(
     Raises LostError for the pool to see: the task is then done again.
     """
     bench = LocalBench(Path(folder), seed, progress)
+    if model is not None and (bench.directory / "record.json").exists():
+        model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:
         _empty(bench.directory)
     subject = None if model is None else resolve_once(model).model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import select
 import ssl
 import time
@@ -232,7 +231,7 @@ class HttpServer:
         said = ""
         if given == "application/json":
             with suppress(ValueError, RecursionError, AttributeError):
-                said = plain(json.loads(response.read(MAX_HEADER_BYTES)).get("message", ""))
+                said = plain(strict_json(response.read(MAX_HEADER_BYTES).decode("utf-8")).get("message", ""))
         if said:
             raise SubjectError(f"{self._who}: {self.url} refuses: {said}")
         raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server (status {status})")

@@ -130,11 +130,14 @@ class RemoteModel:
 
 @contextmanager
 def _saying_so(on_wait: Callable[[], None] | None) -> Iterator[None]:
-    """Calls `on_wait` every few seconds: loading weights again is no silence of the model."""
+    """Calls `on_wait` again and again: loading weights once more is no silence of the model."""
     over = threading.Event()
+    if on_wait is None:
+        yield
+        return
 
     def call() -> None:
-        while on_wait is not None and not over.wait(_SAY_EVERY_S):
+        while not over.wait(_SAY_EVERY_S):
             on_wait()
 
     caller = threading.Thread(target=call, daemon=True)
