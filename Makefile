@@ -42,7 +42,7 @@ chromium:
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable .
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[sfm]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base

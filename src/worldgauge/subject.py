@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -79,7 +80,8 @@ class RolloutRequest:
 
     context: what was seen. horizon: frames to imagine. Exactly one of actions (horizon rows, row 0
     leads from the last context frame to the first imagined one), poses (horizon, 4, 4) and text is
-    set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them.
+    set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them; with truth
+    its poses (horizon, 4, 4) where they are known.
     task: id of the task it belongs to, to look things up and to name them; empty when there is none.
     """
 
@@ -91,6 +93,7 @@ class RolloutRequest:
     text: str | None = None
     world: WorldFacts | None = None
     truth: Clip | None = None
+    truth_poses: FloatArray | None = None
     task: str = ""
 
     @property
@@ -138,6 +141,24 @@ class WorldModel(Protocol):
 
     def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
         """Chunks (n, H, W, 3) uint8 RGB, `request.horizon` frames in all, in order."""
+        ...
+
+
+@runtime_checkable
+class TellsPath(Protocol):
+    """A world model that knows where its camera is: a reference that renders a known world."""
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Camera-to-world poses (horizon, 4, 4) of the frames that `rollout` gives; None where it does not know."""
+        ...
+
+
+@runtime_checkable
+class HoldsVideos(Protocol):
+    """A world model whose videos are finished, each of a length and rate of its own."""
+
+    def video_of(self, task: str) -> Path:
+        """The video of a task. Raises SubjectError where there is none."""
         ...
 
 

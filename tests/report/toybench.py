@@ -62,7 +62,7 @@ class ToyLoop:
     def score(self, record: Record, bench: Bench) -> list[Score]:
         raise NotImplementedError
 
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: object) -> list[Table]:
         columns = ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15")
         tables = []
         for metric in [m for m in METRICS if any(s.metric == m for theirs in scores.values() for s in theirs)]:

@@ -280,20 +280,20 @@ def test_the_colour_segmenter_does_not_judge_what_it_does_not_know(strangers: Pa
     assert left["ssim_table"].value is not None
     forced = run("freeze", task, tmp_path / "forced", LoopNav(selection="all", segmenter="colour"))
     assert forced["sgcs"].value is not None
-    tables = LoopNav().summarize({"freeze": list(forced.values())}, {"freeze": "reference"})
+    tables = LoopNav().summarize({"freeze": list(forced.values())}, {"freeze": "reference"}, {})
     assert any("it guesses" in note for note in tables[0].notes)
 
 
 def test_tables_say_when_a_fault_of_the_release_was_asked_for(tasks: list[Task], tmp_path: Path) -> None:
     shifted = run("freeze", tasks[0], tmp_path, LoopNav(alignment="start"))
-    tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"})
+    tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"}, {})
     noted = {table.metric for table in tables if any("alignment=start" in note for note in table.notes)}
     assert noted == {"ssim_table", "ssim_320x180", "psnr", "mse", "sharpness"}
 
 
 def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> None:
     tables = LoopNav().summarize(
-        {name: list(own.values()) for name, own in scores.items()}, dict.fromkeys(scores, "reference")
+        {name: list(own.values()) for name, own in scores.items()}, dict.fromkeys(scores, "reference"), {}
     )
     assert tables[0].metric == "sgcs"
     assert tables[0].columns == ("ABA 5", "all")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.store import RunFolder
+from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.errors import RunError, UsageError
-from worldgauge.suites.contract import Score, Suite, Table
+from worldgauge.suites.contract import Failure, Score, Suite, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,12 @@ class RunResult:
     def table(self) -> list[Table]:
         """The suite's own tables over these subjects, headline first."""
         kinds = {name: folder.facts()["subject"]["kind"] for name, folder in self._folders.items()}
-        return self.suite.summarize(self.scores, kinds)
+        return self.suite.summarize(self.scores, kinds, self.failed_tasks)
+
+    @cached_property
+    def failed_tasks(self) -> dict[str, list[Failure]]:
+        """Tasks of every subject that failed, with what tables group them by."""
+        return {name: failures_of(folder, self._lines[name]) for name, folder in self._folders.items()}
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -157,6 +162,19 @@ def current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
         line = journal.get(task)
         lines[task] = line if line is not None and line["key"] == key else None
     return lines
+
+
+def failures_of(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Failure]:
+    """The failed tasks of a run, by its current journal lines; a damaged record has no group."""
+    found = []
+    for task, line in lines.items():
+        if line is not None and line["status"] == "failed":
+            try:
+                group = record_entry(folder.record(task))["group"]
+            except RunError:
+                group = {}
+            found.append(Failure(task, group, line["error"] or ""))
+    return found
 
 
 def end_of(line: Mapping[str, Any] | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from worldgauge.engine.result import Counts
 from worldgauge.subject import PRIVILEGED
-from worldgauge.suites.contract import Score
+from worldgauge.suites.contract import Failure, Score
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Entrant:
 
     label: unique in the report. source: where the model comes from, such as its registered name.
     sees: inputs it was given besides frames and controls ("depth", "truth", "world"). context: frames
-    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video.
+    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video. failed: tasks
+    that have no scores.
     """
 
     label: str
@@ -43,6 +44,7 @@ class Entrant:
     scores: tuple[Score, ...]
     outcomes: tuple[Outcome, ...]
     rollouts: Mapping[str, Path]
+    failed: tuple[Failure, ...] = ()
 
     @cached_property
     def by_metric(self) -> Mapping[str, Mapping[str, Score]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.engine.plan import open_suite
-from worldgauge.engine.result import current_lines, end_of, find_runs
+from worldgauge.engine.result import current_lines, end_of, failures_of, find_runs
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.errors import RunError, UsageError
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, unique_labels
@@ -56,7 +56,8 @@ def tasks_of(evidence: Evidence) -> dict[str, Task]:
 def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant:
     subject = facts["subject"]
     outcomes, rollouts = [], {}
-    for task, line in current_lines(folder).items():
+    lines = current_lines(folder)
+    for task, line in lines.items():
         end = end_of(line)
         outcomes.append(Outcome(task, end, _REASONS.get(end) or (line or {}).get("error") or ""))
         if end in ("scored", "unscored"):
@@ -75,6 +76,7 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
         tuple(score for _, score in folder.scores()),
         tuple(outcomes),
         rollouts,
+        tuple(failures_of(folder, lines)),
     )
 
 

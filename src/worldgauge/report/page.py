@@ -57,7 +57,8 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     """The page as text."""
     looks = looks_of(evidence)
     kinds = {e.label: e.kind for e in evidence.entrants}
-    made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds)
+    failed = {e.label: e.failed for e in evidence.entrants}
+    made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed)
     script = _asset("page.js")
     return (
         _environment()

@@ -74,6 +74,15 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A task without scores, because it failed. group: as of its `Task`. error: one line."""
+
+    task: str
+    group: Mapping[str, Any]
+    error: str
+
+
+@dataclass(frozen=True)
 class Cell:
     """Mean over n trajectories, population std, and a 95% bootstrap interval [low, high]; None where n is 0."""
 
@@ -96,7 +105,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by columns of one metric. notes: printed under it (smallest resolvable difference, what is left out)."""
+    """Rows by columns of one metric. notes: printed under it (smallest resolvable difference, what is left out).
+
+    betters: a direction for each column where the columns are of several metrics, such as a paper's own table; empty
+    where all are as `better` says.
+    """
 
     metric: str
     title: str
@@ -105,6 +118,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    betters: tuple[Better, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,21 @@ class Picture:
     generated_from: int
     world: WorldFacts | None = None
     marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What a suite has to show of one task beside its films: plans on the map, and how they were found.
+
+    paths: name of a path, a subject's label or another such as "truth path", -> (n, 2) metres of the world frame of
+    `Picture.poses`. corridor: (m, 3), x, y and radius in metres of circles that a good path stays in. stills: label of
+    a subject -> indices of the frames of its rollout that were looked at. diagnostics: label -> {column: plain value}.
+    """
+
+    paths: Mapping[str, FloatArray] = field(default_factory=dict)
+    corridor: FloatArray | None = None
+    stills: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    diagnostics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Bench(Protocol):
@@ -146,6 +175,8 @@ class Suite(Protocol):
     And two for the report's first sentence: `claim`, what a good model does, as a verb in the third
     person ("redraws the place it has seen"), and `memoryless`, those of `references` that cannot do it;
     a model keeps the claim when it beats all of them. Without both the report only says who leads.
+
+    And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     """
 
     name: str
@@ -169,8 +200,16 @@ class Suite(Protocol):
         """Same record, same scores."""
         ...
 
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-        """Tables over subjects: {subject: its scores}, {subject: "subject" | "reference"}; headline first."""
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Tables over subjects, headline first.
+
+        scores: of each subject. kinds: "subject" or "reference", of each. failed: tasks of each that have no scores.
+        """
         ...
 
     def published(self) -> list[Table]:

@@ -108,7 +108,7 @@ class Echo:
             Score(metric="absent", value=None, reason="nothing to measure", **common),
         ]
 
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: object) -> list[Table]:
         rows = []
         for subject, theirs in scores.items():
             values = [score.value for score in theirs if score.metric == "level" and score.value is not None]

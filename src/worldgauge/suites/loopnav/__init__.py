@@ -8,7 +8,7 @@ from typing import Any
 
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Bench, Picture, Record, Score, Table, Task
+from worldgauge.suites.contract import Bench, Failure, Picture, Record, Score, Table, Task
 from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
 from worldgauge.suites.loopnav.settings import Settings
 
@@ -55,8 +55,13 @@ class LoopNav:
         """Compare the rollout with the recorded way back, frame by frame."""
         return scoring.score(record, bench, self.options)
 
-    def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-        """One table a metric, by type and range; SGCS first."""
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """One table a metric, by type and range; SGCS first. Failed tasks are counted beside it, not in it."""
         return summary.summarize(scores, kinds)
 
     def published(self) -> list[Table]:
