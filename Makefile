@@ -21,7 +21,7 @@ test-all: $(VENV)/.dev $(VENV)/.other chromium test-torch
 
 # The adapters against real tensors and tiny random pipelines, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
-	$(VENV)/torch/bin/python -m pytest tests/models/adapters
+	$(VENV)/torch/bin/python -m pytest tests/models/adapters tests/estimators/decoders/adapters
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

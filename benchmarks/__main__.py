@@ -7,7 +7,7 @@ import argparse
 import importlib
 import json
 
-NAMES = ("render", "collect", "ssim", "sgcs", "resume", "memory", "serving", "chaos", "scale")
+NAMES = ("render", "collect", "ssim", "sgcs", "resume", "memory", "serving", "chaos", "scale", "path_scores")
 
 
 def main() -> int:

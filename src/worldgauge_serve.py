@@ -25,6 +25,12 @@ or start it yourself, over HTTP:
 `serve(Wan())` at the end of a script does the same. A model is asked one question at a time, always in the thread that
 made it; leaving a rollout early closes its generator. Prints are fine in every case, standard input is empty. Raise
 `NotApplicable` for what the model cannot be asked. The protocol is described in docs/protocol.md of worldgauge.
+
+An estimator, such as one that finds camera paths in videos, is served alike; its spec is an
+`EstimatorSpec`, and instead of rollout it has
+
+    def estimate(self, arrays, options):
+        return {"poses": poses}, {"frames_used": 9}  # arrays by name, and facts: plain JSON
 """
 
 from __future__ import annotations
@@ -58,12 +64,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl
 
 import numpy as np
 
-__all__ = ["VERSION", "Actions", "Clip", "Context", "ModelSpec", "NotApplicable", "Request", "main", "serve"]
+__all__ = [
+    *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request"),
+    *("main", "serve"),
+]
 
 VERSION = 1
 SOCKET_VARIABLE = "WORLDGAUGE_SOCKET"
@@ -86,6 +95,7 @@ STATUS = {"unauthorized": 401, "not_found": 404, "too_large": 413}
 Header = Dict[str, Any]
 Arrays = Dict[str, "np.ndarray[Any, Any]"]
 Check = Callable[[Header, "list[ArraySpec]"], None]
+Last = Tuple[Header, Optional[Arrays]]
 Stream = Callable[[Any], Any]
 Post = Callable[..., None]
 
@@ -116,8 +126,22 @@ class ModelSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class EstimatorSpec:
+    """What an estimator is: one that measures something in what it is given.
+
+    name: shown in tables. kind: of question that it answers; "decoder" finds camera paths. layout: in which of the ways
+    of its kind it takes and gives arrays. settings: all that changes its answers, plain JSON values.
+    """
+
+    name: str
+    kind: str = "decoder"
+    layout: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 class NotApplicable(Exception):
-    """Raise it from `rollout` for a request that this model cannot be asked: it is skipped, not failed."""
+    """Raise it from `rollout` or `estimate` for what this model cannot be asked: it is skipped, not failed."""
 
 
 class Clip:
@@ -398,18 +422,36 @@ def _array_spec(given: Any) -> ArraySpec:
 
 def requests_of(header: Mapping[str, Any], arrays: Arrays) -> list[Request]:
     """The questions of a rollout message. Raises WireError for what is missing or does not fit."""
+    with _reading(header):
+        given = header["requests"]
+        if not isinstance(given, list) or not given:
+            raise ValueError("requests: a list of at least one is needed")
+        return [_request(one, arrays, "%d/" % index) for index, one in enumerate(given)]
+
+
+def options_of(header: Mapping[str, Any], kind: str) -> Header:
+    """The options of an estimate message to an estimator of `kind`. Raises WireError as `requests_of` does."""
+    with _reading(header):
+        options: Header = header.get("options", {})
+        if not isinstance(options, dict):
+            raise ValueError("options: an object is needed")
+        if header["kind"] != kind:
+            raise ValueError("kind: %.50r is asked for, and this is a '%s'" % (header["kind"], kind))
+        return options
+
+
+@contextmanager
+def _reading(header: Mapping[str, Any]) -> Iterator[None]:
+    """Turns what is wrong with a question into a WireError; looks at what every question has."""
     if header.get("version", VERSION) != VERSION:
         spoken = (header["version"], VERSION)
         raise WireError("a question in version %.50r of the protocol; this server speaks %d" % spoken, "version")
     try:
         for name in ("deadline_s", "wait_s"):
             _number(name, header.get(name) or 0, 0)
-        given = header["requests"]
-        if not isinstance(given, list) or not given:
-            raise ValueError("requests: a list of at least one is needed")
-        return [_request(one, arrays, "%d/" % index) for index, one in enumerate(given)]
+        yield
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
-        raise WireError("a rollout that lacks or garbles %s" % error, "request") from None
+        raise WireError("a question that lacks or garbles %s" % error, "request") from None
 
 
 def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str) -> Request:
@@ -477,7 +519,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Served:
-    """A model that is ready. source: where it comes from, with the digest of its file. given: its settings."""
+    """A model or estimator that is ready. source: where it is from, with its file's digest. given: its settings."""
 
     model: Any
     source: str
@@ -486,34 +528,50 @@ class Served:
     def hello(self) -> Header:
         """What it is: the first message of a server. Raises LoadError for what is no model."""
         name, spec = type(self.model).__name__, getattr(self.model, "spec", None)
-        if not callable(getattr(self.model, "rollout", None)):
+        serves = serves_of(self.model)
+        if not serves:
             raise LoadError("model '%s' has no method rollout(request)" % name)
-        missing = [one.name for one in fields(ModelSpec) if not hasattr(spec, one.name)]
+        kind: Any = ModelSpec if serves == "model" else EstimatorSpec
+        missing = [one.name for one in fields(kind) if not hasattr(spec, one.name)]
         if missing:
             what = "has no 'spec'" if spec is None else "has a 'spec' without %s" % ", ".join(missing)
-            raise LoadError("model '%s' %s; write self.spec = ModelSpec(\"%s\", ...)" % (name, what, name.lower()))
-        told = {one.name: getattr(spec, one.name) for one in fields(ModelSpec)}
+            wanted = (serves, name, what, kind.__name__, name.lower())
+            raise LoadError("%s '%s' %s; write self.spec = %s(\"%s\", ...)" % wanted)
+        told = {one.name: getattr(spec, one.name) for one in fields(kind)}
         try:
+            inputs = {"inputs": sorted(told["inputs"])} if serves == "model" else {}
             hello = {
                 "type": "hello",
                 "version": VERSION,
-                "spec": {**told, "inputs": sorted(told["inputs"]), "settings": dict(told["settings"])},
+                "serves": serves,
+                "spec": {**told, **inputs, "settings": dict(told["settings"])},
                 "source": self.source,
                 "given": dict(self.given),
                 "needs": dict(getattr(self.model, "needs", {})),
                 "batch": hasattr(self.model, "rollout_batch"),
                 "pid": os.getpid(),
             }
-            # Numbers of numpy become numbers of Python.
-            plain: Header = json.loads(json.dumps(hello, default=np.generic.item, allow_nan=False))
+            plain = _plain(hello)
         except (TypeError, ValueError) as error:
-            raise LoadError("model '%s': its spec or needs are no plain JSON values: %s" % (name, error)) from None
-        if plain["spec"]["inputs"] not in ([], ["depth"]):
+            raise LoadError("%s '%s': its spec or needs are no plain JSON values: %s" % (serves, name, error)) from None
+        if plain["spec"].get("inputs", []) not in ([], ["depth"]):
             raise LoadError("model '%s': inputs is %r; only ('depth',) reaches a model here" % (name, told["inputs"]))
         return plain
 
 
 Make = Callable[[], Served]
+
+
+def serves_of(model: Any) -> str:
+    """ "model" for what can roll out, "estimator" for what can estimate, else empty."""
+    methods = (("rollout", "model"), ("estimate", "estimator"))
+    return next((what for method, what in methods if callable(getattr(model, method, None))), "")
+
+
+def _plain(value: Header) -> Header:
+    """`value` through JSON, with numbers of numpy as numbers. Raises TypeError or ValueError for what is no JSON."""
+    plain: Header = json.loads(json.dumps(value, default=np.generic.item, allow_nan=False))
+    return plain
 
 
 def load(target: str) -> Served:
@@ -540,7 +598,7 @@ def load(target: str) -> Served:
     if made is None:
         near = difflib.get_close_matches(name, [one for one in vars(module) if not one.startswith("_")], 1, 0.5)
         raise LoadError("'%s' holds no '%s'%s" % (place, name, "; did you mean '%s'?" % near[0] if near else ""))
-    if inspect.isclass(made) or not hasattr(made, "rollout"):
+    if inspect.isclass(made) or not serves_of(made):
         _check_settings(made, name, given)
         with _blaming("making %s" % name):
             made = made(**given)
@@ -608,9 +666,10 @@ class _Lost(OSError):
 
 
 class _Question:
-    """A rollout message: where its answer goes, and whether anybody still wants it.
+    """A rollout or estimate message: where its answer goes, and whether anybody still wants it.
 
     sign: when the model last gave a sign of life; infinite while it is not the model that is waited for.
+    frames: sent of the rollout in hand.
     """
 
     def __init__(self, header: Header, arrays: Arrays, post: Post) -> None:
@@ -619,7 +678,7 @@ class _Question:
         self.taken, self.cancelled, self.ended = threading.Event(), threading.Event(), threading.Event()
         self.is_lost = False
         self.sign = math.inf
-        self.sent = 0
+        self.sent = self.frames = 0
         self._post = post
 
     def send(self, header: Header, arrays: Arrays | None = None) -> None:
@@ -632,6 +691,10 @@ class _Question:
             raise _Lost from error
         finally:
             self.sign = time.monotonic()
+
+    def stop_if_cancelled(self) -> None:
+        if self.cancelled.is_set():
+            raise WireError("cancelled by whoever asked", "cancelled")
 
     def seconds(self, name: str, default: float) -> float:
         """A time limit of its header; what is no number there is refused when the question is read."""
@@ -659,17 +722,16 @@ class _Desk:
             if question is None:
                 return
             question.sign = time.monotonic()
-            try:
+            last: Any = None
+            with suppress(_Lost):
                 last = _answer(model, question)
-            except _Lost:
-                last = None
             with self._changed:  # before the last word: whoever hears it may ask again at once
                 self.current = None
                 self._done += 1
                 self._advance()
             with suppress(_Lost):
                 if last is not None:
-                    question.send(last)
+                    question.send(*last)
             question.ended.set()
 
     def ask(self, question: _Question) -> bool:
@@ -724,37 +786,59 @@ class _Desk:
             self._changed.notify_all()
 
 
-def _answer(model: Any, question: _Question) -> Header:
-    """Send all chunks of an answer; gives its last message. The model's generators are closed in every case."""
-    cancelled = _failure("cancelled", "cancelled by whoever asked")
-    name, done = model.spec.name, 0
+def _answer(model: Any, question: _Question) -> Last:
+    """The last message of an answer; those before it are sent."""
+    serves, asked = serves_of(model), question.header["type"]
+    who = "%s '%s'" % (serves, model.spec.name)
     try:
-        requests = requests_of(question.header, question.arrays)
-        if question.cancelled.is_set():
-            return cancelled
-        batch = len(requests) > 1 and hasattr(model, "rollout_batch")
-        with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
-            for index, rollout in enumerate(rollouts):
-                with _closing(rollout):
-                    for chunk in rollout:
-                        if question.cancelled.is_set():
-                            return cancelled
-                        _check_chunk(chunk)
-                        question.send({"type": "chunk", "index": index}, {"frames": chunk})
-                        done += len(chunk) if chunk.ndim else 1
-                done = 0
-        return {"type": "done"}
+        if (serves == "estimator") != (asked == "estimate"):
+            raise WireError("%s cannot be asked for a '%s'" % (who, asked), "request")
+        return _estimated(model, question) if asked == "estimate" else _rolled_out(model, question)
     except NotApplicable as error:
-        return _failure("not_applicable", _text(error))
+        return _failure("not_applicable", _text(error)), None
     except WireError as error:
-        if error.kind in ("request", "version"):
-            return _failure(error.kind, str(error))
-        return _failure("subject", "model '%s', chunk at frame %d: %s" % (name, done, error))
+        if error.kind in ("request", "version", "cancelled"):
+            return _failure(error.kind, str(error)), None
+        where = "its answer" if serves == "estimator" else "chunk at frame %d" % question.frames
+        return _failure("subject", "%s, %s: %s" % (who, where, error)), None
     except _Lost:
         raise
     except (Exception, SystemExit) as error:
-        text = "model '%s' raised %s at frame %d: %s" % (name, type(error).__name__, done, _text(error))
-        return _failure("subject", text, traceback.format_exc())
+        at = "" if serves == "estimator" else " at frame %d" % question.frames
+        text = "%s raised %s%s: %s" % (who, type(error).__name__, at, _text(error))
+        return _failure("subject", text, traceback.format_exc()), None
+
+
+def _rolled_out(model: Any, question: _Question) -> Last:
+    """Send all chunks. The model's generators are closed in every case."""
+    requests = requests_of(question.header, question.arrays)
+    question.stop_if_cancelled()
+    batch = len(requests) > 1 and hasattr(model, "rollout_batch")
+    with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
+        for index, rollout in enumerate(rollouts):
+            with _closing(rollout):
+                for chunk in rollout:
+                    question.stop_if_cancelled()
+                    _check_chunk(chunk)
+                    question.send({"type": "chunk", "index": index}, {"frames": chunk})
+                    question.frames += len(chunk) if chunk.ndim else 1
+            question.frames = 0
+    return {"type": "done"}, None
+
+
+def _estimated(model: Any, question: _Question) -> Last:
+    options = options_of(question.header, model.spec.kind)
+    question.stop_if_cancelled()
+    made = model.estimate(question.arrays, options)
+    question.stop_if_cancelled()
+    if not (isinstance(made, tuple) and [isinstance(each, Mapping) for each in made] == [True, True]):
+        raise WireError("expected a dict of arrays and a dict of facts, got %s" % type(made).__name__)
+    try:
+        last = {"type": "estimated", "facts": _plain(dict(made[1]))}
+    except (TypeError, ValueError) as error:
+        raise WireError("facts that are no plain JSON values: %s" % error) from None
+    encode({**last, "id": question.id}, made[0])  # what cannot travel is its failure, told while it can be
+    return last, dict(made[0])
 
 
 def _check_chunk(chunk: Any) -> None:
@@ -803,7 +887,7 @@ def _serve_stream(make: Make, readinto: Stream, write: Stream, limit: int) -> No
         try:
             while True:
                 header, arrays = read_message(readinto, limit=limit)
-                if header["type"] == "rollout":
+                if header["type"] in ("rollout", "estimate"):
                     desk.ask(_Question(header, arrays, post))
                 elif header["type"] == "cancel":
                     desk.cancel(header.get("id"))
@@ -876,9 +960,9 @@ class _HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET /v1/info and /v1/health answer JSON; POST /v1/rollout and /v1/cancel take a message.
+    """GET /v1/info and /v1/health answer JSON; POST /v1/rollout, /v1/estimate and /v1/cancel take a message.
 
-    A rollout is answered by messages in a chunked body, one a chunk of it.
+    A question is answered by messages in a chunked body, one a chunk of it.
     """
 
     protocol_version = "HTTP/1.1"
@@ -897,16 +981,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         try:
-            self._admit("/v1/rollout", "/v1/cancel")
+            self._admit("/v1/rollout", "/v1/estimate", "/v1/cancel")
             header, arrays = self._message()
         except WireError as error:
             return self._refuse(error)
-        if self.path == "/v1/rollout":
-            return self._roll_out(_Question(header, arrays, self._post))
+        if self.path != "/v1/cancel":
+            return self._answer(_Question(header, arrays, self._post))
         self.server.desk.cancel(header.get("id"))
         self._json(200, self.server.desk.health())
 
-    def _roll_out(self, question: _Question) -> None:
+    def _answer(self, question: _Question) -> None:
         desk = self.server.desk
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.bench import QuietBench
+from support.target_fixture import make_target_data
 from worldgauge.engine.collect import collect_loopnav
 from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
@@ -35,3 +36,9 @@ def walk(tasks: list[Task]) -> tuple[Episode, int]:
 @pytest.fixture
 def bench(tmp_path: Path) -> QuietBench:
     return QuietBench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of three Target-Bench scenarios at 160x90 and 5 frames a second: a curve, straight ahead, a turn."""
+    return make_target_data(tmp_path_factory.mktemp("scenarios"))

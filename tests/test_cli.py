@@ -158,7 +158,7 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
-        (["check", "minecraft"], "no data format 'minecraft' is known; known: loopnav"),
+        (["check", "minecraft"], "no data format 'minecraft'. Known: loopnav, target"),
     ],
 )
 def test_known_errors_are_one_line_and_exit_code_2(
@@ -227,6 +227,25 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
         done = cli(*arguments, "--types", types, "--dry-run")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert done.stderr.startswith("error: types is [")
+
+
+def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ["collect", "target", "--out", "d", "--scenes", "1", "--per-scene", "1", "--size", "32x18"]
+    assert cli(*arguments, "--dry-run").stdout == "1 scenarios expected, 0 done already; into d\n"
+    assert not (tmp_path / "d").exists()
+    done = cli(*arguments, "--places", "indoors")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("d: 1 scenarios, 250 frames\n")
+    assert "next: worldgauge run target --data d" in done.stdout
+    assert "[1/1] sample_000_custom_segment_000_249" in done.stderr
+    told = json.loads(cli(*arguments, "--places", "indoors", "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"], told["settings"]["places"]) == (1, 1, ["indoors"])
+    told = json.loads(cli(*arguments, "--places", "indoors", "--workers", "2", "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (1, True)
+    for wrong, error in ((["--places", "sea"], "places is ['sea']"), (["--seed", "1"], "d was collected with seed 42")):
+        done = cli(*arguments, "--places", "indoors", *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {error}")
 
 
 def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:

@@ -13,21 +13,19 @@ from worldgauge.errors import UnknownNameError, UsageError
 
 
 def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
-    assert {"oasis", "mineworld", "diamond", "nwm", "image_to_video"} <= set(cli_adapters.known())
+    models = {"oasis", "mineworld", "diamond", "nwm", "image_to_video"}
+    assert models | {"vggt", "spatracker", "vipe"} <= set(cli_adapters.known())
     for name, summary in cli_adapters.known().items():
         assert summary.endswith("."), name
-        imports = [
-            line
-            for line in (cli_adapters.FOLDER / f"{name}.py").read_text().split("\n")
-            if line.startswith("from world")
-        ]
+        imports = [line for line in cli_adapters.files()[name].read_text().split("\n") if line.startswith("from world")]
         assert all(line.startswith("from worldgauge_serve import") for line in imports), imports
 
 
-def test_the_copies_run_without_the_package(tmp_path: Path) -> None:
-    adapter, server = cli_adapters.hand_out("nwm", tmp_path / "new")
+@pytest.mark.parametrize("name", ["nwm", "vggt", "spatracker", "vipe"])
+def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
+    adapter, server = cli_adapters.hand_out(name, tmp_path / "new")
     assert server.read_bytes() == Path(worldgauge_serve.__file__).read_bytes()
-    code = f"import sys; sys.path.insert(0, {str(adapter.parent)!r}); import nwm; print('worldgauge' in sys.modules)"
+    code = f"import sys; sys.path.insert(0, {str(adapter.parent)!r}); import {name}; print('worldgauge' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
 

@@ -38,12 +38,12 @@ class Motion(NamedTuple):
 class Axis:
     """One column of an action array.
 
-    kind: "button" (0 or 1) or "angle" (radians). motion: the move that the value 1 causes when it
+    kind: "button" (0 or 1), "angle" (radians) or "length" (metres). motion: the move that the value 1 causes when it
     is held, used where no physics is at hand.
     """
 
     name: str
-    kind: Literal["button", "angle"]
+    kind: Literal["button", "angle", "length"]
     motion: Motion
 
 

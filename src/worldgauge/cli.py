@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from worldgauge import __version__
 from worldgauge.errors import UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
+    from worldgauge.engine.collect import Collected
     from worldgauge.engine.result import RunResult
 
 app = typer.Typer(
@@ -26,6 +28,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+class _Collections(TyperGroup):
+    """A command for each benchmark."""
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """The command, or one line that says which there are."""
+        command = super().get_command(context, name)
+        if command is None:
+            raise UsageError(f"nothing is collected for '{name}'; known: {', '.join(self.list_commands(context))}")
+        return command
+
+
+collect_app = typer.Typer(
+    cls=_Collections,
+    help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
+    no_args_is_help=True,
+)
+app.add_typer(collect_app, name="collect")
 
 FAILED = 1
 KNOWN_ERROR = 2
@@ -43,6 +64,8 @@ Gpus = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Out = Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")]
+Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
 Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
 Models = Annotated[
     list[str] | None,
@@ -110,10 +133,9 @@ def _common(
     pass
 
 
-@app.command()
-def collect(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="What to collect: loopnav.")],
-    out: Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")],
+@collect_app.command("loopnav")
+def collect_loopnav(
+    out: Out,
     settlements: Annotated[int, typer.Option(help="Villages, each a world of its own.")] = 12,
     ranges: Annotated[str, typer.Option(help="Distances of the goals in blocks.")] = "5,15,30,50",
     types: Annotated[str, typer.Option(help="Forms of the loop.")] = "ABA,ABCA",
@@ -121,17 +143,14 @@ def collect(
     seed: Seed = 42,
     workers: Workers = 1,
     on: On = None,
-    size: Annotated[str, typer.Option(help="Width and height of a frame in pixels.")] = "640x360",
+    size: Size = "640x360",
     sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Record loops in generated villages; may be stopped at any moment and started again."""
-    from worldgauge import cli_show as show
+    """Loops in generated villages, in LoopNav's layout."""
     from worldgauge.engine import collect as engine
 
-    if benchmark != "loopnav":
-        raise UsageError(f"nothing is collected for '{benchmark}'; known: loopnav")
     arguments: dict[str, Any] = {
         "settlements": settlements,
         "ranges": [_whole(part, "--ranges") for part in ranges.split(",")],
@@ -141,14 +160,33 @@ def collect(
         "size": _size(size),
         "sampling": sampling,
     }
-    if dry_run:
-        show.collection_plan(out, arguments, engine.count_loopnav(out, arguments), json)
-        return
-    with _resumable(), show.Collecting() as progress:
-        collected = engine.collect_loopnav(out, **arguments, workers=workers, on=on, progress=progress)
-    show.collected(collected, json)
-    if collected.failures:
-        raise typer.Exit(FAILED)
+    _collect("loopnav", engine.collect_loopnav, engine.count_loopnav, out, arguments, workers, on, dry_run, json)
+
+
+@collect_app.command("target")
+def collect_target(
+    out: Out,
+    scenes: Annotated[int, typer.Option(help="Settlements and homes, each a world of its own.")] = 25,
+    per_scene: Annotated[int, typer.Option(help="Scenarios for each scene.")] = 5,
+    places: Annotated[str, typer.Option(help="Where scenes are, by turns.")] = "outdoors,indoors",
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    size: Size = "640x360",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Walks to named things, in Target-Bench's layout."""
+    from worldgauge.engine import collect as engine
+
+    arguments: dict[str, Any] = {
+        "scenes": scenes,
+        "per_scene": per_scene,
+        "places": places.split(","),
+        "seed": seed,
+        "size": _size(size),
+    }
+    _collect("target", engine.collect_target, engine.count_target, out, arguments, workers, on, dry_run, json)
 
 
 @app.command("generate", help="The first half of run: make the records, leave the scoring to score.")
@@ -186,6 +224,7 @@ def ask(
         "limit": limit,
         "retry_failed": retry_failed,
         "scoring": context.info_name == "run",
+        "labels": {text: name for name, text in _reference_texts(suite).items()},
     }
     if dry_run:
         show.plans(engine.dry_run(suite, **arguments), json)
@@ -197,29 +236,39 @@ def ask(
 
 @app.command()
 def score(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Run folders, or folders of run folders; with --videos the name of a suite.")
+    ],
     data: Annotated[Path | None, typer.Option(help="Where the data set lies now, if it was moved.")] = None,
+    videos: Annotated[
+        Path | None, typer.Option(help="Finished videos, a folder a model: <model>/<task>.mp4. Needs --data.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --videos: folder of the run folders.")] = None,
     settings: Settings = None,
     workers: Workers = 1,
     on: On = None,
     deadline: Deadline = 1800.0,
     json: Json = False,
 ) -> None:
-    """Score the records of runs, again where settings or metrics have changed; no model runs."""
+    """Score the records of runs, again where settings or metrics have changed, or finished videos; no model runs."""
     from worldgauge import cli_show as show
     from worldgauge.engine import run as engine
+    from worldgauge.engine.videos import score_videos
 
+    shared: dict[str, Any] = {"settings": _settings(settings), "workers": workers, "on": on, "deadline_s": deadline}
+    if videos is None:
+        if out is not None:
+            raise UsageError("score --out goes with --videos; scores of runs stay in their run folders")
+        with _resumable(), show.Running() as progress:
+            result = engine.score(runs, data=data, progress=progress, **shared)
+        _finish(result, json)
+        return
+    if len(runs) != 1 or data is None:
+        raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
     with _resumable(), show.Running() as progress:
-        result = engine.score(
-            runs,
-            settings=_settings(settings),
-            data=data,
-            workers=workers,
-            on=on,
-            deadline_s=deadline,
-            progress=progress,
-        )
-    _finish(result, json)
+        result, shelf = score_videos(str(runs[0]), videos=videos, data=data, out=out, progress=progress, **shared)
+    show.unused_videos(shelf)
+    _finish(result, json, unused_videos={name: list(left) for name, left in shelf.strays.items()})
 
 
 @app.command()
@@ -283,7 +332,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 
 @app.command()
 def check(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav.")],
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav or target.")],
     data: Data,
     decode: Annotated[
         bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")
@@ -291,12 +340,9 @@ def check(
     json: Json = False,
 ) -> None:
     """Look a data set over; says what is wrong with which file."""
-    from worldgauge import cli_show as show
-    from worldgauge.datasets import loopnav
+    from worldgauge import cli_data
 
-    if benchmark != "loopnav":
-        raise UsageError(f"no data format '{benchmark}' is known; known: loopnav")
-    if not show.checked(data, loopnav.check(data, decode=decode), json):
+    if not cli_data.check_data(benchmark, data, decode=decode, json=json):
         raise typer.Exit(FAILED)
 
 
@@ -318,10 +364,33 @@ def validate_metric(
         raise typer.Exit(FAILED)
 
 
-def _finish(result: RunResult, json: bool) -> None:
+def _collect(
+    benchmark: str,
+    collect: Callable[..., Collected],
+    count: Callable[[Path, Mapping[str, Any]], tuple[int, int]],
+    out: Path,
+    arguments: Mapping[str, Any],
+    workers: int,
+    on: str | None,
+    dry_run: bool,
+    json: bool,
+) -> None:
     from worldgauge import cli_show as show
 
-    show.result(result, json)
+    if dry_run:
+        show.collection_plan(benchmark, out, arguments, count(out, arguments), json)
+        return
+    with _resumable(), show.Collecting(benchmark) as progress:
+        collected = collect(out, **arguments, workers=workers, on=on, progress=progress)
+    show.collected(benchmark, collected, json)
+    if collected.failures:
+        raise typer.Exit(FAILED)
+
+
+def _finish(result: RunResult, json: bool, **more: Any) -> None:
+    from worldgauge import cli_show as show
+
+    show.result(result, json, **more)
     if not result.ok:
         raise typer.Exit(FAILED)
 
@@ -332,10 +401,19 @@ def _models(suite: str, given: list[str] | None, references: bool) -> list[str]:
 
     named = given or []
     wanted = suites.get(suite).references if references else ()  # type: ignore[attr-defined]
-    models = [*named, *(name for name in wanted if name not in named)]
+    texts = _reference_texts(suite)
+    models = [*named, *(texts.get(name, name) for name in wanted if name not in named)]
     if not models:
         raise UsageError("name a model with --model, or ask for the suite's own with --references")
     return models
+
+
+def _reference_texts(suite: str) -> dict[str, str]:
+    """References that the suite asks with settings of its own, as they are named on the command line."""
+    from worldgauge.suites import suites
+
+    settings: Mapping[str, str] = getattr(suites.get(suite), "reference_settings", {})
+    return {name: f"{name}?{query}" for name, query in settings.items()}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Hands out the adapters: single files that a user copies into the environment of a published model."""
+"""Hands out the adapters: single files that a user copies into the environment of a published model or decoder."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from pathlib import Path
 import worldgauge_serve
 from worldgauge.engine.store import atomic_write
 from worldgauge.errors import UnknownNameError, UsageError
-from worldgauge.models import adapters
+from worldgauge.estimators.decoders import adapters as of_decoders
+from worldgauge.models import adapters as of_models
 
-FOLDER = Path(adapters.__file__).parent
+FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders)]
+
+
+def files() -> dict[str, Path]:
+    """Every adapter by its name; nothing is imported, since what they need is not installed here."""
+    found = (path for folder in FOLDERS for path in sorted(folder.glob("*.py")))
+    return {path.stem: path for path in found if not path.name.startswith("_")}
 
 
 def known() -> dict[str, str]:
-    """Name and first line of every adapter; nothing is imported, since what they need is not installed here."""
-    files = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("_"))
-    return {path.stem: _first_line(path) for path in files}
+    """Name and first line of every adapter."""
+    return {name: _first_line(path) for name, path in files().items()}
 
 
 def hand_out(name: str, folder: Path) -> list[Path]:
@@ -24,9 +30,9 @@ def hand_out(name: str, folder: Path) -> list[Path]:
 
     Raises UnknownNameError with the nearest name, UsageError where another file is in the way.
     """
-    if name not in known():
-        raise UnknownNameError("adapter", name, known())
-    sources = [FOLDER / f"{name}.py", Path(worldgauge_serve.__file__)]
+    if name not in files():
+        raise UnknownNameError("adapter", name, files())
+    sources = [files()[name], Path(worldgauge_serve.__file__)]
     copies = [folder / source.name for source in sources]
     for source, copy in zip(sources, copies, strict=True):
         if copy.exists() and copy.read_bytes() != source.read_bytes():

@@ -19,10 +19,10 @@ from rich.table import Table as Grid
 from worldgauge.engine.store import dumps
 
 if TYPE_CHECKING:
-    from worldgauge.datasets.loopnav import Report
     from worldgauge.engine.collect import Collected, CollectProgress
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import Plan
+    from worldgauge.engine.videos import Shelf
     from worldgauge.engine.work import Step
     from worldgauge.registry import Registry
     from worldgauge.suites.contract import Cell, Table
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
+_ITEMS = {"loopnav": "loops", "target": "scenarios"}
 
 
 class Bars:
@@ -94,16 +95,23 @@ class Running(Bars):
 
 
 class Collecting(Bars):
-    """Shows how far a collection is."""
+    """Shows how far a collection for a benchmark is."""
+
+    def __init__(self, benchmark: str) -> None:
+        super().__init__()
+        self._items = _ITEMS[benchmark]
 
     def __call__(self, step: CollectProgress) -> None:
         """One step."""
-        self.bar("loops", step.done, step.total)
+        self.bar(self._items, step.done, step.total)
         self.line(f"[{step.done}/{step.total}] {step.last}")
 
 
-def result(run: RunResult, json: bool) -> None:
-    """Tables, counts, failures, and what to type next. JSON: directory is null where the runs lie in several."""
+def result(run: RunResult, json: bool, **more: Any) -> None:
+    """Tables, counts, failures, and what to type next. JSON: directory is null where the runs lie in several.
+
+    more: further facts for the JSON object.
+    """
     counts = run.counts
     tables = run.table() if counts.scored else []
     if json:
@@ -119,6 +127,7 @@ def result(run: RunResult, json: bool) -> None:
             skips=[asdict(one) for one in run.skips],
             tables=[asdict(table) for table in tables],
             ok=run.ok,
+            **more,
         )
         return
     if tables:
@@ -143,6 +152,15 @@ def result(run: RunResult, json: bool) -> None:
     page = [] if counts.unscored else ["--out", run.directory / "report.html"]
     follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
     out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)
+
+
+def unused_videos(shelf: Shelf) -> None:
+    """On stderr: videos that no task asks for, and sub-folders without any."""
+    for name in shelf.empty:
+        print(f"{name}: holds no video", file=sys.stderr)
+    for name, left in shelf.strays.items():
+        shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
+        print(f"{name}: {len(left)} videos match no task: {shown}", file=sys.stderr)
 
 
 def plans(found: Sequence[Plan], json: bool) -> None:
@@ -190,25 +208,28 @@ def _kept(plan: Plan, status: str) -> list[dict[str, Any]]:
     ]
 
 
-def collection_plan(folder: Path, arguments: Mapping[str, Any], count: tuple[int, int], json: bool) -> None:
-    """What a collection would do. count: loops expected, and done already."""
+def collection_plan(
+    benchmark: str, folder: Path, arguments: Mapping[str, Any], count: tuple[int, int], json: bool
+) -> None:
+    """What a collection would do. count: items expected, and done already."""
     expected, done = count
     if json:
         _object(out=str(folder), expected=expected, done_already=done, settings=dict(arguments))
     else:
-        out.print(f"{expected} loops expected, {done} done already; into {folder}", markup=False, soft_wrap=True)
+        items = _ITEMS[benchmark]
+        out.print(f"{expected} {items} expected, {done} done already; into {folder}", markup=False, soft_wrap=True)
 
 
-def collected(found: Collected, json: bool) -> None:
+def collected(benchmark: str, found: Collected, json: bool) -> None:
     """What a collection holds."""
     if json:
         _object(**{**asdict(found), "root": str(found.root), "ok": not found.failures})
         return
-    print(f"{found.root}: {found.trajectories} loops, {found.frames} frames")
+    print(f"{found.root}: {found.trajectories} {_ITEMS[benchmark]}, {found.frames} frames")
     for reason, count in found.discarded.items():
         print(f"  {count} tries thrown away: {reason}")
     _endings("failed", [("", failure) for failure in found.failures])
-    print(f"next: worldgauge run loopnav --data {found.root} --model freeze --out runs/first")
+    print(f"next: worldgauge run {benchmark} --data {found.root} --model freeze --out runs/first")
 
 
 def written(page: Path, json: bool) -> None:
@@ -257,39 +278,6 @@ def handed_out(copies: Sequence[Path], json: bool) -> None:
     out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
 
 
-def checked(root: Path, found: Report, json: bool) -> bool:
-    """Statistics of a data set beside the published ones, and findings; True when none is an error."""
-    ok = not any(finding.severity == "error" for finding in found.findings)
-    if json:
-        _object(data=str(root), ok=ok, **found.to_dict())
-        return ok
-    grid = Grid(title="mean (published mean)", title_justify="left")
-    for column in ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm"):
-        grid.add_column(column, justify="right")
-    for row in found.rows:
-        pairs = (
-            (row.frames, row.published_frames),
-            (row.frames_to_line, None),
-            (row.look_around_deg, None),
-            (row.path_length, None),
-            (row.enclosed_area, row.published_enclosed_area),
-            (row.normalised_deviation, row.published_normalised_deviation),
-        )
-        means = [
-            "-" if mine is None else _number(mine.mean) + (f" ({_number(theirs[0])})" if theirs else "")
-            for mine, theirs in pairs
-        ]
-        grid.add_row(f"{row.type} {row.range}", str(row.trajectories), *means)
-    out.print(grid)
-    out.print("line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step")
-    out.print(f"largest camera step: {found.max_camera:.3f} rad a tick")
-    for finding in found.findings:
-        out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
-    verdict = "can be used" if ok else "cannot be used as it is"
-    out.print(f"{root}: {found.n_valid} of {found.n_trajectories} walks are valid, {found.n_frames} frames; {verdict}")
-    return ok
-
-
 def studied(found: Study, json: bool) -> bool:
     """A study of a metric; True when it keeps its bounds."""
     if json:
@@ -302,8 +290,9 @@ def studied(found: Study, json: bool) -> bool:
 def _print_headline(table: Table) -> None:
     """Mean with its 95% interval and n in every cell; references are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
+    arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
     unit = "" if table.unit == "1" else f" [{table.unit}]"
-    grid = _plain_grid(table.columns)
+    grid = _plain_grid(columns)
     for row in table.rows:
         grid.add_row(escape(row.label), *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
     out.print(f"{table.title}{unit}{arrow}", style="bold", markup=False)
@@ -313,8 +302,17 @@ def _print_headline(table: Table) -> None:
         out.print(f"References: {', '.join(references)}", markup=False, soft_wrap=True)
 
 
+def _with_arrows(table: Table) -> tuple[str, ...]:
+    """Columns that say which way is better, where each has a way of its own."""
+    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
+    return tuple(name + arrows[better] for name, better in zip(table.columns, table.betters, strict=True))
+
+
 def _print_overview(tables: Sequence[Table]) -> None:
-    """The last column of as many further tables as the terminal is wide."""
+    """The last column of as many further tables as the terminal is wide; only told of, where columns are metrics."""
+    if tables[0].betters:
+        out.print(f"{len(tables) - 1} more tables are in the report.")
+        return
     known = [table for table in tables[1:] if any(row.cells[-1].mean is not None for row in table.rows)]
     fit = known[: max(1, (out.width - 24) // 11)]
     left = len(known) - len(fit)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.engine import collect
 from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
+from worldgauge.engine.collect import loopnav as collect
 from worldgauge.engine.pool import Pool, Result
 from worldgauge.errors import DataError, RunError, UsageError
 from worldgauge.geometry import Camera, pose_from_yaw_pitch

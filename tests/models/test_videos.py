@@ -17,8 +17,8 @@ from worldgauge.episode import Context
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.geometry import Camera
 from worldgauge.models import models
-from worldgauge.models.videos import Videos
-from worldgauge.subject import RolloutRequest, checked_rollout
+from worldgauge.models.videos import Videos, videos_in
+from worldgauge.subject import HoldsVideos, RolloutRequest, checked_rollout
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.video import Clip, Writer
@@ -174,6 +174,43 @@ def test_rates_may_part_by_less_than_half_a_frame(tmp_path: Path) -> None:
     for fps in (20.9, 19.2):
         with pytest.raises(SubjectError, match="the recording at"):
             played(Videos(str(tmp_path)), request(fps=fps))
+
+
+def test_a_suite_that_takes_any_video_gets_the_file_itself(tmp_path: Path) -> None:
+    """Whatever its length and rate; everything else is held to the same rules."""
+    path = put(tmp_path, scene(HORIZON - 5))
+    model = Videos(str(tmp_path))
+    assert isinstance(model, HoldsVideos)
+    assert model.video_of(TASK) == path
+    with pytest.raises(SubjectError, match="7 frames, 12 are needed"):
+        played(model, request())
+    for task, error in (("ABA/other", SubjectError), ("../outside", SubjectError), ("", NotApplicableError)):
+        with pytest.raises(error):
+            model.video_of(task)
+    put(tmp_path, scene(HORIZON), f"{TASK}.avi", "mjpg")
+    with pytest.raises(SubjectError, match="two videos of one task"):
+        Videos(str(tmp_path)).video_of(TASK)
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(SubjectError, match="changed since the run began"):
+        model.video_of(TASK)
+
+
+@pytest.mark.parametrize("content", [None, b"no video at all" * 50])
+def test_a_damaged_file_is_not_handed_out(tmp_path: Path, content: bytes | None) -> None:
+    path = put(tmp_path, scene(HORIZON))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 1500] = bytes(1500)
+    path.write_bytes(data if content is None else content)
+    with pytest.raises((SubjectError, DataError), match=r"walk\.mp4"):
+        Videos(str(tmp_path)).video_of(TASK)
+
+
+def test_listing_opens_nothing(tmp_path: Path) -> None:
+    path = put(tmp_path, scene(HORIZON))
+    (tmp_path / "empty.webm").write_bytes(b"")
+    assert videos_in(tmp_path) == {TASK: [path], "empty": [tmp_path / "empty.webm"]}
+    with pytest.raises(UsageError, match="no folder"):
+        videos_in(tmp_path / "absent")
 
 
 def test_damage_inside_the_stream_is_not_played(tmp_path: Path) -> None:

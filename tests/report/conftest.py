@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from report.toybench import ToyLoop, write_run
+from report.toyplans import SAYS, ToyPlans, write_plans
 from worldgauge.registry import Entry
 from worldgauge.report import write_report
 from worldgauge.suites import suites
@@ -16,9 +17,11 @@ ERROR = "model '<b>x</b>' raised ValueError: <script>alert(1)</script> \"quoted\
 @pytest.fixture(scope="session", autouse=True)
 def toyloop() -> Iterator[None]:
     suites.names()
-    suites._entries["toyloop"] = Entry("toyloop", "tests", ToyLoop)
+    toys = {"toyloop": ToyLoop, "toyplans": ToyPlans}
+    suites._entries.update({name: Entry(name, "tests", toy) for name, toy in toys.items()})
     yield
-    del suites._entries["toyloop"]
+    for name in toys:
+        del suites._entries[name]
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +36,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
 @pytest.fixture(scope="session")
 def page(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report([runs], tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="session")
+def plan_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
+    """Subjects that plan paths; films of other lengths, rates and shapes than the truth, one task that failed."""
+    root = tmp_path_factory.mktemp("plan_runs")
+    for subject in SAYS:
+        size = (60, 60) if subject == "vague" else (96, 54)
+        write_plans(root / subject, subject, size=size, fail=subject == "sleeper")
+    return root
+
+
+@pytest.fixture(scope="session")
+def plan_page(plan_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([plan_runs], tmp_path_factory.mktemp("plan_page"))

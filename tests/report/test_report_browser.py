@@ -155,9 +155,37 @@ def test_a_link_opens_the_film_it_leads_to(visit: Visit) -> None:
     visit.until("document.querySelector('details.walk[open] .player')?.player !== undefined")
 
 
+def test_paths_stills_and_errors_are_on_the_card(browser: playwright.Browser, plan_page: Path) -> None:
+    visit = Visit(browser, plan_page, viewport={"width": 1200, "height": 900})
+    visit.open_film()
+    tab = visit.tab
+    images = "[...document.querySelectorAll('#walk-1 .stills img')]"
+    tab.locator("#walk-1 .stills").last.scroll_into_view_if_needed()
+    visit.until(f"{images}.length === 7 && {images}.every(i => i.complete && i.naturalWidth > 500)")
+    assert tab.locator("#walk-1 [data-do=metric] option").all_inner_texts() == ["ADE (m)"]
+    errors = tab.locator("#walk-1 .tile output").all_inner_texts()
+    assert errors[0] == "", "the truth has no error"
+    tab.locator("#walk-1 .plot").focus()
+    tab.keyboard.press("End")
+    visit.wait_for_frame(39)
+    assert float(tab.locator("#walk-1 .tile output").nth(2).inner_text()) > 4
+    tab.locator("[data-follow]").first.click()
+    assert tab.locator("#walk-1 .plan.dim").count() == 5
+    assert tab.locator("#walk-1 .plan:not(.dim)").count() >= 1
+    path = tab.locator("#walk-1 .mapbox .plan.k1 .line").first
+    assert path.evaluate("e => getComputedStyle(e).stroke") == "rgb(0, 114, 178)"
+    assert visit.trouble == []
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in visit.asked)
+    visit.context.close()
+
+
+@pytest.mark.parametrize("which", ["page", "plan_page"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
-def test_nothing_sticks_out(browser: playwright.Browser, page: Path, scheme: str, width: int) -> None:
+def test_nothing_sticks_out(
+    browser: playwright.Browser, request: pytest.FixtureRequest, which: str, scheme: str, width: int
+) -> None:
+    page = request.getfixturevalue(which)
     visit = Visit(browser, page, viewport={"width": width, "height": 800}, color_scheme=scheme)
     visit.open_film()
     assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from report.toybench import ToyLoop
 from worldgauge import statistics
 from worldgauge.engine.result import Counts
 from worldgauge.report import trust
@@ -16,6 +17,7 @@ from worldgauge.report.compare import compare
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, cell_of, unique_labels
 from worldgauge.report.provenance import commands, tallies, troubles
 from worldgauge.report.verdict import Verdict, verdict
+from worldgauge.report.words import Wording
 from worldgauge.statistics import holm, places
 from worldgauge.suites.contract import Score
 
@@ -43,7 +45,14 @@ def evidence(*entrants: Entrant) -> Evidence:
 def say(*entrants: Entrant, claim: str = "redraws the place", memoryless: tuple[str, ...] = MEMORYLESS) -> Verdict:
     made = evidence(*entrants)
     return verdict(
-        made, "SGCS", compare(made, "sgcs"), appearance(made), higher=True, memoryless=memoryless, claim=claim
+        made,
+        "SGCS",
+        compare(made, "sgcs"),
+        appearance(made),
+        higher=True,
+        memoryless=memoryless,
+        claim=claim,
+        words=Wording.of(ToyLoop),
     )
 
 
@@ -105,6 +114,16 @@ def test_few_trajectories_cannot_order_many_subjects() -> None:
     assert compare(evidence(entrant("good", GOOD), entrant("low", LOW)), "sgcs").can_order
 
 
+def test_intervals_end_where_the_metric_does() -> None:
+    made = evidence(entrant("a", [0.1, 0.9]), entrant("b", [0.9, 0.2]))
+    free, bound = compare(made, "sgcs"), compare(made, "sgcs", bounds=(0.0, 1.0))
+    assert free.by_label["a"].low is not None
+    assert free.by_label["a"].low < 0
+    assert (bound.by_label["a"].low, bound.by_label["a"].high) == (0.0, 1.0)
+    assert (bound.pairs[0].low, bound.pairs[0].high) == (-1.0, 1.0)
+    assert [p.p for p in free.pairs] == [p.p for p in bound.pairs]
+
+
 def test_verdict_names_the_only_model_that_remembers() -> None:
     said = say(entrant("good", GOOD), entrant("low", POOR[::-1]), freeze())
     assert said.headline == "Of 2 models only good redraws the place better than references that cannot remember."
@@ -125,7 +144,7 @@ def test_verdict_of_one_of_all_and_of_none() -> None:
     assert say(entrant("a", LOW), freeze()).headline.startswith("Nothing shows that a redraws the place: it is not")
     two_of_three = say(entrant("a", GOOD), entrant("b", GOOD), entrant("c", LOW[::-1]), freeze()).headline
     assert two_of_three.startswith("Of 3 models each of a and b redraws the place better than")
-    assert "no reference without memory" in say(entrant("a", LOW)).headline
+    assert "no reference that cannot remember was run" in say(entrant("a", LOW)).headline
     assert say().headline == "Nothing was scored."
 
 

@@ -51,6 +51,20 @@ def test_another_shape_is_fitted_and_not_stretched() -> None:
     assert middle(decode(film.data)[0], 1, film.columns, film.tile[1])[1] > 150
 
 
+@pytest.mark.parametrize(("fps", "frames"), [(5.0, 10), (40.0, 80), (29.97, 60)])
+def test_another_rate_is_shown_in_step_by_time(fps: float, frames: int) -> None:
+    """Half of each film is green: it turns at the same second, however many frames that is."""
+    turning = np.zeros((frames, 36, 64, 3), np.uint8)
+    turning[: round(fps)], turning[round(fps) :] = (30, 200, 30), (30, 30, 200)
+    clips = {"truth": plain((200, 30, 30), frames=40), "a": Clip.from_array(turning, fps)}
+    film = make_film(clips, budget=400_000)
+    shown = [middle(frame, 1, film.columns, film.tile[1]) for frame in decode(film.data)]
+    assert film.length == len(shown) == 40
+    assert shown[17][1] > 150
+    assert shown[23][2] > 150
+    assert shown[39][2] > 150, "the last frame stands until the end"
+
+
 def test_long_films_skip_frames_and_keep_their_time() -> None:
     film = make_film({"truth": plain((90, 90, 90), frames=500)}, budget=400_000)
     assert film.frames <= 120

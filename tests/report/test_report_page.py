@@ -3,45 +3,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from report.outline import Outline
 from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.engine.store import RunFolder
 from worldgauge.errors import RunError, UsageError
 from worldgauge.report import write_report
 from worldgauge.report.words import number
 from worldgauge.suites.contract import Picture, Task
-
-VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
-
-
-class Outline(HTMLParser):
-    """Tags with attributes, and whether every one that opens closes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, f"</{tag}> at line {self.getpos()[0]}"
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +118,7 @@ def test_run_folders_may_be_given_one_by_one(runs: Path, tmp_path: Path) -> None
 def test_films_left_out_are_counted(runs: Path, tmp_path: Path) -> None:
     made = write_report([runs], tmp_path, films=1).read_text(encoding="utf-8")
     assert made.count('class="walk"') == 1
-    assert "1 trajectories are shown; 3 are left out" in re.sub(r"\s+", " ", made)
+    assert "1 trajectory is shown; 3 are left out" in re.sub(r"\s+", " ", made)
     assert "SGCS of every trajectory" in made
     assert 'class="walk"' not in write_report([runs], tmp_path, films=0).read_text(encoding="utf-8")
 

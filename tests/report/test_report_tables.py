@@ -1,6 +1,6 @@
 from worldgauge.report import tables
 from worldgauge.report.curves import Look
-from worldgauge.report.words import listed, number, p_value, times
+from worldgauge.report.words import column_name, listed, metric_name, number, p_value, plain, times
 from worldgauge.suites.contract import Better, Cell, Row, Table
 
 LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}
@@ -75,6 +75,12 @@ def test_published_numbers_are_printed_as_they_were() -> None:
     assert (cell.mean, cell.std, cell.whisker) == ("0.26", "± 0.18", "")
 
 
+def test_a_published_column_has_the_digits_of_its_finest_number() -> None:
+    rows = tuple(Row(str(k), (Cell(v, None, 18),), "published") for k, v in enumerate((0.58, 1.0, 11.083)))
+    view = tables.view("t", Table("m", "M", "1", "higher", ("c",), rows), {}, {}, ours=False)
+    assert [cells(view, str(k))[0].mean for k in range(3)] == ["0.580", "1.000", "11.083"]
+
+
 def test_infinite_means_are_printed_and_not_drawn() -> None:
     endless = Table("m", "M", "dB", "higher", ("c",), (Row("a", (Cell(float("inf"), None, 2),)),))
     assert cells(tables.view("t", endless, LOOKS, {}), "a")[0] == tables.CellView("∞")
@@ -88,3 +94,36 @@ def test_numbers_as_words() -> None:
     assert (p_value(None), p_value(0.0001), p_value(0.04)) == ("–", "< 0.001", "0.040")
     assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
     assert (times(1, "run", "runs"), times(1200, "run", "runs")) == ("1 run", "1 200 runs")
+
+
+def test_columns_of_several_metrics_are_compared_each_by_its_own_direction() -> None:
+    rows = (
+        Row("a", (Cell(0.5, 0.1, 3), Cell(0.5, 0.1, 3))),
+        Row("b", (Cell(0.9, 0.1, 3), Cell(0.9, 0.1, 3))),
+        Row("yardstick", (Cell(0.0, 0.0, 3), Cell(1.0, 0.0, 3)), "reference"),
+    )
+    mixed = Table("m", "M", "1", "neither", ("error", "score"), rows, betters=("lower", "higher"))
+    view = tables.view("t", mixed, LOOKS, {})
+    assert view.directions == ("↓ lower is better", "↑ higher is better")
+    assert view.direction == ""
+    assert [c.best for c in cells(view, "a")] == [True, False]
+    assert [c.best for c in cells(view, "b")] == [False, True]
+    assert not any(c.best for c in cells(view, "yardstick")), "no run stands behind it"
+
+
+def test_counts_are_numbers_of_tasks_and_not_means() -> None:
+    counts = Table(
+        "m", "M", tables.COUNTS, "neither", ("ok", "failed"), (Row("a", (Cell(3, None, 4), Cell(1, None, 4))),)
+    )
+    first = cells(tables.view("t", counts, LOOKS, {}), "a")[0]
+    assert (first.mean, first.std, first.interval, first.count, first.whisker) == ("3", "", "", "", "")
+
+
+def test_names_and_values_are_written_for_people() -> None:
+    assert metric_name("path/fde", "m") == "FDE (m)"
+    assert metric_name("path/heading_error", "deg") == "heading error (deg)"
+    assert column_name("reprojection_px") == "reprojection (px)"
+    assert column_name("points_per_frame") == "points per frame"
+    assert [plain(v) for v in (None, "", True, 3, -3, 0.25, float("nan"), [1, 2.5], {"a": 1}, "ok")] == [
+        "–", "–", "yes", "3", "−3", "0.250", "–", "1, 2.500", "a 1", "ok",
+    ]  # fmt: skip

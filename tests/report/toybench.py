@@ -40,6 +40,13 @@ class ToyLoop:
     references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
     memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
     claim = "redraws the place it has seen"
+    words: Mapping[str, str] = {
+        "task": "trajectory",
+        "tasks": "trajectories",
+        "lacks": "cannot remember",
+        "seen": "way out",
+        "asked": "way back, asked for",
+    }
 
     def __init__(self, each: int = 2, context: int | None = None, frames: int = FRAMES) -> None:
         self.each, self.context, self.frames = each, context, frames

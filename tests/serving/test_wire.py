@@ -29,10 +29,12 @@ from worldgauge_serve import (
     MAX_TEXT,
     VERSION,
     ArraySpec,
+    EstimatorSpec,
     ModelSpec,
     Served,
     WireError,
     encode,
+    options_of,
     read_message,
     requests_of,
     write_message,
@@ -335,7 +337,8 @@ def test_every_example_is_a_message(number: int) -> None:
     one = EXAMPLES[number]
     size = sum(int(np.prod(a["shape"])) * np.dtype(a["dtype"]).itemsize for a in one.get("arrays", []))
     header, found = parse(raw(one, bytes(size)))
-    assert header["type"] in ("hello", "rollout", "chunk", "done", "error", "cancel", "ping", "pong")
+    known = ("hello", "rollout", "chunk", "done", "estimate", "estimated", "error", "cancel", "ping", "pong")
+    assert header["type"] in known
     assert joined(header, found) == raw(
         {"type": header["type"], **header, "arrays": one.get("arrays", [])}, bytes(size)
     )
@@ -352,6 +355,35 @@ def test_the_hello_on_the_page_has_the_fields_of_the_code() -> None:
     assert hello["spec"].keys() == example("hello")["spec"].keys()
     for name in hello["spec"]:
         assert f"| `spec.{name}` |" in PAGE
+
+
+def test_the_estimate_on_the_page_is_answered_as_on_the_page() -> None:
+    class Decoder:
+        spec = EstimatorSpec("vggt", layout="vggt")
+
+        def estimate(self, arrays: Any, options: Any) -> Any:
+            assert options == example("estimate")["options"]
+            return {"poses": np.zeros((1 + len(arrays["frames"]), 3, 4), np.float32)}, {"focal_px": 381.4}
+
+    hello = Served(Decoder(), "x:Decoder").hello()
+    assert hello.keys() == example("hello").keys()
+    assert hello["serves"] == "estimator"
+    for name in hello["spec"]:
+        assert f"| `spec.{name}` |" in PAGE
+    header = dict(example("estimate"))
+    found = {a["name"]: np.ones(a["shape"], a["dtype"]) for a in header.pop("arrays")}
+    assert options_of(header, "decoder") == header["options"]
+    for other in ({"kind": "toaster"}, {"kind": None}, {"options": [1]}, {"deadline_s": "x"}):
+        with pytest.raises(WireError) as caught:
+            options_of({**header, **other}, "decoder")
+        assert caught.value.kind == "request"
+    posted: list[Any] = []
+    question = worldgauge_serve._Question(header, found, lambda *message: posted.append(message))
+    last, arrays = worldgauge_serve._answer(Decoder(), question)
+    assert arrays is not None
+    said, _ = parse(joined({**last, "id": question.id}, arrays))
+    assert {**said, "arrays": example("estimated")["arrays"]} == example("estimated")
+    assert posted == []
 
 
 def asked(**changes: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

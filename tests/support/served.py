@@ -46,9 +46,11 @@ def question(horizon: int = 6, size: tuple[int, int] = (16, 12), seed: int = 5, 
 
 
 @contextmanager
-def http_server(model: str, *options: str, token: str = "", port: int = 0) -> Iterator["Server"]:
-    """A server process of a model of client_models.py, on loopback."""
-    target = f"{MODELS / 'client_models.py'}:{model}"
+def http_server(
+    model: str, *options: str, token: str = "", port: int = 0, file: str = "client_models.py"
+) -> Iterator["Server"]:
+    """A server process of a model of `file`, on loopback."""
+    target = f"{MODELS / file}:{model}"
     process = subprocess.Popen(
         [PYTHON, "-m", "worldgauge_serve", target, "--port", str(port), *options],
         stdout=subprocess.PIPE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.site import open_site
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subjects import Entrant
+from worldgauge.engine.subjects import Entrant, plain_label
 from worldgauge.engine.task import CALL, LocalBench, attempt, failure_of, outcome_of
 from worldgauge.engine.work import Watch, Work
 from worldgauge.errors import LostError, UsageError
@@ -56,6 +56,7 @@ def run(
     deadline_s: float | None = DEADLINE_S,
     retry_failed: bool = True,
     scoring: bool = True,
+    labels: Mapping[str, str] | None = None,
     progress: Watch | None = None,
 ) -> RunResult:
     """Ask one or several models all tasks of a suite; each gets its own run folder `out`/<label>.
@@ -64,7 +65,8 @@ def run(
     tried again unless retry_failed is False. Models given as text run in `workers` processes and
     are killed after deadline_s seconds without a frame, loading not counted; live objects run in this process, one task
     after another, and are only stopped between two chunks. scoring: False only makes the records.
-    out: by default runs/<suite>; what workers print goes to its folder logs.
+    out: by default runs/<suite>; what workers print goes to its folder logs. labels: of models given as text, where
+    another is wanted than their name with its settings.
 
     on: where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes
     all see `out` and `data`). Models that declare different `subject.Needs` are asked one group after
@@ -84,7 +86,7 @@ def run(
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
         entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack)
         works = []
-        for entrant in entrants:
+        for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
             work = Work(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
             facts = manifest(asked, tasks, entrant, seed=seed, data=Path(data), limit=limit)
             work.start(facts, scoring=scoring, retry_failed=retry_failed)
@@ -107,6 +109,7 @@ def dry_run(
     limit: int | None = None,
     retry_failed: bool = True,
     scoring: bool = True,
+    labels: Mapping[str, str] | None = None,
 ) -> list[Plan]:
     """What `run` with the same arguments would do; writes nothing."""
     out = Path("runs") / suite if out is None else Path(out)
@@ -116,7 +119,7 @@ def dry_run(
         site = stack.enter_context(open_site(on, data=[Path(data)]))
         entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack)
     plans = []
-    for entrant in entrants:
+    for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
         folder = RunFolder(out / entrant.label)
         journal = read_journal(folder.journal_path)
         items = plan(asked, tasks, entrant.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed)
@@ -184,6 +187,12 @@ def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
                 f"use: worldgauge run --set {name}=... (settings of scoring: {', '.join(sorted(allowed)) or 'none'})"
             )
     return open_suite(facts["suite"], {**facts["settings"], **changes})
+
+
+def _labelled(entrant: Entrant, labels: Mapping[str, str]) -> Entrant:
+    if entrant.text is None or entrant.text not in labels:
+        return entrant
+    return replace(entrant, label=plain_label(labels[entrant.text]))
 
 
 def _listed(model: Model | Sequence[Model]) -> list[Model]:

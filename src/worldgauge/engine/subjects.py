@@ -308,9 +308,14 @@ def _label(spec: ModelSpec, given: Mapping[str, Any]) -> str:
     if is_cut:
         told = json.dumps(dict(spec.settings), sort_keys=True, default=str)
         words.append(hashlib.sha256(told.encode()).hexdigest()[:6])
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(words)).strip("-._")
+    return plain_label("-".join(words))
+
+
+def plain_label(name: str) -> str:
+    """`name` as the label of a run. Raises UsageError for one without a letter or digit."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
     if not plain:
-        raise UsageError(f"model name '{spec.name}' holds no letter or digit")
+        raise UsageError(f"model name '{name}' holds no letter or digit")
     return slug(plain)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from worldgauge.errors import NotApplicableError
-from worldgauge.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.models import models
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.worlds import open_world
@@ -33,9 +33,16 @@ class Drift:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Frame t rendered at the true pose moved by (t + 1) steps of error."""
-        if request.world is None or request.poses is None:
+        path = self.camera_path(request)
+        if path is None or request.world is None:
             raise NotApplicableError("'drift' needs a world that can be rendered; published recordings have none")
         world = open_world(request.world)
+        return (world.view(pose, request.context.camera).rgb[None] for pose in path)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Where it really looks from."""
+        if request.world is None or request.poses is None:
+            return None
         rng = np.random.default_rng(request.seed)
         direction = rng.uniform(-np.pi, np.pi)
         side = rng.choice([-1.0, 1.0])
@@ -43,5 +50,4 @@ class Drift:
         grown = np.arange(1, request.horizon + 1)
         offset = self._step_m * np.array([np.cos(direction), np.sin(direction), 0.0])
         positions = request.poses[:, :3, 3] + grown[:, None] * offset
-        for pose in pose_from_yaw_pitch(positions, yaw + side * self._turn_rad * grown, pitch):
-            yield world.view(pose, request.context.camera).rgb[None]
+        return pose_from_yaw_pitch(positions, yaw + side * self._turn_rad * grown, pitch)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from worldgauge.geometry import FloatArray
 from worldgauge.models import models
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 
@@ -19,3 +22,7 @@ class Freeze:
         """`horizon` copies of the last context frame."""
         last = request.context.clip[-1][None]
         return (last for _ in range(request.horizon))
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray:
+        """Where the last context frame was taken, for ever."""
+        return np.repeat(request.context.poses[-1:], request.horizon, axis=0)

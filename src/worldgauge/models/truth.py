@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from worldgauge.errors import NotApplicableError
+from worldgauge.geometry import FloatArray
 from worldgauge.models import models
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 
@@ -21,3 +22,7 @@ class Truth:
         if request.truth is None:
             raise NotApplicableError("'truth' needs the recorded future, and this task has none")
         return (frame[None] for frame in request.truth)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Where the recorded frames were taken, where that is known."""
+        return request.truth_poses

@@ -29,7 +29,8 @@ class Videos:
     Its frame 0 follows the last context frame. Frames of another size are resized, whatever their shape.
     name: of the model that made them, for tables. control: what drove it, recorded with every score.
     longer: "cut" drops the end of a video that has too many frames; they are an error else. fps: "ignore" takes
-    frames one by one whatever the rate; else rates that part by half a frame over the rollout are an error.
+    frames one by one whatever the rate; else rates that part by half a frame over the rollout are an error. Both are
+    rules of `rollout`; a suite that takes any video asks for it by `video_of`.
 
     A task without a video fails, it is not skipped: its question can be asked, and a model that leaves out the hard
     ones must not look better. Every video is read once to make the digest that stands for all of them in a task's
@@ -63,10 +64,18 @@ class Videos:
         path = self._video_of(request.task)
         clip = Clip.open(path)
         self._check(clip, path, request)
-        # Damaged streams decode to wrong frames without an error, so the file is decoded once for its faults alone.
-        if found := problems(path):
-            raise SubjectError(f"{found[0]}; write this video again")
+        self._refuse_damage(path)
         return (frame[None] for frame in clip[: request.horizon].resized(*request.frame_size))
+
+    def video_of(self, task: str) -> Path:
+        """The video of a task as it lies there, whatever its length, rate and size; decoded once, to find its faults.
+
+        Raises as `rollout` does, but for what a request would ask for.
+        """
+        path = self._video_of(task)
+        Clip.open(path)
+        self._refuse_damage(path)
+        return path
 
     def _video_of(self, task: str) -> Path:
         """Looked up among what was found: a task's id comes from data and is never made a path to open."""
@@ -82,6 +91,11 @@ class Videos:
         if _stamp(found[0].path) != found[0].stamp:
             raise SubjectError(f"{found[0].path}: changed since the run began; start the run again")
         return found[0].path
+
+    def _refuse_damage(self, path: Path) -> None:
+        # Damaged streams decode to wrong frames without an error, so the file is decoded once for its faults alone.
+        if found := problems(path):
+            raise SubjectError(f"{found[0]}; write this video again")
 
     def _check(self, clip: Clip, path: Path, request: RolloutRequest) -> None:
         count, wanted = len(clip), request.horizon
@@ -107,18 +121,31 @@ class _Video:
     sha256: str
 
 
-def _find(root: Path) -> dict[str, list[_Video]]:
-    """All videos below `root`, by the id of the task that each would answer."""
+def videos_in(root: Path | str) -> dict[str, list[Path]]:
+    """Files of the videos below `root`, by the id of the task that each would answer; none is opened.
+
+    Raises UsageError for what is no folder, cannot be read or holds a link that leads out of it.
+    """
+    root = Path(root).expanduser()
     if not root.is_dir():
         raise UsageError(f"videos: {root} is no folder; give root=FOLDER that holds <id of the task>{SUFFIXES[0]}")
-    found: dict[str, list[_Video]] = {}
+    found: dict[str, list[Path]] = {}
     try:
         for folder, _, files in os.walk(root, onerror=_refuse):
             for path in sorted(Path(folder, file) for file in files):
                 if path.suffix.lower() in SUFFIXES and path.is_file():
                     _check_inside(path, root)
                     task = path.relative_to(root).as_posix()[: -len(path.suffix)]
-                    found.setdefault(task, []).append(_read(path))
+                    found.setdefault(task, []).append(path)
+    except OSError as error:
+        raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
+    return found
+
+
+def _find(root: Path) -> dict[str, list[_Video]]:
+    """All videos below `root`, read once."""
+    try:
+        found = {task: [_read(path) for path in paths] for task, paths in videos_in(root).items()}
     except OSError as error:
         raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
     if not found:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -43,7 +44,13 @@ def sharp_yet_wrong(
 
 
 def over_frames(
-    evidence: Evidence, looks: Mapping[str, Look], metric: str, name: str, *, unit: bool
+    evidence: Evidence,
+    looks: Mapping[str, Look],
+    metric: str,
+    name: str,
+    *,
+    unit: bool,
+    cell_of: Callable[[Mapping[str, Any]], str] = cell_of,
 ) -> list[tuple[str, Markup]]:
     """One panel a table cell: the mean score by generated frame. Cells without series are left out."""
     cells: dict[str, list[str]] = {}
@@ -74,7 +81,7 @@ def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *,
     """All subjects by their overall mean, with intervals; ranks where the data can give them."""
     rows = [(looks[s.label], f"{s.rank}. {s.label}" if ranked else s.label, s.mean, s.low, s.high) for s in placed]
     spoken = "; ".join(f"{s.label}: rank {s.rank}, {number(s.mean)}" for s in placed)
-    return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"{name}, mean over trajectories")
+    return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"mean {name}")
 
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:

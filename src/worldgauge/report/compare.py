@@ -91,13 +91,18 @@ class Comparison:
         return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in self.pairs)
 
 
-def compare(evidence: Evidence, metric: str, *, higher: bool = True) -> Comparison:
-    """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm)."""
+def compare(
+    evidence: Evidence, metric: str, *, higher: bool = True, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Comparison:
+    """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm).
+
+    bounds: of the metric; an interval of few values may reach beyond what can be, and is cut there.
+    """
     values = {e.label: _finite(e.values(metric)) for e in evidence.entrants}
     values = {label: theirs for label, theirs in values.items() if theirs}
     means = {label: mean_std(theirs.values()).mean or 0.0 for label, theirs in values.items()}
     labels = sorted(values, key=lambda label: (-means[label] if higher else means[label], label))
-    pairs = _differences(values, labels)
+    pairs = _differences(values, labels, bounds[1] - bounds[0])
     beaten = [
         (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
         for d in pairs
@@ -107,17 +112,18 @@ def compare(evidence: Evidence, metric: str, *, higher: bool = True) -> Comparis
     standings = []
     for label in labels:
         interval = bootstrap_interval(values[label].values(), rng=np.random.default_rng(SEED))
-        low, high = interval if interval is not None else (None, None)
+        low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         standings.append(Standing(label, means[label], low, high, len(values[label]), tuple(placed[label])))
     return Comparison(tuple(standings), tuple(pairs))
 
 
-def _differences(values: Mapping[str, Mapping[str, float]], labels: Sequence[str]) -> list[Difference]:
+def _differences(values: Mapping[str, Mapping[str, float]], labels: Sequence[str], most: float) -> list[Difference]:
+    """most: by how much two values can differ."""
     found = []
     for a, b in combinations(labels, 2):
         result = paired_difference(values[a], values[b], rng=np.random.default_rng(SEED))
         if result.mean is not None:
-            low, high = result.interval if result.interval is not None else (None, None)
+            low, high = (None, None) if result.interval is None else np.clip(result.interval, -most, most).tolist()
             found.append(Difference(a, b, result.mean, low, high, result.p, result.n))
     corrected = holm([difference.p for difference in found])
     return [replace(difference, p_holm=p) for difference, p in zip(found, corrected, strict=True)]

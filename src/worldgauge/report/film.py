@@ -44,7 +44,8 @@ class Film:
 def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     """Tile `clips` (name -> clip, the truth first: it gives length, rate and shape) into at most about `budget` bytes.
 
-    A clip that ends early, or cannot be read on, leaves its tile empty; one of another shape is fitted into it.
+    A clip that ends early, or cannot be read on, leaves its tile empty; one of another shape is fitted into it; one of
+    another rate is shown in step by time. What goes on after the truth has ended is left out.
     Raises UsageError when there is no clip.
     """
     if not clips:
@@ -58,7 +59,9 @@ def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
     fps = rate / step
     strips = [_strip(name, width) for name in clips]
     broken: list[tuple[str, str]] = []
-    streams = [_fitted(name, clip[::step], width, height, broken) for name, clip in clips.items()]
+    streams = [
+        _fitted(name, clip, _in_step(clip, rate, step, frames), width, height, broken) for name, clip in clips.items()
+    ]
     kbps = max(150, int(budget * 8 * fps / frames / 1000))
     sheets = (_sheet([next(stream) for stream in streams], strips, columns) for _ in range(frames))
     data = _encode(sheets, fps, kbps=kbps)
@@ -71,14 +74,29 @@ def columns_for(count: int) -> int:
     return -(-count // rows)
 
 
-def _fitted(name: str, clip: Clip, width: int, height: int, broken: list[tuple[str, str]]) -> Iterator[Frame]:
+def same_rate(clip: Clip, fps: float) -> bool:
+    """Whether `clip` is as fast as `fps`, as far as files can say: frame k of both is then at one time."""
+    return not clip.fps or not fps or abs(clip.fps / fps - 1) < 0.01
+
+
+def _in_step(clip: Clip, rate: float, step: int, frames: int) -> Iterable[Frame]:
+    """The frame of `clip` that is on at the time of every film frame, as long as it goes on."""
+    if same_rate(clip, rate):
+        return clip[::step]
+    wanted = (int(k * step / rate * clip.fps + 1e-6) for k in range(frames))
+    return clip.take([index for index in wanted if index < len(clip)])
+
+
+def _fitted(
+    name: str, clip: Clip, shown: Iterable[Frame], width: int, height: int, broken: list[tuple[str, str]]
+) -> Iterator[Frame]:
     """Frames fitted into (width, height) keeping their shape; then emptiness for ever. broken: gets what went wrong."""
     scale = min(width / clip.width, height / clip.height)
     inner = max(1, round(clip.width * scale)), max(1, round(clip.height * scale))
     left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
     empty = np.full((height, width, 3), VOID, np.uint8)
     try:
-        for frame in clip:
+        for frame in shown:
             tile = empty.copy()
             tile[top : top + inner[1], left : left + inner[0]] = resize(frame, *inner)
             yield tile

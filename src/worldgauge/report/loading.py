@@ -108,9 +108,7 @@ def _mismatches(facts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """What a reader must know before comparing these runs."""
     notes = []
     if len({fact["data_fingerprint"] for fact in facts}) > 1:
-        notes.append(
-            "These runs were made on different sets of trajectories; differences use only those that both have."
-        )
+        notes.append("These runs were made on different sets of tasks; differences use only those that both have.")
     if len({fact["suite_version"] for fact in facts}) > 1:
         notes.append("These runs were made with different versions of the suite; their numbers may not mean the same.")
     varied = sorted(

@@ -1,27 +1,44 @@
-"""Maps: a walk from above, over the place it was walked in when that place is known."""
+"""Maps: a walk from above, over the place it was walked in, with the paths that subjects planned there."""
 
 from __future__ import annotations
 
-import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-import cv2
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
-from worldgauge.errors import WorldgaugeError
 from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.report import svg
+from worldgauge.report.curves import Look
+from worldgauge.report.ground import SIDE_PX, Ground, Place, axes, draw_ground
+from worldgauge.report.words import listed, number
 from worldgauge.suites.contract import Picture
-from worldgauge.worlds import open_world
-from worldgauge.worlds.voxel.blocks import AIR, STATES
-from worldgauge.worlds.voxel.textures import texture_of
-from worldgauge.worlds.voxel.world import VoxelWorld
 
-SIDE_PX = 320
 MARGIN_M = 9.0
+"""Around a walk that is shown alone, to see where in the place it lies."""
+EDGES_PX = (30.0, 28.0)
+"""Left of and below a map with axes."""
+DOTTED = 40
+"""Points up to which a path shows each of them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A path on a map. xy: (n, 2) metres of the world frame, n >= 1, finite."""
+
+    look: Look
+    xy: FloatArray
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is a camera that does not move."""
+        return self.extent_m < 0.05
+
+    @property
+    def extent_m(self) -> float:
+        """Farthest that it gets from its first point."""
+        return float(np.linalg.norm(self.xy - self.xy[0], axis=1).max())
 
 
 @dataclass(frozen=True)
@@ -33,131 +50,179 @@ class Map:
     note: str = ""
 
 
-def draw_map(ident: str, picture: Picture) -> Map:
-    """North (+y) is up. The way out and the way that is asked for have different colours; marks are circles."""
+def draw_map(
+    ident: str,
+    picture: Picture,
+    plans: Sequence[Plan] = (),
+    corridor: FloatArray | None = None,
+    truth: FloatArray | None = None,
+    title: str = "",
+) -> Map:
+    """North (+y) is up, both axes have one scale. What was shown and what is asked for differ; marks are circles.
+
+    plans: drawn in this order, the last on top. corridor: (m, 3), x, y and radius in metres. truth: (n, 2) metres, in
+    place of the walk from `generated_from` on.
+    """
     xy = picture.poses[:, :2, 3]
-    low, side = _frame(xy, [np.asarray(place) for place in picture.marks.values()])
-    place = _Place(low, side)
-    ground, note = _ground(ident, picture, place)
     split = picture.generated_from
-    out, back = place.points(xy[: split + 1]), place.points(xy[split:])
-    drawn = svg.picture(
-        f"{ident}-map",
-        SIDE_PX,
-        SIDE_PX,
-        "The walk from above",
-        f"A square of {side:.0f} metres. The way out has {split} frames, the way asked for {len(xy) - split}. "
-        + "; ".join(f"{name} at ({x:.0f}, {y:.0f}) m" for name, (x, y) in picture.marks.items()),
-        *ground,
+    marks = {name: np.asarray(at, np.float64) for name, at in picture.marks.items()}
+    place, away = _frame(xy, list(marks.values()), plans, corridor)
+    ground = draw_ground(picture, place)
+    out, back = place.points(xy[: split + 1]), place.points(xy[split:] if truth is None else truth)
+    yaw, _ = yaw_pitch_from_pose(picture.poses[split:])
+    # The screen's y axis points down, so a counter-clockwise heading is a negative turn there.
+    trail = tuple((*place.point(at), -float(np.degrees(a))) for at, a in zip(xy[split:], yaw, strict=True))
+    points = [
+        *out,
+        *back,
+        *(place.point(at) for at in marks.values()),
+        *(p for plan in plans for p in place.points(plan.xy)),
+    ]
+    square = svg.tag(
+        "svg",
+        *ground.parts,
+        *_corridor(corridor, place),
         svg.polyline(out, class_="halo"),
         svg.polyline(back, class_="halo"),
         svg.polyline(out, class_="way-out"),
         svg.polyline(back, class_="way-back"),
-        *(_mark(name, *place.point(np.asarray(at))) for name, at in picture.marks.items()),
-        svg.tag("g", svg.tag("path", d="M0 0L26 -13A29 29 0 0 1 26 13Z"), svg.tag("circle", r=4), class_="walker"),
-        _ruler(side),
+        *_plans(plans, place),
+        *_marks({name: place.point(at) for name, at in marks.items()}),
+        *_walker(trail[:1]),
+        _ruler(place, points),
+        width=SIDE_PX,
+        height=SIDE_PX,
+        viewBox=f"0 0 {SIDE_PX} {SIDE_PX}",
+        aria_hidden="true",
     )
-    yaw, _ = yaw_pitch_from_pose(picture.poses[split:])
-    # The screen's y axis points down, so a counter-clockwise heading is a negative turn there.
-    trail = tuple((x, y, -float(np.degrees(a))) for (x, y), a in zip(back, yaw, strict=True))
-    return Map(drawn, trail, note)
+    spoken = _spoken(place, xy[split:], split, picture.marks, plans)
+    drawn = _framed(f"{ident}-map", title or "The walk from above", spoken, square, ground, place)
+    note = f"Not wholly on the map: {listed(away)}." if away else ""
+    return Map(drawn, trail, " ".join(filter(None, [ground.note, note])))
 
 
-def top_view(cells: VoxelWorld, low: tuple[int, int], side: int) -> NDArray[np.uint8]:
-    """Colours (side, side, 3) of the highest cells of a square, north up; slopes are shaded, outside is grey.
+def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground, place: Place) -> Markup:
+    """The square alone, or with axes where the ground does not say how large it is."""
+    if not ground.bare:
+        return svg.picture(ident, SIDE_PX, SIDE_PX, title, spoken, square, class_="chart day")
+    left, below = EDGES_PX
+    moved = svg.tag("g", square, *axes(place), transform=f"translate({left:g} 4)")
+    wide, tall = SIDE_PX + left + 4, SIDE_PX + below + 4
+    return svg.picture(ident, wide, tall, title, spoken, moved, class_="chart bare")
 
-    low: (x, y) of the square's south-west cell.
+
+def _frame(
+    xy: FloatArray, marks: list[FloatArray], plans: Sequence[Plan], corridor: FloatArray | None
+) -> tuple[Place, list[str]]:
+    """A square around everything, and the names of plans that leave it.
+
+    A plan that strays far would make all others small: it is followed for the walk's own size only.
     """
-    x, y = np.meshgrid(np.arange(low[0], low[0] + side), np.arange(low[1], low[1] + side), indexing="ij")
-    inside = (x >= 0) & (y >= 0) & (x < cells.shape[0]) & (y < cells.shape[1])
-    columns = cells.states[np.clip(x, 0, cells.shape[0] - 1), np.clip(y, 0, cells.shape[1] - 1)]
-    height = cells.shape[2] - 1 - np.argmax(columns[:, :, ::-1] != AIR, axis=2)
-    states = np.take_along_axis(columns, height[:, :, None], axis=2)[:, :, 0]
-    slope = np.zeros(height.shape)
-    slope[1:] += np.diff(height, axis=0)
-    slope[:, :-1] -= np.diff(height, axis=1)
-    light = 1.0 + 0.09 * np.clip(slope, -2, 2) + 0.012 * (height - np.median(height))
-    colour = state_colours()[states] * np.clip(light, 0.55, 1.3)[:, :, None]
-    colour[~inside] = 128
-    rows_down: NDArray[np.uint8] = np.clip(colour, 0, 255).astype(np.uint8).transpose(1, 0, 2)[::-1]
-    return np.ascontiguousarray(rows_down)
+    points = [xy, *(mark[None] for mark in marks)]
+    if not plans and corridor is None:
+        low, high = _bounds(points)
+        side = float(np.ceil(max((high - low).max(), 6.0) + 2 * MARGIN_M))
+        return Place(np.floor((low + high - side) / 2), side), []
+    if corridor is not None:
+        points += [corridor[:, :2] - corridor[:, 2:], corridor[:, :2] + corridor[:, 2:]]
+    low, high = _bounds(points)
+    reach = max(0.35 * float((high - low).max()), 1.0)
+    near = [np.clip(plan.xy, low - reach, high + reach) for plan in plans]
+    low, high = _bounds([*points, *near])
+    side = max(1.16 * float((high - low).max()), 2.0)
+    place = Place((low + high - side) / 2, side)
+    away = [
+        f"{plan.look.label} ({number(plan.extent_m, digits=1)} m from its start)"
+        for plan in plans
+        if ((plan.xy < place.low) | (plan.xy > place.low + side)).any()
+    ]
+    return place, away
 
 
-@cache
-def state_colours() -> NDArray[np.float64]:
-    """(states, 3): the mean colour of what is opaque of a state's upper face."""
-    colours = np.full((len(STATES), 3), 225.0)
-    for state in range(1, len(STATES)):
-        texels = texture_of(state, "up").reshape(-1, 4)
-        opaque = texels[texels[:, 3] > 0, :3]
-        if len(opaque):
-            colours[state] = opaque.mean(0)
-    return colours
+def _bounds(points: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    everything = np.vstack(points)
+    return everything.min(0), everything.max(0)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Metres to map pixels. low: south-west corner."""
-
-    low: FloatArray
-    side: float
-
-    def point(self, at: FloatArray) -> tuple[float, float]:
-        x, y = (at[:2] - self.low) / self.side * SIDE_PX
-        return round(float(x), 1), round(SIDE_PX - float(y), 1)
-
-    def points(self, xy: FloatArray) -> list[tuple[float, float]]:
-        return [self.point(row) for row in xy]
+def _spoken(
+    place: Place, truth: FloatArray, split: int, marks: Mapping[str, tuple[float, float]], plans: Sequence[Plan]
+) -> str:
+    said = [f"A square of {place.side:.0f} metres. {split} frames were shown, {len(truth)} are asked for"]
+    said += [f"{name} at ({x:.1f}, {y:.1f}) m" for name, (x, y) in marks.items()]
+    for plan in plans:
+        missed = float(np.linalg.norm(plan.xy[-1] - truth[-1])) if len(truth) else 0.0
+        said.append(f"{plan.look.label} ends {number(missed, digits=2)} m from the end of the true path")
+    return "; ".join(said)
 
 
-def _frame(xy: FloatArray, marks: list[FloatArray]) -> tuple[FloatArray, float]:
-    """South-west corner and side in whole metres of a square around everything."""
-    everything = np.vstack([xy, *marks]) if marks else xy
-    low, high = everything.min(0), everything.max(0)
-    side = float(np.ceil(max((high - low).max(), 6.0) + 2 * MARGIN_M))
-    return np.floor((low + high - side) / 2), side
+def _corridor(circles: FloatArray | None, place: Place) -> list[Markup]:
+    if circles is None:
+        return []
+    drawn = []
+    for x, y, radius in circles:
+        across, down = place.point(np.array([x, y]))
+        drawn.append(svg.tag("circle", cx=across, cy=down, r=round(place.pixels(float(radius)), 1)))
+    return [svg.tag("g", *drawn, class_="corridor")]
 
 
-def _ground(ident: str, picture: Picture, place: _Place) -> tuple[list[Markup], str]:
-    """The place from above, or a plain sheet and why."""
-    sheet = svg.tag("rect", width=SIDE_PX, height=SIDE_PX, class_="sheet")
-    if picture.world is None:
-        return [sheet], "The place of this walk is known only from its recording."
-    try:
-        world = open_world(picture.world)
-    except WorldgaugeError as error:
-        return [sheet], f"The place cannot be drawn: {error}"
-    cells = getattr(world, "voxels", None)
-    if not isinstance(cells, VoxelWorld):
-        return [sheet], f"No map is drawn of a '{picture.world.name}' world."
-    low = int(place.low[0]), int(place.low[1])
-    view = top_view(cells, low, int(place.side))
-    _, png = cv2.imencode(".png", view[:, :, ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 9])
-    data = base64.b64encode(png.tobytes()).decode()
+def _plans(plans: Sequence[Plan], place: Place) -> list[Markup]:
+    drawn, still = [], 0
+    for plan in plans:
+        points = place.points(plan.xy)
+        look = plan.look
+        if plan.stays:
+            # Cameras that stay are all at one point: each gets a ring of its own.
+            still += 1
+            body = [svg.tag("circle", cx=points[-1][0], cy=points[-1][1], r=4.0 + 3 * still, class_="stay")]
+        else:
+            body = [svg.polyline(points, class_="under"), svg.polyline(points, class_="line")]
+            if len(points) <= DOTTED:
+                body += [svg.tag("circle", cx=x, cy=y, r=2, class_="step") for x, y in points[1:-1]]
+            body.append(svg.tag("circle", cx=points[-1][0], cy=points[-1][1], r=4, class_="dot"))
+        drawn.append(svg.tag("g", *body, class_=f"plan {look.css}", data_subject=look.key or None))
+    return drawn
+
+
+def _marks(marks: Mapping[str, tuple[float, float]]) -> list[Markup]:
+    """A short name inside its circle, a longer one beside it."""
+    long = {name: at for name, at in marks.items() if len(name) > 2}
+    places = svg.place_names(list(long.values()), [(6.4 * len(name), 13.0) for name in long], SIDE_PX, SIDE_PX)
+    beside = dict(zip(long, places, strict=True))
+    drawn = []
+    for name, (x, y) in marks.items():
+        at, down, anchor = beside.get(name, (x, y + 4, "middle"))
+        drawn.append(
+            svg.tag(
+                "g",
+                svg.tag("circle", cx=x, cy=y, r=5 if name in long else 9),
+                svg.label(name, at, down, anchor=anchor, class_="mark-name"),
+                class_="mark",
+            )
+        )
+    return drawn
+
+
+def _walker(start: Sequence[tuple[float, float, float]]) -> list[Markup]:
+    """Who looks where, at the first of the trail; the page's script moves it on."""
+    cone = svg.tag("path", d="M0 0L26 -13A29 29 0 0 1 26 13Z")
     return [
-        sheet,
-        svg.tag("image", href=f"data:image/png;base64,{data}", width=SIDE_PX, height=SIDE_PX, class_="ground"),
-    ], ""
+        svg.tag("g", cone, svg.tag("circle", r=4), class_="walker", transform=f"translate({x} {y}) rotate({turn:.1f})")
+        for x, y, turn in start
+    ]
 
 
-def _mark(name: str, x: float, y: float) -> Markup:
-    return svg.tag(
-        "g",
-        svg.tag("circle", cx=x, cy=y, r=9),
-        svg.label(name, x, y + 4, anchor="middle", class_="mark-name"),
-        class_="mark",
-    )
-
-
-def _ruler(side: float) -> Markup:
-    """A bar of round length, so that ranges can be read off."""
-    metres = next(step for step in (50, 20, 10, 5, 2) if step <= side / 3 or step == 2)
-    length = metres / side * SIDE_PX
+def _ruler(place: Place, points: Sequence[tuple[float, float]]) -> Markup:
+    """A bar of round length, so that ranges can be read off; in the lower corner that hides fewer of the points."""
+    metres = next((step for step in (50, 20, 10, 5, 2, 1, 0.5) if step <= place.side / 3), 0.2)
+    length = place.pixels(metres)
+    low = [x for x, y in points if y > SIDE_PX - 40]
+    hidden = [sum(x < length + 24 for x in low), sum(x > SIDE_PX - length - 24 for x in low)]
+    left = SIDE_PX - length - 12 if hidden[1] < hidden[0] else 12.0
     y = SIDE_PX - 12.0
     return svg.tag(
         "g",
-        svg.tag("rect", x=8, y=y - 15, width=length + 8, height=22, rx=3),
-        svg.tag("path", d=f"M12 {y - 4}V{y}H{12 + length:.1f}V{y - 4}"),
-        svg.label(f"{metres} m", 12 + length / 2, y - 5, anchor="middle", class_="tick"),
+        svg.tag("rect", x=left - 4, y=y - 15, width=length + 8, height=22, rx=3),
+        svg.tag("path", d=f"M{left:.1f} {y - 4}V{y}H{left + length:.1f}V{y - 4}"),
+        svg.label(f"{metres:g} m", left + length / 2, y - 5, anchor="middle", class_="tick"),
         class_="ruler",
     )

@@ -171,7 +171,7 @@ class Player {
   fillMetrics() {
     const select = this.part("metric");
     this.data.curves.forEach((curve, k) => select.append(new Option(curve.name, String(k))));
-    if (select.options.length < 2) select.parentElement.hidden = true;
+    if (!select.options.length) select.parentElement.hidden = true;
     this.drawCurves();
   }
 
@@ -182,8 +182,9 @@ class Player {
     if (!curves) return;
     const [low, high] = curves.range;
     const marks = this.root.querySelectorAll(".ylabels span");
-    const digits = high - low < 10 ? (high - low < 2 ? 1 : 0) : 0;
-    [high, (low + high) / 2, low].forEach((value, k) => { marks[k].textContent = value.toFixed(digits); });
+    const values = [high, (low + high) / 2, low];
+    const digits = [0, 1].find((d) => values.every((v) => Math.abs(v - Number(v.toFixed(d))) < 1e-9)) ?? 2;
+    values.forEach((value, k) => { marks[k].textContent = value.toFixed(digits); });
     for (const [key, points] of Object.entries(curves.lines)) {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
       const clamp = (v) => 100 - (100 * (Math.max(low, Math.min(high, v)) - low)) / (high - low || 1);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -15,17 +16,19 @@ from markupsafe import Markup
 
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.metrics import metrics
 from worldgauge.report import charts, tables, trust, words
 from worldgauge.report.appearance import METRIC as SHARPNESS
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.curves import Look
-from worldgauge.report.evidence import Evidence, keys_of
+from worldgauge.report.evidence import Evidence, cell_of, keys_of
 from worldgauge.report.loading import load, tasks_of
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
 from worldgauge.report.walks import make_walks
+from worldgauge.report.words import Wording
 from worldgauge.statistics import FEWEST_RESAMPLED
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Suite, Table
@@ -59,6 +62,7 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     kinds = {e.label: e.kind for e in evidence.entrants}
     failed = {e.label: e.failed for e in evidence.entrants}
     made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed)
+    said = Wording.of(suite)
     script = _asset("page.js")
     return (
         _environment()
@@ -74,9 +78,10 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
             counts=tallies(evidence),
             segmenter=trust.segmenter(evidence),
             warnings=evidence.notes,
-            **_results(evidence, suite, looks, made),
+            words=said,
+            **_results(evidence, suite, looks, made, said),
             **_all_tables(evidence, suite, looks, made),
-            **_trajectories(evidence, suite, looks, made, films),
+            **_trajectories(evidence, suite, looks, made, films, said),
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
@@ -98,31 +103,48 @@ def looks_of(evidence: Evidence) -> dict[str, Look]:
     return looks
 
 
-def _results(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
-    """Verdict, headline table, charts, comparison: all by the headline metric, the first of `made`."""
+def _results(
+    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table], said: Wording
+) -> dict[str, Any]:
+    """Verdict, headline table, charts, comparison: all by the headline metric, that of the first of `made`."""
     headline = made[0] if made else None
     if headline is None or not evidence.has(headline.metric):
         return {"name": "", "verdict": NOTHING, "headline": None, "panels": [], "budget": None, "matrix": []}
-    metric, higher = headline.metric, headline.better != "lower"
-    name = metric.upper() if metric.isalpha() and len(metric) <= 5 else headline.title
+    metric, higher = headline.metric, _higher(evidence, headline)
+    mixed = bool(headline.betters)
+    name = said.headline or _name(headline)
     unit = _in_unit(evidence, metric)
-    compared = compare(evidence, metric, higher=higher)
+    # A table of several metrics has no columns to draw a panel of each; its own metric may not be one of frames.
+    framed = _framed(evidence, made) if mixed else metric
+    sample = evidence.sample(framed)
+    frame_name = name if framed == metric else words.metric_name(framed, sample.unit if sample else "1")
+    bounds = metrics.entry(metric).facts["bounds"] if metric in metrics else (-math.inf, math.inf)
+    compared = compare(evidence, metric, higher=higher, bounds=bounds)
     shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
     memoryless: Sequence[str] = getattr(suite, "memoryless", ())
-    said = verdict(
-        evidence, name, compared, shown, higher=higher, memoryless=memoryless, claim=getattr(suite, "claim", "")
-    )
+    claim = getattr(suite, "claim", "")
     budgets = charts.budgets(evidence)
     placed = compared.standings
     return {
         "name": name,
-        "by": words.listed(keys_of(next(iter(evidence.groups.values())))),
-        "verdict": said,
+        "by": "" if mixed else words.listed(keys_of(next(iter(evidence.groups.values())))),
+        "mixed": mixed,
+        "verdict": verdict(
+            evidence, name, compared, shown, higher=higher, memoryless=memoryless, claim=claim, words=said
+        ),
         "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
         "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, memoryless) if shown else None,
         "appearance": shown,
         "fewest": FEWEST_RESAMPLED,
-        "panels": charts.over_frames(evidence, looks, metric, name, unit=unit),
+        "frame_name": frame_name,
+        "panels": charts.over_frames(
+            evidence,
+            looks,
+            framed,
+            frame_name,
+            unit=unit if framed == metric else _in_unit(evidence, framed),
+            cell_of=(lambda _: f"all {said.tasks}") if mixed else cell_of,
+        ),
         "ranking": charts.ranking(looks, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),
         "pairs": compared.pairs,
@@ -132,26 +154,60 @@ def _results(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: 
     }
 
 
+def _name(table: Table) -> str:
+    """What the page calls a table's metric: an abbreviation as such, else its title, which tells of one metric only."""
+    metric = table.metric
+    if metric.isalpha() and len(metric) <= 5:
+        return metric.upper()
+    return words.metric_name(metric) if table.betters else table.title
+
+
+def _higher(evidence: Evidence, table: Table) -> bool:
+    """Whether more of a table's metric is better: as its scores say where the columns are of several."""
+    sample = evidence.sample(table.metric) if table.betters else None
+    return (sample.better if sample is not None else table.better) != "lower"
+
+
+def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
+    """The first metric that has values for single frames: the headline where it has, else of the other scores."""
+    order = dict.fromkeys([*(table.metric for table in made), *evidence.metrics])
+    scored = (
+        name for name in order for e in evidence.entrants if any(s.series for s in e.by_metric.get(name, {}).values())
+    )
+    return next(scored, made[0].metric)
+
+
 def _matrix(compared: Comparison) -> list[tuple[Standing, list[Difference | None]]]:
     placed = compared.standings
     return [(row, [compared.signed.get((row.label, column.label)) for column in placed]) for row in placed]
 
 
 def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
-    """Every table of the suite, each with the published one of the same metric; metrics without any value by reason."""
+    """Every table of the suite, the first of a metric with the first published one of it; metrics without any value by
+    reason. Tables that count tasks are set apart.
+    """
     sees = {e.label: e.sees for e in evidence.entrants}
-    printed = {table.metric: table for table in suite.published()}
-    views = []
+    printed = list(suite.published())
+    views, counted = [], []
+    placed: set[str] = set()
     for place, table in enumerate(made):
-        if not evidence.has(table.metric):
+        if table.unit == tables.COUNTS:
+            counted.append(tables.view(f"table-{place}", table, looks, sees))
             continue
-        published = printed.pop(table.metric, None)
+        if not any(cell.mean is not None for row in table.rows for cell in row.cells):
+            continue
+        published = None
+        if table.metric not in placed:
+            published = next((other for other in printed if other.metric == table.metric), None)
+            placed.add(table.metric)
+        if published is not None:
+            printed.remove(published)
         if table.metric == trust.METRIC:
             table = replace(table, notes=(*table.notes, *filter(None, [trust.by_category(evidence)])))
         beside = tables.view(f"published-{place}", published, {}, {}, ours=False) if published else None
         views.append((tables.view(f"table-{place}", table, looks, sees), beside))
-    alone = [tables.view(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed.values())]
-    return {"tables": views, "printed": alone, "absent": _absent(evidence)}
+    alone = [tables.view(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed)]
+    return {"tables": views, "counted": counted, "printed": alone, "absent": _absent(evidence)}
 
 
 def _absent(evidence: Evidence) -> list[tuple[str, str]]:
@@ -170,16 +226,17 @@ def _trajectories(
     looks: Mapping[str, Look],
     made: Sequence[Table],
     films: int,
+    said: Wording,
 ) -> dict[str, Any]:
     if not evidence.groups:
         return {"walks": [], "every": [], "left_out": 0, "cases": [], "walk_of": {}}
-    metric, higher = made[0].metric, made[0].better != "lower"
-    metrics = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
+    metric, higher = made[0].metric, _higher(evidence, made[0])
+    named = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = extremes(evidence, metric, higher=higher)
     chosen = choose(evidence, cases, films)
     known = [v for e in evidence.entrants for v in e.values(metric).values()]
     scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
-    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, metrics, scale)
+    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, named, scale, said)
     left_out = len(evidence.groups) - len(chosen)
     every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {

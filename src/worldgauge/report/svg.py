@@ -20,7 +20,9 @@ def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), Markup("").join(written), body)
 
 
-def picture(ident: str, width: float, height: float, title: str, description: str, *children: Markup) -> Markup:
+def picture(
+    ident: str, width: float, height: float, title: str, description: str, *children: Markup, class_: str = "chart"
+) -> Markup:
     """A whole chart with the title and description that a screen reader speaks. ident: unique on the page."""
     return tag(
         "svg",
@@ -30,7 +32,7 @@ def picture(ident: str, width: float, height: float, title: str, description: st
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         aria_labelledby=f"{ident}-t {ident}-d",
-        class_="chart",
+        class_=class_,
     )
 
 
@@ -145,7 +147,7 @@ def place_names(
         ]
         spots += [(x, y + 1 - size[1], "middle"), (x, y + 20, "middle")]
         boxes = [_text_box(at, down, anchor, size) for at, down, anchor in spots]
-        costs = [sum(_overlap(box, other) for other in taken) + 9 * _outside(box, width, height) for box in boxes]
+        costs = [sum(overlap(box, other) for other in taken) + 9 * _outside(box, width, height) for box in boxes]
         best = min(range(len(spots)), key=lambda k: (round(costs[k]), k))
         found[which] = spots[best]
         taken.append(boxes[best])
@@ -157,7 +159,8 @@ def _text_box(x: float, y: float, anchor: str, size: tuple[float, float]) -> tup
     return left, y - 11, left + size[0], y - 10 + size[1]
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+def overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    """Area that two boxes (left, top, right, bottom) share."""
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 

@@ -40,7 +40,10 @@ class RowView:
 
 @dataclass(frozen=True)
 class TableView:
-    """A printed table. columns: (name, count of trajectories as words). groups: (heading, rows)."""
+    """A printed table. columns: (name, count of tasks as words). groups: (heading, rows).
+
+    directions: of each column, in words and an arrow, where they differ; else empty, and `direction` is of all.
+    """
 
     ident: str
     title: str
@@ -49,8 +52,11 @@ class TableView:
     groups: tuple[tuple[str, tuple[RowView, ...]], ...]
     notes: tuple[str, ...]
     has_best: bool
+    directions: tuple[str, ...] = ()
 
 
+COUNTS = "tasks"
+"""Unit of tables that say what became of how many tasks: each cell is a number of them, not a mean over them."""
 HEADINGS = {"subject": "Models under test", "reference": "References", "published": "Published, other data"}
 
 
@@ -59,33 +65,56 @@ def view(
 ) -> TableView:
     """`table` ready to print, rows in its own order.
 
-    The best cell of a column is marked among rows that saw nothing hidden; published rows are not compared.
+    The best cell of a column is marked among subjects that saw nothing hidden; published rows are not compared, nor
+    are yardsticks that no run stands behind (absent from `looks`).
     ours: False for published numbers, which are printed as they were and drawn nowhere.
     """
     rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
-    best = [_best(rows, k, table.better, sees) for k in range(len(table.columns))]
-    scale = _scale(rows)
+    betters = table.betters or (table.better,) * len(table.columns)
+    compared = [row for row in rows if row.label in looks and row.kind != "published"]
+    best = [_best(compared, k, better, sees) for k, better in enumerate(betters)]
+    scales = [_scale(rows, [k]) for k in range(len(betters))] if table.betters else [_scale(rows)] * len(betters)
+    digits = [max((_digits(row.cells[k]) for row in rows), default=0) for k in range(len(betters))]
     views: dict[str, list[RowView]] = {kind: [] for kind in HEADINGS}
     for row in rows:
         look = looks.get(row.label, Look("", "kx", row.label, reference=True))
         cells = tuple(
-            _cell(cell, counts[k], row.label in best[k], look, scale if ours else None)
+            _cell(
+                cell,
+                counts[k],
+                row.label in best[k],
+                look,
+                scales[k] if ours else None,
+                digits=None if ours else digits[k],
+                counts=table.unit == COUNTS,
+            )
             for k, cell in enumerate(row.cells)
         )
         views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells))
     return TableView(
         ident,
         table.title,
-        direction(table.better),
+        "" if table.betters else direction(table.better),
         tuple((name, f"n = {n}" if n is not None else "") for name, n in zip(table.columns, counts, strict=True)),
         tuple((HEADINGS[kind], tuple(found)) for kind, found in views.items() if found),
         table.notes,
         any(best),
+        tuple(direction(better) for better in table.betters),
     )
 
 
-def _cell(cell: Cell, count: int | None, best: bool, look: Look, scale: tuple[float, float] | None) -> CellView:
+def _cell(
+    cell: Cell,
+    count: int | None,
+    best: bool,
+    look: Look,
+    scale: tuple[float, float] | None,
+    *,
+    digits: int | None,
+    counts: bool,
+) -> CellView:
+    """digits: after the point, None for as many as a number of its size takes."""
     expected = max(cell.expected or 0, count or 0)
     short = cell.n < expected
     words = f"{cell.n} of {expected}" if short else f"n {cell.n}" if cell.n != count else ""
@@ -95,15 +124,22 @@ def _cell(cell: Cell, count: int | None, best: bool, look: Look, scale: tuple[fl
     if scale is not None and math.isfinite(cell.mean):
         whisker = curves.whisker(look, cell.mean, cell.low, cell.high, scale)
     known = cell.low is not None and cell.high is not None
+    if counts:
+        return CellView(f"{cell.mean:g}")
     return CellView(
-        number(cell.mean) if scale is not None else f"{cell.mean:g}",
-        "" if cell.std is None else f"± {number(cell.std) if scale is not None else f'{cell.std:g}'}",
+        number(cell.mean) if digits is None else f"{cell.mean:.{digits}f}",
+        "" if cell.std is None else f"± {number(cell.std) if digits is None else f'{cell.std:.{digits}f}'}",
         f"{number(cell.low)} to {number(cell.high)}" if known else "",
         words,
         short,
         best,
         whisker,
     )
+
+
+def _digits(cell: Cell) -> int:
+    """Digits after the point that a published cell was printed with; a column has those of its finest."""
+    return max((len(f"{v:g}".partition(".")[2]) for v in (cell.mean, cell.std) if v is not None), default=0)
 
 
 def _column_count(cells: Sequence[Cell]) -> int | None:
@@ -118,9 +154,7 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
     fair = {
         row.label: row.cells[column].mean
         for row in rows
-        if row.kind != "published"
-        and PRIVILEGED.isdisjoint(sees.get(row.label, ()))
-        and row.cells[column].mean is not None
+        if PRIVILEGED.isdisjoint(sees.get(row.label, ())) and row.cells[column].mean is not None
     }
     if len(fair) < 2:
         return set()
@@ -131,6 +165,8 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
     return best if len(best) < len(fair) else set()
 
 
-def _scale(rows: Sequence[Row]) -> tuple[float, float]:
-    values = [v for row in rows for c in row.cells for v in (c.mean, c.low, c.high) if v is not None]
+def _scale(rows: Sequence[Row], columns: Sequence[int] | None = None) -> tuple[float, float]:
+    """Of the small pictures: of all columns, which are of one metric, unless some are named."""
+    cells = [cell for row in rows for k, cell in enumerate(row.cells) if columns is None or k in columns]
+    values = [v for c in cells for v in (c.mean, c.low, c.high) if v is not None]
     return svg.spread(values, zero=True, unit_top=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from worldgauge.report.appearance import Appearance
 from worldgauge.report.compare import Comparison, Difference, Standing
 from worldgauge.report.evidence import Entrant, Evidence
-from worldgauge.report.words import listed, number, times
+from worldgauge.report.words import Wording, listed, number, times
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Verdict:
 
 
 NOTHING = Verdict("Nothing was scored.", ())
+_PLAIN = Wording()
 
 
 def verdict(
@@ -31,6 +32,7 @@ def verdict(
     higher: bool,
     memoryless: Collection[str] = (),
     claim: str = "",
+    words: Wording = _PLAIN,
 ) -> Verdict:
     """A model keeps the suite's `claim` when it beats every `memoryless` reference, each by a clear paired difference.
 
@@ -45,10 +47,11 @@ def verdict(
     yardsticks = [e.label for e in fair if e.kind == "reference"]
     bar = [e.label for e in evidence.entrants if e.source in memoryless and e.label in means]
     judged = tested or yardsticks
-    looks = _stand_in(evidence, compared, name, shown, memoryless)
+    looks = _stand_in(evidence, compared, name, shown, memoryless, words.lacks)
     if not claim or not judged or not bar:
-        missing = "" if not claim else "no model under test was run" if not judged else _NO_BAR
-        leading = _leading(compared, judged or list(means), name, missing)
+        no_bar = f"no reference that {words.lacks} was run beside it"
+        missing = "" if not claim else "no model under test was run" if not judged else no_bar
+        leading = _leading(compared, judged or list(means), name, missing, words)
         return Verdict(leading.headline, (*leading.support, *looks))
     sign = 1 if higher else -1
     passed = []
@@ -57,12 +60,10 @@ def verdict(
         if all(pair is not None and pair.clear and sign * pair.mean > 0 for pair in pairs):
             passed.append(label)
     best, strongest = _best(compared, passed or judged), _best(compared, bar)
-    support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name)]
+    support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name, words)]
     if tested and yardsticks:
         yardstick = _best(compared, yardsticks)
-        support.append(
-            f"The best reference that may remember, {yardstick.label}, has {_with_interval(yardstick, name)}."
-        )
+        support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
     if not tested:
         seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in memoryless]
         tail = (
@@ -71,7 +72,7 @@ def verdict(
             else ""
         )
         support.append(f"All are references, no model under test was run{tail}.")
-    headline = _headline(tested, passed, claim) if tested else _headline_of_references(passed, bar, claim)
+    headline = _headline(tested, passed, claim, words.lacks) if tested else _headline_of_references(passed, bar, claim)
     return Verdict(headline, (*support, *looks))
 
 
@@ -80,14 +81,11 @@ def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:
     return entrant.source in memoryless and "world" in entrant.sees
 
 
-_NO_BAR = "no reference without memory was run beside it"
-
-
 def _best(compared: Comparison, labels: Collection[str]) -> Standing:
     return next(standing for standing in compared.standings if standing.label in labels)
 
 
-def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str) -> Verdict:
+def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Wording) -> Verdict:
     """Who has the best mean of `labels`, and whether the data tell it from the next."""
     best = _best(compared, labels)
     verb = "has" if len(labels) == 1 else f"leads {len(labels)} subjects with"
@@ -98,14 +96,14 @@ def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: st
     second = _best(compared, others)
     pair = compared.signed.get((best.label, second.label))
     if pair is None:
-        return Verdict(headline, (f"It shares no trajectory with the next, {second.label}.",))
+        return Verdict(headline, (f"It shares no {words.task} with the next, {second.label}.",))
     told = "tells the two apart" if pair.clear else "does not tell the two apart"
     return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {told}.",))
 
 
-def _headline(tested: Sequence[str], passed: Sequence[str], claim: str) -> str:
+def _headline(tested: Sequence[str], passed: Sequence[str], claim: str, lacks: str) -> str:
     count = len(tested)
-    bar = "better than references that cannot remember"
+    bar = f"better than references that {lacks}"
     if count == 1:
         if passed:
             return f"{tested[0]} {claim}, {bar}."
@@ -127,12 +125,12 @@ def _headline_of_references(passed: Sequence[str], bar: Sequence[str], claim: st
     return f"{who} {claim}; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
 
 
-def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str) -> str:
-    words = (
-        f"{best.label} has {_with_interval(best, name)} over {times(best.n, 'trajectory', 'trajectories')}; "
-        f"the strongest reference without memory, {bar.label}, has {number(bar.mean)}"
+def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Wording) -> str:
+    said = (
+        f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
+        f"the strongest reference that {words.lacks}, {bar.label}, has {number(bar.mean)}"
     )
-    return words + ("; they share no trajectory." if pair is None else f". {_paired(pair)}")
+    return said + (f"; they share no {words.task}." if pair is None else f". {_paired(pair)}")
 
 
 def _paired(pair: Difference) -> str:
@@ -141,17 +139,20 @@ def _paired(pair: Difference) -> str:
 
 
 def _stand_in(
-    evidence: Evidence, compared: Comparison, name: str, shown: Appearance | None, memoryless: Collection[str]
+    evidence: Evidence,
+    compared: Comparison,
+    name: str,
+    shown: Appearance | None,
+    memoryless: Collection[str],
+    lacks: str,
 ) -> tuple[str, ...]:
-    """Looks and memory are two things: said with the numbers of the reference made to show it."""
+    """Looks and what is measured are two things: said with the numbers of the reference made to show it."""
     entrant = next((e for e in evidence.entrants if stands_in(e, memoryless) and e.label in compared.by_label), None)
     ratio = shown.mean(entrant.label) if entrant is not None and shown is not None and shown.relative else None
     if entrant is None or ratio is None:
         return ()
     score = f"{name} {number(compared.by_label[entrant.label].mean)}"
-    return (
-        f"{entrant.label}, which cannot remember, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",
-    )
+    return (f"{entrant.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
 
 
 def _with_interval(standing: Standing, name: str) -> str:

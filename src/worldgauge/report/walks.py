@@ -1,11 +1,11 @@
-"""Walks: one card a trajectory, with its map, its film and the scores of all subjects in step with it."""
+"""Walks: one card a task, with its map, its film and the scores of all subjects in step with it."""
 
 from __future__ import annotations
 
 import base64
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,15 +15,23 @@ from markupsafe import Markup
 from worldgauge.errors import WorldgaugeError
 from worldgauge.report.curves import Look, strip
 from worldgauge.report.evidence import Evidence, cell_of
-from worldgauge.report.film import STRIP_PX, Film, make_film
+from worldgauge.report.exhibits import Shown, exhibit_of
+from worldgauge.report.film import STRIP_PX, Film, make_film, same_rate
 from worldgauge.report.map import Map, draw_map
-from worldgauge.report.words import number
+from worldgauge.report.stills import Row as Stills
+from worldgauge.report.stills import contact_sheet
+from worldgauge.report.words import Wording, direction, listed, metric_name, number
 from worldgauge.suites.contract import Suite, Task
 from worldgauge.video import Clip
 
 PAGE_FILM_BYTES = 5_800_000
 """All films together, before base64 adds a third: keeps the page under 10 MB."""
 ONE_FILM_BYTES = 900_000
+PAGE_STILLS_BYTES = 1_400_000
+"""All stills together."""
+SHARE_OF_STILLS_BYTES = 1_800_000
+"""What the films give up where there are stills: these, and maps full of paths."""
+ONE_STILLS_BYTES = 24_000
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
 TRUTH = Look("truth", "k0", "hidden truth")
@@ -33,10 +41,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Walk:
-    """A card. film, map: None with `problem` saying why. rows: (look, values a metric).
+    """A card. film, map: None with `problem` saying why. metrics: (name, unit, which way is better). rows: (look,
+    values a metric).
 
     encoded: the film in base64. tiles: what it shows, in order. notes: tiles that are left out or end early, and
-    why. gaps: why values are missing. data: what the player needs.
+    why. gaps: why values are missing. data: what the player needs. legend: of the map, (CSS classes, words).
+    stills: (look, frames that were looked at). columns, diagnostics: how each subject's answer was read. lengths: of
+    films that do not last as long as the truth. caption: what was asked, where the suite says it.
     """
 
     ident: str
@@ -44,7 +55,7 @@ class Walk:
     cell: str
     place: str
     strip: Markup
-    metrics: tuple[str, ...]
+    metrics: tuple[tuple[str, str, str], ...]
     rows: tuple[tuple[Look, tuple[str, ...]], ...]
     map: Map | None
     film: Film | None
@@ -54,6 +65,17 @@ class Walk:
     gaps: tuple[str, ...]
     data: Mapping[str, Any]
     problem: str = ""
+    legend: tuple[tuple[str, str], ...] = ()
+    stills: tuple[tuple[Look, Stills], ...] = ()
+    columns: tuple[tuple[str, bool], ...] = ()
+    diagnostics: tuple[tuple[Look, tuple[str, ...]], ...] = ()
+    lengths: str = ""
+    caption: str = ""
+
+    @property
+    def planned(self) -> bool:
+        """Whether paths of subjects are on the map, which then needs room."""
+        return any(css.startswith("plan") for css, _ in self.legend)
 
 
 def make_walks(
@@ -64,18 +86,25 @@ def make_walks(
     looks: Mapping[str, Look],
     metrics: Sequence[str],
     scale: tuple[float, float],
+    words: Wording,
 ) -> list[Walk]:
     """Cards of the `chosen` tasks; one whose data are gone keeps its scores and says what is missing.
 
     metrics: those shown, the headline first. scale: range of the headline.
     """
-    budget = min(ONE_FILM_BYTES, PAGE_FILM_BYTES // max(len(chosen), 1))
-    drawn = [_drawn(f"walk-{k}", name, evidence, suite, tasks.get(name)) for k, name in enumerate(chosen, 1)]
+    drawn = [
+        _drawn(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, words) for k, name in enumerate(chosen, 1)
+    ]
+    rows = sum(len(found.clips) for found in drawn if found.stills)
+    left = PAGE_FILM_BYTES - (SHARE_OF_STILLS_BYTES if rows else 0)
+    budget = min(ONE_FILM_BYTES, left // max(len(chosen), 1))
+    still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
         films = list(pool.map(lambda found: make_film(found.clips, budget=budget) if found.clips else None, drawn))
+        sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
     return [
-        _walk(name, found, film, evidence, looks, metrics, scale)
-        for name, found, film in zip(chosen, drawn, films, strict=True)
+        _walk(name, found, film, sheet, evidence, looks, metrics, scale)
+        for name, found, film, sheet in zip(chosen, drawn, films, sheets, strict=True)
     ]
 
 
@@ -88,16 +117,33 @@ class _Drawn:
     clips: Mapping[str, Clip] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problem: str = ""
+    shown: Shown | None = None
+    legend: tuple[tuple[str, str], ...] = ()
+    lengths: str = ""
+
+    @property
+    def stills(self) -> Mapping[str, Sequence[int]]:
+        """label -> frames that were looked at; empty without any."""
+        return self.shown.stills if self.shown is not None and self.clips else {}
 
 
-def _drawn(ident: str, name: str, evidence: Evidence, suite: Suite, task: Task | None) -> _Drawn:
+def _drawn(
+    ident: str,
+    name: str,
+    evidence: Evidence,
+    suite: Suite,
+    task: Task | None,
+    looks: Mapping[str, Look],
+    words: Wording,
+) -> _Drawn:
+    exhibit = exhibit_of(evidence, suite, task, looks) if task is not None else None
     try:
         if task is None:
             raise WorldgaugeError("no record of this task can be read; run again to make it anew")
         shown = suite.picture(task)
     except WorldgaugeError as error:
         log.warning("%s: no film (%s)", name, error)
-        return _Drawn(ident, problem=str(error))
+        return _Drawn(ident, problem=str(error), shown=exhibit)
     clips, notes = {TRUTH.label: shown.truth}, []
     for entrant in evidence.entrants:
         if "truth" in entrant.sees or not _scored(evidence, entrant.label, name):
@@ -109,13 +155,62 @@ def _drawn(ident: str, name: str, evidence: Evidence, suite: Suite, task: Task |
         except WorldgaugeError as error:
             log.warning("%s: no film of %s (%s)", name, entrant.label, error)
             notes.append(f"{entrant.label} is not shown: {error}.")
-    return _Drawn(ident, draw_map(ident, shown), clips, tuple(notes))
+    if exhibit is None:
+        drawn = draw_map(ident, shown)
+    else:
+        true = exhibit.truth[1] if exhibit.truth is not None else None
+        drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above")
+    scored = [label for label in evidence.labels if _scored(evidence, label, name)]
+    legend = tuple(_legend(exhibit, scored, looks, words, history=shown.generated_from > 0))
+    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, _lengths(clips))
+
+
+def _lengths(clips: Mapping[str, Clip]) -> str:
+    """Which films are shorter or longer than the truth, in time; empty where none is."""
+    truth = next(iter(clips.values()))
+    rate = truth.fps or 1.0
+    whole = len(truth) / rate
+    lasts = {name: len(clip) / (rate if same_rate(clip, truth.fps) else clip.fps) for name, clip in clips.items()}
+    other = [f"{name} {time:.1f} s" for name, time in lasts.items() if abs(time - whole) > 1.5 / rate]
+    if not other:
+        return ""
+    cut = (
+        f" What comes after {whole:.1f} s is not in the film."
+        if any(time > whole + 1.5 / rate for time in lasts.values())
+        else ""
+    )
+    return f"The truth lasts {whole:.1f} s, {listed(other)}; films are in step by time.{cut}"
+
+
+def _legend(
+    shown: Shown | None, scored: Sequence[str], looks: Mapping[str, Look], words: Wording, *, history: bool
+) -> Iterator[tuple[str, str]]:
+    """(CSS classes, words) of every kind of line on the map; subjects without a path are named too."""
+    if history:
+        yield "way out", words.seen
+    yield "way back", words.asked if shown is None or shown.truth is None else shown.truth[0]
+    if shown is None:
+        return
+    planned = {plan.look: plan for plan in shown.plans}
+    order = list(looks)
+    for look in sorted(planned, key=lambda look: order.index(look.label) if look.label in order else len(order)):
+        yield f"plan {look.css}{' stays' if planned[look].stays else ''}", look.label
+    if shown.corridor is not None:
+        yield "corridor", "corridor"
+    without = [label for label in scored if looks[label] not in planned] if planned else []
+    if without:
+        yield "", f"without a path: {', '.join(without)}"
+
+
+def _sheet(drawn: _Drawn, budget: int) -> tuple[list[Stills], list[tuple[str, str]]]:
+    return contact_sheet(drawn.clips, drawn.stills, budget=budget) if drawn.stills else ([], [])
 
 
 def _walk(
     name: str,
     drawn: _Drawn,
     film: Film | None,
+    sheet: tuple[list[Stills], list[tuple[str, str]]],
     evidence: Evidence,
     looks: Mapping[str, Look],
     metrics: Sequence[str],
@@ -123,13 +218,15 @@ def _walk(
 ) -> Walk:
     group = evidence.groups[name]
     values = {e.label: e.values(metrics[0]).get(name) for e in evidence.entrants}
+    stills, broken = sheet
+    shown = drawn.shown or Shown()
     return Walk(
         drawn.ident,
         name,
         cell_of(group),
         str(group.get("location", "")),
         strip(looks, values, scale),
-        tuple(metrics),
+        tuple(_head(evidence, metric) for metric in metrics),
         tuple(
             _row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
         ),
@@ -137,11 +234,30 @@ def _walk(
         film,
         base64.b64encode(film.data).decode() if film else "",
         tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
-        (*drawn.notes, *(f"{label} ends early: {why}." for label, why in (film.broken if film else ()))),
+        (
+            *drawn.notes,
+            *shown.notes,
+            *(f"{label} ends early: {why}." for label, why in (film.broken if film else ())),
+            *(f"No stills of {label}: {why}." for label, why in broken),
+        ),
         _gaps(evidence, name, metrics),
         _player(evidence, name, metrics, scale, film, drawn.map, looks),
         drawn.problem,
+        drawn.legend,
+        tuple((looks.get(row.name, TRUTH), row) for row in stills),
+        shown.columns,
+        shown.rows,
+        drawn.lengths,
+        shown.caption,
     )
+
+
+def _head(evidence: Evidence, metric: str) -> tuple[str, str, str]:
+    """Name, unit (empty for plain numbers) and direction of a metric."""
+    sample = evidence.sample(metric)
+    if sample is None:
+        return metric, "", ""
+    return metric, "" if sample.unit == "1" else sample.unit, direction(sample.better)
 
 
 def _scored(evidence: Evidence, label: str, task: str) -> bool:
@@ -159,9 +275,14 @@ def _row(
 
 
 def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Why values of the card's table are missing, "metric: reason", each once."""
-    found = [e.by_metric.get(metric, {}).get(task) for metric in metrics for e in evidence.entrants]
-    return tuple(dict.fromkeys(f"{s.metric}: {s.reason}" for s in found if s is not None and s.value is None))
+    """Why values of the card's table are missing, "metrics: reason", each reason once."""
+    found: dict[str, dict[str, None]] = {}
+    for metric in metrics:
+        for entrant in evidence.entrants:
+            score = entrant.by_metric.get(metric, {}).get(task)
+            if score is not None and score.value is None:
+                found.setdefault(score.reason or "", {})[metric] = None
+    return tuple(f"{listed(list(missing))}: {reason}" for reason, missing in found.items())
 
 
 def _player(
@@ -185,8 +306,10 @@ def _player(
         }
         if any(lines.values()) and len(curves) < PLAYER_METRICS:
             known = [v for line in lines.values() for _, v in line]
-            unit = scale if name == metrics[0] else (min(0.0, min(known)), max(1.0, max(known)))
-            curves.append({"name": name, "lines": lines, "range": list(unit)})
+            sample = evidence.sample(name)
+            unit = scale if name == metrics[0] else (min(0.0, min(known)), _round_up(max(1.0, max(known))))
+            label = name if sample is None or sample.unit in ("", "1") else metric_name(name, sample.unit)
+            curves.append({"name": label, "lines": lines, "range": list(unit)})
     return {
         "columns": film.columns,
         "tile": list(film.tile),
@@ -199,6 +322,12 @@ def _player(
         "trail": [list(point) for point in drawn.trail] if drawn else [],
         "curves": curves,
     }
+
+
+def _round_up(value: float) -> float:
+    """The next number that an axis can end at."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(m * power for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9))
 
 
 def _thinned(series: Sequence[tuple[int, float | None]]) -> list[list[float]]:

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from worldgauge.errors import UsageError
 
 MINUS = "−"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the page calls things, where a suite has words of its own (its attribute `words`, a mapping).
+
+    task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
+    lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot remember"). seen, asked: the
+    two parts of a walk on the map.
+    """
+
+    task: str = "task"
+    tasks: str = "tasks"
+    headline: str = ""
+    lacks: str = "cannot do so"
+    seen: str = "shown"
+    asked: str = "asked for"
+
+    @classmethod
+    def of(cls, suite: object) -> Wording:
+        """The words of `suite`. Raises UsageError for one that means nothing here."""
+        given: Mapping[str, str] = getattr(suite, "words", {})
+        known = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1) or known
+                raise UsageError(f"suite words: no '{name}' is written anywhere; did you mean {' or '.join(near)}?")
+        return cls(**given)
 
 
 def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
@@ -39,3 +71,37 @@ def p_value(p: float | None) -> str:
 def direction(better: str) -> str:
     """Which way is better, in words and an arrow."""
     return {"higher": "↑ higher is better", "lower": "↓ lower is better"}.get(better, "no direction is better")
+
+
+def metric_name(metric: str, unit: str = "1") -> str:
+    """The last part of a metric's name as words, with its unit: "path/fde" in "m" is "FDE (m)"."""
+    name = metric.rsplit("/", 1)[-1].replace("_", " ")
+    name = name.upper() if name.isalpha() and len(name) <= 4 else name
+    return name if unit in ("", "1") else f"{name} ({unit})"
+
+
+_UNITS = {"px": "px", "m": "m", "s": "s", "deg": "°", "mps": "m/s", "share": "share"}
+
+
+def column_name(key: str) -> str:
+    """The key of a plain value as words, its unit set apart: "reprojection_px" is "reprojection (px)"."""
+    name, _, tail = key.rpartition("_")
+    words = f"{name} ({_UNITS[tail]})" if name and tail in _UNITS else key
+    return words.replace("_", " ")
+
+
+def plain(value: object) -> str:
+    """A plain JSON value in a table cell: numbers short, lists in a row, a dash for what is not there."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value).replace("-", MINUS)
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else number(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items()) or "–"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(plain(inner) for inner in value) or "–"
+    return str(value)

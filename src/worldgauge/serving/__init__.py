@@ -1,16 +1,18 @@
-"""The asking side of models that run in a process, an environment or a machine of their own.
+"""The asking side of models and estimators that run in a process, an environment or a machine of their own.
 
-`open_model` reaches one; docs/protocol.md says how it is spoken to, worldgauge_serve.py is the answering side.
+`open_model` and `open_estimator` reach one; docs/protocol.md says how it is spoken to, worldgauge_serve.py is the
+answering side.
 """
 
 from __future__ import annotations
 
 from worldgauge.errors import UsageError
-from worldgauge.serving.channel import LOAD_DEADLINE_S
+from worldgauge.serving.channel import LOAD_DEADLINE_S, Channel
+from worldgauge.serving.estimator import RemoteEstimator
 from worldgauge.serving.messages import without_login
 from worldgauge.serving.remote import RemoteModel
 
-__all__ = ["LOAD_DEADLINE_S", "SCHEMES", "RemoteModel", "is_served", "open_model"]
+__all__ = ["LOAD_DEADLINE_S", "SCHEMES", "RemoteEstimator", "RemoteModel", "is_served", "open_estimator", "open_model"]
 
 SCHEMES = ("cmd", "pipe", "http", "https")
 
@@ -29,14 +31,27 @@ def open_model(text: str) -> RemoteModel:
     "http://a:7000,http://b:7000" asks servers, all of the same model, whichever is free.
     No shell reads a command. Raises UsageError or SubjectError, in one line, when there is no model.
     """
-    scheme, _, rest = text.partition(":")
     who = f"model '{without_login(text)}'"
+    return RemoteModel(_channel(text, who), who)
+
+
+def open_estimator(text: str) -> RemoteEstimator:
+    """The estimator that `text` names, in the ways of `open_model`; `RemoteEstimator.close` leaves it.
+
+    Raises as `open_model` does.
+    """
+    who = f"estimator '{without_login(text)}'"
+    return RemoteEstimator(_channel(text, who), who)
+
+
+def _channel(text: str, who: str) -> Channel:
+    scheme, _, rest = text.partition(":")
     if scheme in ("cmd", "pipe"):
         from worldgauge.serving.process import ProcessChannel
 
-        return RemoteModel(ProcessChannel(rest, pipes=scheme == "pipe", who=who), who)
+        return ProcessChannel(rest, pipes=scheme == "pipe", who=who)
     if is_served(text):
         from worldgauge.serving.balance import Replicas
 
-        return RemoteModel(Replicas(text.split(","), who), who)
-    raise UsageError(f"{who}: served models are named {', '.join(scheme + ':' for scheme in SCHEMES)}")
+        return Replicas(text.split(","), who)
+    raise UsageError(f"{who}: served ones are named {', '.join(scheme + ':' for scheme in SCHEMES)}")

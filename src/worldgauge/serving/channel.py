@@ -14,7 +14,7 @@ from worldgauge_serve import Arrays, ArraySpec, Header
 
 LOAD_DEADLINE_S = 1800.0
 """Seconds a model may take to load."""
-ENDS = ("done", "error")
+ENDS = ("done", "estimated", "error")
 """Types of message after which nothing more comes to a question."""
 
 Message = tuple[Header, Arrays]
@@ -31,8 +31,9 @@ class SilentError(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """A rollout message. check: raises SubjectError for an answer that does not fit, before any of it is read.
+    """A rollout or estimate message.
 
+    check: raises SubjectError for an answer that does not fit, before any of it is read.
     deadline_s: longest silence in seconds between two messages. on_wait: called every few seconds while it stands in
     line; standing there is no silence as long as the line moves.
     """

@@ -122,9 +122,10 @@ class HttpServer:
             line.allow(question.deadline_s)
             line.on_quiet, line.look_s = look, min(LOOK_S, question.deadline_s / 4)
             buffers = encode({**question.header, "wait_s": wait_s}, question.arrays)
+            address = "/v1/" + question.header["type"]
             headers = {"Content-Type": CONTENT_TYPE, "Content-Length": str(sum(map(len, buffers)))}
             with suppress(BrokenPipeError, ConnectionResetError):  # who refuses may not read on, but has said why
-                connection.request("POST", self._prefix + "/v1/rollout", buffers, {**headers, **self._authorization()})
+                connection.request("POST", self._prefix + address, buffers, {**headers, **self._authorization()})
             response = connection.getresponse()
             self._approve(response, CONTENT_TYPE)
             while not ended:

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from worldgauge.actions import Actions, ActionSpace
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
-from worldgauge.serving.channel import ENDS
 from worldgauge.subject import ModelSpec, Needs, RolloutRequest, check_chunk
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
 
 MAX_NAME = 200
 MAX_TEXT = 10_000
 
+Serves = Literal["model", "estimator"]
+Spec = TypeVar("Spec")
+
 
 @dataclass(frozen=True)
-class Hello:
+class Hello(Generic[Spec]):
     """What a server says it is. source, given: see `worldgauge_serve.Served`; both checked, none trusted."""
 
-    spec: ModelSpec
+    spec: Spec
     source: str
     given: Mapping[str, Any]
     needs: Needs = field(compare=False)
     batch: bool = field(compare=False)
 
 
-def hello_of(header: Header, who: str) -> Hello:
-    """The hello in `header`. Raises SubjectError, naming the server as `who`, for one that cannot be meant."""
+def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
+    """The hello in `header`, with what `spec_of` makes of its spec.
+
+    Raises SubjectError, naming the server as `who`, for one that cannot be meant, or that serves something else.
+    """
     if header.get("type") == "error":
         raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
     if header.get("type") != "hello":
@@ -43,15 +48,18 @@ def hello_of(header: Header, who: str) -> Hello:
             f"{who} speaks version {plain(header.get('version'))} of the protocol, this worldgauge version {VERSION}; "
             "copy worldgauge_serve.py to it again (worldgauge-serve --where)"
         )
+    if header.get("serves", "model") != serves:
+        hint = "name it where a decoder is asked for" if serves == "model" else "give it as --model"
+        raise SubjectError(f"{who} serves {short(header.get('serves', 'model'))}, not '{serves}'; {hint}")
     source, given, needs = header.get("source"), header.get("given", {}), header.get("needs", {})
     # Models of ours have a registered name for their source: what comes from outside must not pass for one.
     if not isinstance(source, str) or len(source) > 2 * MAX_NAME or not source.isprintable() or ":" not in source:
-        raise SubjectError(f"{who} names its source as {_short(source)}; expected digest and class")
+        raise SubjectError(f"{who} names its source as {short(source)}; expected digest and class")
     if not isinstance(given, dict) or not isinstance(needs, dict):
         raise SubjectError(f"{who}: 'given' and 'needs' of its hello must be objects")
     try:
-        spec = _spec_of(header.get("spec"))
-        declared = Needs.of(SimpleNamespace(__name__=spec.name, needs=needs))
+        spec = spec_of(header.get("spec"))
+        declared = Needs.of(SimpleNamespace(__name__=getattr(spec, "name", who), needs=needs))
         return Hello(spec, source, given, declared, bool(header.get("batch")))
     except WorldgaugeError as error:
         raise SubjectError(f"{who}: {error}") from None
@@ -104,12 +112,12 @@ class Receipt:
         if kind == "error" and "id" not in header and not names:
             return  # about the connection
         if header.get("id") != self._id:
-            raise SubjectError(f"{self._who} answers question {_short(header.get('id'))}, which was not asked")
-        if kind in ENDS and not names:
+            raise SubjectError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
+        if kind in ("done", "error") and not names:
             return
         if kind != "chunk" or names != ["frames"] or type(index) is not int or not 0 <= index < len(self._done):
             raise SubjectError(
-                f"{self._who} answers with '{plain(kind)}' of request {_short(index)} holding {_short(names)}; "
+                f"{self._who} answers with '{plain(kind)}' of request {short(index)} holding {short(names)}; "
                 "expected a chunk of frames"
             )
         request, done, frames = self._requests[index], self._done[index], announced[0]
@@ -126,12 +134,17 @@ class Receipt:
 
     def raise_error(self, header: Header) -> None:
         """Raise what an "error" message says."""
-        text = plain(header.get("message"))
-        if header.get("kind") == "not_applicable":
-            raise NotApplicableError(text)
-        if header.get("kind") == "subject":
-            raise with_trace(SubjectError(text), header)
-        raise with_trace(SubjectError(f"{self._who} refuses: {text}"), header)
+        raise said_by(header, self._who)
+
+
+def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
+    """What an "error" message of server `who` says, to be raised; `own` for what the model's own code raised."""
+    text = plain(header.get("message"))
+    if header.get("kind") == "not_applicable":
+        return NotApplicableError(text)
+    if header.get("kind") == "subject":
+        return with_trace(own(text), header)
+    return with_trace(SubjectError(f"{who} refuses: {text}"), header)
 
 
 def with_trace(error: SubjectError, header: Header) -> SubjectError:
@@ -142,24 +155,31 @@ def with_trace(error: SubjectError, header: Header) -> SubjectError:
     return error
 
 
-def _spec_of(given: Any) -> ModelSpec:
-    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
-        raise SubjectError("its hello holds no spec with a name")
-    name, inputs, settings = given["name"], given.get("inputs", []), given.get("settings", {})
-    if len(name) > MAX_NAME or not name.isprintable():
-        raise SubjectError(f"it calls itself {_short(name)}; expected a name of at most {MAX_NAME} plain characters")
-    unknown = set(given) - set(ModelSpec.__dataclass_fields__)
-    if unknown:
-        raise SubjectError(f"its spec has unknown fields: {_short(sorted(unknown))}")
+def spec_of(given: Any) -> ModelSpec:
+    """The spec in the hello of a model. Raises WorldgaugeError for one that cannot be meant."""
+    name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
-        raise SubjectError(f"model '{name}': inputs is {_short(inputs)}; give names")
-    if not isinstance(settings, dict):
-        raise SubjectError(f"model '{name}': settings is {_short(settings)}; give an object")
+        raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")
     pairs = {key: tuple(given[key]) for key in ("frame_size", "crop") if isinstance(given.get(key), list)}
     spec = ModelSpec(**{**given, **pairs, "inputs": frozenset(inputs)})
     if spec.privileged:
         raise UsageError(f"model '{name}' wants {sorted(spec.inputs)}; of these only 'depth' is sent to served models")
     return spec
+
+
+def named_spec(given: Any, what: Serves, fields: set[str]) -> dict[str, Any]:
+    """`given` where it is an object of no other `fields`, with a name and settings. Raises SubjectError."""
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        raise SubjectError("its hello holds no spec with a name")
+    name, settings = given["name"], given.get("settings", {})
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise SubjectError(f"it calls itself {short(name)}; expected a name of at most {MAX_NAME} plain characters")
+    unknown = set(given) - fields
+    if unknown:
+        raise SubjectError(f"its spec has unknown fields: {short(sorted(unknown))}")
+    if not isinstance(settings, dict):
+        raise SubjectError(f"{what} '{name}': settings is {short(settings)}; give an object")
+    return given
 
 
 def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[str, Any]]:
@@ -217,7 +237,8 @@ def _stand_in(frames: ArraySpec) -> Any:
         return np.zeros((0,) * len(frames.shape), frames.dtype)
 
 
-def _short(given: Any) -> str:
+def short(given: Any) -> str:
+    """What came from outside, in a message: at most 80 characters of it."""
     text = repr(given)
     return text if len(text) <= 80 else text[:77] + "..."
 

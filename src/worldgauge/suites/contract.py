@@ -144,12 +144,14 @@ class Exhibit:
     paths: name of a path, a subject's label or another such as "truth path", -> (n, 2) metres of the world frame of
     `Picture.poses`. corridor: (m, 3), x, y and radius in metres of circles that a good path stays in. stills: label of
     a subject -> indices of the frames of its rollout that were looked at. diagnostics: label -> {column: plain value}.
+    caption: what was asked, in words.
     """
 
     paths: Mapping[str, FloatArray] = field(default_factory=dict)
     corridor: FloatArray | None = None
     stills: Mapping[str, Sequence[int]] = field(default_factory=dict)
     diagnostics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    caption: str = ""
 
 
 class Bench(Protocol):
@@ -176,7 +178,14 @@ class Suite(Protocol):
     person ("redraws the place it has seen"), and `memoryless`, those of `references` that cannot do it;
     a model keeps the claim when it beats all of them. Without both the report only says who leads.
 
+    `reference_settings` may say with which settings some of `references` are asked, as in {"drift": "step_m=0.003"}.
+
+    And `videos(folder)`, for finished videos in a layout of their own: settings of the model `videos` for each model in
+    it, by the model's name; without it every sub-folder is one.
+
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
+    And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's
+    own (`report.words.Wording` lists them). A table with the unit "tasks" counts tasks by what became of them.
     """
 
     name: str

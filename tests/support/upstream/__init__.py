@@ -94,4 +94,4 @@ def isolated() -> Iterator[None]:
 
 
 SHADOWED = ("diffusers", "omegaconf")
-FOLDERS = ("open_oasis", "mineworld", "diamond", "nwm")
+FOLDERS = ("open_oasis", "mineworld", "diamond", "nwm", "vggt", "spatracker", "vipe")

@@ -27,7 +27,8 @@ class DecodeRequest:
     video: generated frames, the first follows the current frame. anchor: first real frame of the history; None where
     there is none. anchor_distance_m: metres in the plane between the cameras of the anchor and of the current frame.
     hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4, 4) where they are known without
-    decoding (embedded worlds), for the decoder `exact` alone.
+    decoding (embedded worlds, world frame), for the decoder `exact-path` alone. content, name: SHA-256 of the video
+    file, and what it is called, such as "model/scenario", for decoders that look recorded paths up; empty when unknown.
     """
 
     video: Clip
@@ -37,6 +38,8 @@ class DecodeRequest:
     n_points: int = N_POINTS
     seed: int = 0
     poses: FloatArray | None = None
+    content: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)

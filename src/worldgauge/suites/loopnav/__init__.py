@@ -32,6 +32,13 @@ class LoopNav:
     )
     memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
     claim = "redraws the place it has seen"
+    words: Mapping[str, str] = {
+        "task": "trajectory",
+        "tasks": "trajectories",
+        "lacks": "cannot remember",
+        "seen": "way out",
+        "asked": "way back, asked for",
+    }
     metrics = frozenset({*summary.TITLES, "colour", "exact"})
     scoring_settings = frozenset({"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips"})
 

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from worldgauge.metrics import metrics
-from worldgauge.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
-from worldgauge.suites.contract import Better, Cell, Row, Score, Table
+from worldgauge.suites.contract import Cell, Row, Score, Table
+from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 HEADLINE = "sgcs"
 TITLES = {
@@ -39,8 +39,6 @@ TITLES = {
 """Every metric in the order of the report, headline first."""
 
 _PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
-FEWEST_PAIRS = 5
-_BOOTSTRAP_SEED = 20250522
 
 Columns = list[tuple[str, int]]
 
@@ -95,19 +93,14 @@ def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[st
         unit=one.unit,
         better=one.better,
         columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
-        rows=tuple(_ordered(rows, one.better)),
+        rows=tuple(ordered(rows, one.better)),
         notes=tuple(_notes(mine)),
     )
 
 
 def _cell(scores: Sequence[Score]) -> Cell:
-    """Mean, population std, n and a 95% bootstrap interval over trajectories; missing ones are counted, not zero."""
-    values = [score.value for score in scores]
-    known = [value for value in values if value is not None and np.isfinite(value)]
-    total = mean_std(known)
-    interval = bootstrap_interval(known, rng=np.random.default_rng(_BOOTSTRAP_SEED))
-    low, high = (None, None) if interval is None else np.clip(interval, *_bounds(scores)).tolist()
-    return Cell(total.mean, total.std, total.n, low, high, expected=len(values))
+    """Over trajectories; missing ones are counted, not zero."""
+    return cell_of([score.value for score in scores], _bounds(scores))
 
 
 def _bounds(scores: Sequence[Score]) -> tuple[float, float]:
@@ -135,44 +128,7 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1:
-        smallest = _smallest_difference(mine)
-        yield (
-            "The smallest difference between two subjects that this set could resolve (80% power, 5% level) "
-            + (
-                f"is about {smallest:.3g}, the median over pairs of subjects."
-                if smallest
-                else f"cannot be estimated: it takes {FEWEST_PAIRS} trajectories that two subjects share."
-            )
-        )
-
-
-def _smallest_difference(mine: Mapping[str, Sequence[Score]]) -> float | None:
-    """Median over pairs of subjects of the smallest resolvable paired difference."""
-    values = {
-        subject: {s.task: s.value for s in own if s.value is not None and np.isfinite(s.value)}
-        for subject, own in mine.items()
-    }
-    subjects = sorted(values)
-    found = []
-    for i, a in enumerate(subjects):
-        for b in subjects[i + 1 :]:
-            common = sorted(values[a].keys() & values[b].keys())
-            if len(common) >= FEWEST_PAIRS:
-                resolvable = smallest_resolvable_difference([values[a][t] - values[b][t] for t in common])
-                if resolvable is not None:
-                    found.append(resolvable)
-    return float(np.median(found)) if found else None
-
-
-def _ordered(rows: Sequence[Row], better: Better) -> list[Row]:
-    """Best first by the last column; rows without a mean at the end."""
-    sign = 1 if better == "lower" else -1
-
-    def key(row: Row) -> tuple[bool, float, str]:
-        mean = row.cells[-1].mean
-        return mean is None, sign * mean if mean is not None else 0.0, row.label
-
-    return sorted(rows, key=key)
+        yield resolvable_note({name: {s.task: s.value for s in own} for name, own in mine.items()}, "trajectories")
 
 
 def _kind(kind: str) -> Literal["subject", "reference"]:

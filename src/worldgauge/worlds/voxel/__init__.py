@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.world import VoxelWorld
 
@@ -50,6 +51,20 @@ class Voxel:
         from worldgauge.worlds.voxel.camera import render
 
         return render(self._grid, pose, camera, position=position)
+
+    @cached_property
+    def floor(self) -> FloorPlan:
+        """Where a walker can stand; see `voxel.floor.floor_of`."""
+        from worldgauge.worlds.voxel.floor import floor_of
+
+        return floor_of(self.voxels)
+
+    @cached_property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Houses, trees, ponds and the like; see `voxel.landmarks.find_landmarks`."""
+        from worldgauge.worlds.voxel.landmarks import find_landmarks
+
+        return find_landmarks(self.voxels)
 
     @cached_property
     def _digest(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.worlds.voxel.blocks import AIR, FACINGS, KINDS, STATES, block
+from worldgauge.worlds.voxel.world import Drawn
 
 SIDES = ("right", "back", "left", "front")
 """Directions of a frame's own axes +u, +v, -u, -v, in the order of blocks.FACINGS."""
@@ -24,25 +25,26 @@ class Canvas:
 
     states: NDArray[np.uint8]
     instances: NDArray[np.uint16]
-    _count: int = field(default=0)
+    drawn: list[Drawn] = field(default_factory=list)
+    """What the objects are, in the order of their numbers."""
 
     @classmethod
     def blank(cls, size: tuple[int, int, int]) -> Canvas:
         """Air only."""
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.uint16))
 
-    def begin(self) -> int:
-        """Number of a new object."""
-        self._count += 1
-        return self._count
+    def begin(self, kind: str = "", ground: int = 0) -> int:
+        """Number of a new object; see `world.Drawn` for what is told of it."""
+        self.drawn.append(Drawn(kind, ground))
+        return len(self.drawn)
 
     def renumber(self) -> None:
         """Make the numbers 1, 2, ... without gaps, since an object may have been built over."""
         self.instances[self.states == AIR] = 0
-        used = np.bincount(self.instances.ravel(), minlength=self._count + 1) > 0
+        used = np.bincount(self.instances.ravel(), minlength=len(self.drawn) + 1) > 0
         used[0] = False
         self.instances = (np.cumsum(used) * used).astype(np.uint16)[self.instances]
-        self._count = int(used.sum())
+        self.drawn = [one for one, kept in zip(self.drawn, used[1:], strict=True) if kept]
 
     def put(self, x: int, y: int, z: int, name: str, instance: int = 0) -> None:
         """Set one cell."""

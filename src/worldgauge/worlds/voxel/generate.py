@@ -41,7 +41,7 @@ def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) 
     plant_flowers(growth, canvas, land, biome, taken)
     sow_herbs(growth, canvas, land, biome, taken)
     canvas.renumber()
-    return VoxelWorld(kind, seed, canvas.states, canvas.instances, land.centre)
+    return VoxelWorld(kind, seed, canvas.states, canvas.instances, land.centre, tuple(canvas.drawn))
 
 
 def _check(kind: str, seed: int, size: tuple[int, int, int]) -> None:

@@ -44,7 +44,8 @@ def plant_trees(
                 continue
             watered = biome.shore_tree and (lush[x, y] or (land.distance[x, y] < radius and variant < 2))
             name = biome.shore_tree if watered else species[kind]
-            canvas.stamp(x, y, int(land.height[x, y]) + 1, shapes[name][variant], canvas.begin())
+            ground = int(land.height[x, y])
+            canvas.stamp(x, y, ground + 1, shapes[name][variant], canvas.begin(name, ground))
             taken[x - 1 : x + 2, y - 1 : y + 2] = True
     return taken
 
@@ -68,7 +69,7 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
     free = (canvas.states[i, j, k] == AIR) & GROUND[canvas.states[i, j, k - 1]]
     if free.any():
         canvas.states[i[free], j[free], k[free]] = block(sort)
-        canvas.instances[i[free], j[free], k[free]] = canvas.begin()
+        canvas.instances[i[free], j[free], k[free]] = canvas.begin(sort, int(k[free].min()) - 1)
 
 
 def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
@@ -96,7 +97,8 @@ def place_boulders(
         shape_of = boulder(name, rng)
         if blocked[x, y]:
             continue
-        canvas.stamp(x, y, int(land.height[x, y]), shape_of, canvas.begin())
+        ground = int(land.height[x, y])
+        canvas.stamp(x, y, ground, shape_of, canvas.begin("boulder", ground))
         taken[x - 5 : x + 6, y - 5 : y + 6] = True
     return taken
 

@@ -121,7 +121,7 @@ def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radiu
 
 def build_settlement(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, plan: Plan) -> None:
     """Draw the planned settlement onto filled land."""
-    path = canvas.begin()
+    path = canvas.begin("path")
     _pave(rng, canvas, land, biome, plan, path)
     order = np.argsort(rng.random(len(biome.palettes)), kind="stable")
     for n, plot in enumerate(plan.plots):
@@ -237,7 +237,7 @@ def _build(
 ) -> None:
     """One design on its plot, with its door path and flower bed."""
     z = int(land.height[plot.x, plot.y])
-    own = canvas.begin()
+    own = canvas.begin(plot.design, z)
     frame = Frame(canvas, plot.x, plot.y, z, plot.width, plot.depth, plot.turn, own)
     door_u, door_v = _ALL[plot.design].draw(Site(frame, palette, biome, rng))
     if biome.ruined and plot.design not in _SPARED:
@@ -297,7 +297,7 @@ def _light(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome
         clear = (canvas.states[x, y, z + 1 : z + 5] == AIR).all() and GROUND[canvas.states[x, y, z]]
         if built[x, y] or land.wet[x, y] or not clear or (plan.street[x, y] and n >= len(corners)):
             continue
-        own = canvas.begin()
+        own = canvas.begin("post" if biome.ruined else "lamp_post", z)
         height = int(rng.integers(2, 4))
         for w in range(1, height + 1):
             canvas.put(x, y, z + w, biome.post, own)
@@ -310,7 +310,7 @@ def _stack_hay(rng: np.random.Generator, canvas: Canvas, land: Terrain, plan: Pl
     free = ~grow(plan.taken, 2) & ~land.wet & (land.distance < 1.1 * plan.radius)
     spots = np.argwhere(free)
     for x, y in spots[rng.integers(len(spots), size=7)] if len(spots) else spots:
-        own = canvas.begin()
+        own = canvas.begin("haystack", int(land.height[x, y]))
         for dx, dy, height in ((0, 0, 2), (1, 0, 1), (0, 1, 1 + int(rng.integers(2))), (1, 1, int(rng.integers(2)))):
             i, j = int(x) + dx, int(y) + dy
             for w in range(1, height + 1):

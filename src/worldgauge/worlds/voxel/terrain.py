@@ -67,7 +67,10 @@ class Terrain:
         ground[liquid] = block("water")
         canvas.states[...] = ground
         for body in range(1, int(self.body.max(initial=0)) + 1):
-            canvas.instances[liquid & (self.body == body)[..., None]] = canvas.begin()
+            here = self.body == body
+            # The stream is body 1 where there is one: it has no place that one could walk to.
+            kind = "water" if biome.stream and body == 1 else "frozen_pond" if biome.frozen else "pond"
+            canvas.instances[liquid & here[..., None]] = canvas.begin(kind, int(self.water[here].max(initial=0)))
         if biome.frozen:
             surface = liquid & (z == water)
             canvas.states[surface] = block("ice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,21 @@ KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")
 """The six settlement kinds; zombie is an abandoned plains settlement, overgrown and broken."""
 
 
+class Drawn(NamedTuple):
+    """What an object was drawn as: a design or a species. ground: z of the ground cell that it stands on."""
+
+    kind: str
+    ground: int
+
+
 @dataclass(frozen=True)
 class VoxelWorld:
     """Cells of one metre; cell (i, j, k) fills [i, i+1) x [j, j+1) x [k, k+1) of the world frame.
 
     states: (X, Y, Z) uint8, indices into blocks.STATES. instances: (X, Y, Z) uint16, the object a cell
     belongs to (a house, a tree, a pond: 1, 2, ...), 0 for terrain. centre: (x, y) cell of the settlement.
+    drawn: what object 1, 2, ... is; follows from the other facts where the world was generated, so it is not in
+    the digest, and is empty where nothing is known.
     """
 
     kind: str
@@ -28,6 +38,7 @@ class VoxelWorld:
     states: NDArray[np.uint8]
     instances: NDArray[np.uint16]
     centre: tuple[int, int]
+    drawn: tuple[Drawn, ...] = ()
 
     def __post_init__(self) -> None:
         if self.states.ndim != 3 or self.states.shape != self.instances.shape:

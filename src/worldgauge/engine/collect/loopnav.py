@@ -6,10 +6,7 @@ A trajectory is done when its video and its records are in place; the records co
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -24,12 +21,20 @@ from worldgauge.collect.sampling import Rule
 from worldgauge.collect.walk import LoopKind, Walk
 from worldgauge.datasets.loopnav_records import parse_json, read_bytes
 from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
-from worldgauge.engine.pool import Job, Result
-from worldgauge.engine.site import open_site
+from worldgauge.engine.collect.driving import (
+    DEADLINE_S,
+    SEEDS,
+    Collected,
+    CollectProgress,
+    demand,
+    demand_same,
+    distinct,
+    drive,
+    world_seed_of,
+)
+from worldgauge.engine.pool import Job
 from worldgauge.engine.store import full_disk
-from worldgauge.engine.worker import one_line
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import RunError, UsageError
 from worldgauge.geometry import Camera
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.world import KINDS
@@ -37,35 +42,11 @@ from worldgauge.worlds.voxel.world import KINDS
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
 RANGES = (5, 15, 30, 50)
 VERTICAL_FOV_DEG = 75.0
-DEADLINE_S = 600.0
 
 # A file name is a moment of a made-up year, so that names sort as the loops were made: this many a combination.
 _MAX_PER_COMBINATION = 1000
 _MAX_RADIUS = 99
 _MAX_SETTLEMENTS = 150
-_SEEDS = 2**32
-
-
-@dataclass(frozen=True)
-class CollectProgress:
-    """How far a collection is: trajectories done of total, frames of those, failures, the last trajectory."""
-
-    done: int
-    total: int
-    frames: int
-    failed: int
-    last: str
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What a collection holds in the end. discarded: tries thrown away, by reason. failures: one line each."""
-
-    root: Path
-    trajectories: int
-    frames: int
-    discarded: Mapping[str, int]
-    failures: tuple[str, ...]
 
 
 def collect_loopnav(
@@ -101,31 +82,20 @@ def collect_loopnav(
         "size": list(size),
         "sampling": sampling,
     }
-    jobs = _plan(out, settings)
-    discards: Counter[str] = Counter()
-    failures: list[str] = []
-    frames = done = 0
-    locations: dict[str, WorldFacts] = {}
-    with closing(_run(jobs, out, workers, on)) as results:
-        for result in results:
-            value = result.value or {}
-            if "full" in value:
-                raise RunError(value["full"])
-            discards.update(value.get("discards", ()))
-            failure = result.error or value.get("failure")
-            if failure:
-                failures.append(f"{result.id}: {failure}")
-            frames += value.get("frames", 0)
-            name = result.id.split("/")[1]
-            if "world" in value and name not in locations:
-                locations[name] = WorldFacts(**value["world"])
-                write_manifest(out, locations, settings)
-            done += 1
-            if progress is not None:
-                progress(CollectProgress(done, len(jobs), frames, len(failures), result.id))
-    discarded = dict(sorted(discards.items()))
-    write_manifest(out, locations, {**settings, "discarded": discarded})
-    return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+    def write_worlds(worlds: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
+        write_manifest(out, worlds, settings if discarded is None else {**settings, "discarded": discarded})
+
+    return drive(
+        _plan(out, settings),
+        collect_one,
+        out,
+        workers=workers,
+        on=on,
+        place_of=lambda job: str(job.args["location"]),
+        write_worlds=write_worlds,
+        progress=progress,
+    )
 
 
 def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
@@ -187,11 +157,6 @@ def collect_one(
     return {**value, "frames": len(walk), "discards": list(walk.discards)}
 
 
-def world_seed_of(seed: int, settlement: int) -> int:
-    """Seed of the world of settlement number `settlement` in a collection with `seed`."""
-    return int(np.random.SeedSequence([seed, settlement]).generate_state(1)[0])
-
-
 def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent."""
     place = (settlement * len(TYPES) + TYPES.index(type)) * (_MAX_RADIUS + 1) + radius
@@ -249,19 +214,6 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                     yield Job(f"{type}/{location}/{radius}/{stamp}", f"{__name__}:collect_one", args, DEADLINE_S)
 
 
-def _run(jobs: Iterable[Job], out: Path, workers: int, on: str | None) -> Generator[Result]:
-    """Results as they come; a single worker on this machine is this process itself."""
-    if workers != 1 or on not in (None, "local"):
-        with open_site(on, logs=out / "logs", shared=[out]) as site, site.pool(workers) as pool:
-            yield from pool.run(jobs)
-        return
-    for job in jobs:
-        try:
-            yield Result(job.id, collect_one(**job.args, progress=lambda done, total: None))
-        except Exception as error:
-            yield Result(job.id, error=one_line(error))
-
-
 def _check_options(
     settlements: int,
     ranges: Sequence[int],
@@ -271,24 +223,14 @@ def _check_options(
     size: Sequence[int],
     sampling: str,
 ) -> None:
-    def demand(name: str, given: object, fine: bool, rule: str) -> None:
-        if not fine:
-            raise UsageError(f"{name} is {given}: give {rule}")
-
     demand("settlements", settlements, 1 <= settlements <= _MAX_SETTLEMENTS, f"1 to {_MAX_SETTLEMENTS}")
-    demand(
-        "ranges", list(ranges), _distinct(ranges, range(1, _MAX_RADIUS + 1)), f"different ones of 1 to {_MAX_RADIUS}"
-    )
-    demand("types", list(types), _distinct(types, TYPES), f"different ones of {', '.join(TYPES)}")
+    demand("ranges", list(ranges), distinct(ranges, range(1, _MAX_RADIUS + 1)), f"different ones of 1 to {_MAX_RADIUS}")
+    demand("types", list(types), distinct(types, TYPES), f"different ones of {', '.join(TYPES)}")
     limit = _MAX_PER_COMBINATION
     demand("per_combination", per_combination, 1 <= per_combination <= limit, f"1 to {limit}")
-    demand("seed", seed, 0 <= seed < _SEEDS, f"0 to {_SEEDS - 1}")
+    demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
     demand("size", tuple(size), len(size) == 2 and min(size) >= 2, "width and height in pixels")
     demand("sampling", sampling, sampling in ("released", "continuous"), "released or continuous")
-
-
-def _distinct(given: Sequence[Any], known: Sequence[Any]) -> bool:
-    return 0 < len(given) == len(set(given)) and all(one in known for one in given)
 
 
 def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
@@ -296,8 +238,4 @@ def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
     if not worlds_of(out):
         return
     before = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
-    for name in ("seed", "size", "sampling"):
-        if before.get(name) != settings[name]:
-            raise RunError(
-                f"{out} was collected with {name} {before.get(name)}, not {settings[name]}: collect into another folder"
-            )
+    demand_same(out, before, settings, ("seed", "size", "sampling"))

@@ -1,0 +1,101 @@
+"""What `worldgauge check` shows of a data set: statistics, beside published ones where there are any, and findings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table as Grid
+
+from worldgauge.cli_show import out
+from worldgauge.datasets import loopnav, target
+from worldgauge.datasets.loopnav_check import Finding, Spread
+from worldgauge.engine.store import dumps
+from worldgauge.errors import UnknownNameError
+
+FORMATS = ("loopnav", "target")
+
+
+def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
+    """Look the data set over and show what was found; True when nothing of it is an error.
+
+    decode: every video is decoded as well. Raises UnknownNameError for a format that is not known, DataError where
+    there is no data set.
+    """
+    if benchmark not in FORMATS:
+        raise UnknownNameError("data format", benchmark, FORMATS)
+    found = (loopnav if benchmark == "loopnav" else target).check(root, decode=decode)
+    ok = not any(finding.severity == "error" for finding in found.findings)
+    if json:
+        sys.stdout.write(dumps({"data": str(root), "ok": ok, **found.to_dict()}) + "\n")
+        return ok
+    if isinstance(found, loopnav.Report):
+        _show_loops(found)
+        counted = f"{found.n_valid} of {found.n_trajectories} walks are valid"
+    else:
+        _show_scenarios(found)
+        counted = f"{found.n_valid} of {found.n_scenarios} scenarios are valid"
+    _show_findings(found.findings)
+    verdict = "can be used" if ok else "cannot be used as it is"
+    out.print(f"{root}: {counted}, {found.n_frames} frames; {verdict}", markup=False, soft_wrap=True)
+    return ok
+
+
+def _show_loops(found: loopnav.Report) -> None:
+    grid = Grid(title="mean (published mean)", title_justify="left")
+    for column in ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        pairs = (
+            (row.frames, row.published_frames),
+            (row.frames_to_line, None),
+            (row.look_around_deg, None),
+            (row.path_length, None),
+            (row.enclosed_area, row.published_enclosed_area),
+            (row.normalised_deviation, row.published_normalised_deviation),
+        )
+        means = [_mean(mine) + (f" ({_number(theirs[0])})" if mine and theirs else "") for mine, theirs in pairs]
+        grid.add_row(f"{row.type} {row.range}", str(row.trajectories), *means)
+    out.print(grid)
+    out.print("line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step")
+    out.print(f"largest camera step: {found.max_camera:.3f} rad a tick")
+
+
+def _show_scenarios(found: target.Report) -> None:
+    grid = Grid(title="means over usable scenarios", title_justify="left", box=None, pad_edge=False)
+    for column in (
+        "",
+        "scenarios",
+        "published",
+        "rows",
+        "history,\ns",
+        "anchor,\nm",
+        "path,\nm",
+        "end,\nm",
+        "speed,\nm/s",
+    ):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        means = (row.rows, row.history_s, row.anchor_m, row.path_m, row.end_m, row.speed_m_s)
+        published = "-" if row.published is None else str(row.published)
+        grid.add_row(row.label, str(row.scenarios), published, *map(_mean, means))
+    out.print(grid)
+    out.print(
+        "anchor: straight from the first frame to the current one; end: straight from there to the end of the path"
+    )
+    horizons = ", ".join(f"{seconds} s: {count}" for seconds, count in found.horizons.items())
+    out.print(f"usable by horizon: {horizons or 'none'}; {len(found.categories)} categories", soft_wrap=True)
+
+
+def _show_findings(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
+
+
+def _mean(spread: Spread | None) -> str:
+    return "-" if spread is None else _number(spread.mean)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"

@@ -1,0 +1,234 @@
+"""Reading the files of a scenario: path, metadata, side-car, words, frames. Every error names its file and field."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge._decoding import MAX_PIXELS
+from worldgauge.datasets.loopnav_records import parse_json
+from worldgauge.datasets.target_scenario import Label
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import DataError
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.video import Frame
+from worldgauge.worlds.floor import Landmark
+
+MAX_TEXT_BYTES = 16 * 2**20
+"""Of a path, a metadata file or a side-car; published ones have some 10 kB, side-cars 70 kB."""
+
+MAX_CAPTION_BYTES = 64 * 2**10
+MAX_IMAGE_BYTES = 256 * 2**20
+MAX_COORDINATE_M = 1e6
+GAPS = ("", "nan", "na", "n/a", "null", "none")
+"""What stands for no value in a csv, in any case."""
+
+SIDECAR_FORMAT = "worldgauge-target"
+SIDECAR_VERSION = 1
+
+
+class Path2D(NamedTuple):
+    """A path file. xy: (T, 2) float64 metres without the rows that have a gap; kept: (T,) their numbers in the file."""
+
+    xy: FloatArray
+    kept: np.ndarray[Any, np.dtype[np.int64]]
+    n_rows: int
+
+
+class SideCar(NamedTuple):
+    """What an embedded world adds to the published files. poses: (T, 4, 4) camera-to-world of every row."""
+
+    world: WorldFacts
+    camera: Camera
+    poses: FloatArray
+    history_rows: int
+    dt: float
+    target: Landmark | None
+    wordings: Mapping[str, str]
+    label: Label
+    category: str
+    split: str
+    place: str
+
+
+def read_path(path: Path) -> Path2D:
+    """A csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released.
+
+    Raises DataError for missing columns and for values that are no numbers, infinite or beyond a million metres.
+    """
+    rows = csv.reader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
+    header = [name.strip().lower() for name in next(rows, [])]
+    if not {"x", "y"} <= set(header):
+        raise DataError(f"{path}: needs the columns x and y, has {', '.join(header) or 'none'}")
+    columns = header.index("x"), header.index("y")
+    values: list[tuple[float, float]] = []
+    kept: list[int] = []
+    number = -1
+    for row in rows:
+        if not row:
+            continue
+        number += 1
+        x, y = (_cell(row, column, f"{path}: row {number}") for column in columns)
+        if not (math.isnan(x) or math.isnan(y)):
+            values.append((x, y))
+            kept.append(number)
+    return Path2D(np.array(values, np.float64).reshape(-1, 2), np.array(kept, np.int64), number + 1)
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """The object of a JSON file. Raises DataError when it is none, or not strict JSON."""
+    content = parse_json(read_text(path, MAX_TEXT_BYTES).encode(), str(path))
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: expected an object of metadata")
+    return content
+
+
+def number_at(content: Mapping[str, Any], *keys: str) -> float | None:
+    """The number under nested keys; None where a key is missing or it is no finite number."""
+    value: Any = content
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            return None
+        value = value[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= MAX_COORDINATE_M:
+        return None
+    return float(value)
+
+
+def read_labels(path: Path) -> dict[str, Label]:
+    """Label of every scenario in a csv with the columns name and is_explicit (1 or 0).
+
+    Raises DataError for missing columns, other values, and a name with two labels.
+    """
+    rows = csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
+    if not {"name", "is_explicit"} <= set(rows.fieldnames or ()):
+        raise DataError(f"{path}: needs the columns name and is_explicit, has {', '.join(rows.fieldnames or ())}")
+    words: dict[str, Label] = {"1": "explicit", "1.0": "explicit", "true": "explicit"}
+    words |= {"0": "implicit", "0.0": "implicit", "false": "implicit"}
+    labels: dict[str, Label] = {}
+    for number, row in enumerate(rows):
+        name, value = (row["name"] or "").strip(), (row["is_explicit"] or "").strip().lower()
+        if value not in words:
+            raise DataError(f"{path}: row {number}: is_explicit is {value!r}; give 1 or 0")
+        if labels.get(name, words[value]) != words[value]:
+            raise DataError(f"{path}: row {number}: '{name}' is there twice with two labels; leave one")
+        labels[name] = words[value]
+    return labels
+
+
+def read_caption(path: Path) -> str:
+    """The words of a UTF-8 file, without the white space around them."""
+    return read_text(path, MAX_CAPTION_BYTES).strip()
+
+
+def read_image(path: Path) -> Frame:
+    """A PNG file as (H, W, 3) uint8 RGB. Raises DataError when it is none, is too large or is damaged."""
+    import cv2
+
+    data = _read(path, MAX_IMAGE_BYTES)
+    width, height = _png_size(path, data)
+    if not 0 < width * height <= MAX_PIXELS:
+        raise DataError(f"{path}: {width}x{height} pixels are none or pass the limit of {MAX_PIXELS}")
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error:
+        image = None
+    if image is None:
+        raise DataError(f"{path}: the picture is damaged; write or download it again")
+    return np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """(width, height) of a PNG file, from its header. Raises DataError when it is none."""
+    try:
+        with open(path, "rb") as file:
+            return _png_size(path, file.read(24))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_sidecar(path: Path) -> SideCar:
+    """What an embedded world adds. Raises DataError naming the field that is not what it should be."""
+    content = read_metadata(path)
+    if content.get("format") != SIDECAR_FORMAT:
+        raise DataError(f"{path}: field 'format' is not '{SIDECAR_FORMAT}'; remove or repair the file")
+    if content.get("version") != SIDECAR_VERSION:
+        raise DataError(f"{path}: version {content.get('version')} is not {SIDECAR_VERSION}; collect the data again")
+    try:
+        poses = np.array(content["poses"], np.float64).reshape(-1, 3, 4)
+        target = content["target"]
+        return SideCar(
+            world=WorldFacts(**content["world"]),
+            camera=Camera(**content["camera"]),
+            poses=_whole_poses(poses),
+            history_rows=int(content["history_rows"]),
+            dt=float(content["dt"]),
+            target=None if target is None else _landmark(target),
+            wordings={str(key): str(text) for key, text in content["wordings"].items()},
+            label=content["label"] if content["label"] in ("explicit", "implicit") else "unknown",
+            category=str(content["category"]),
+            split=str(content["split"]),
+            place=str(content["place"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{path}: not a side-car of ours ({error!r}); collect the data again") from error
+
+
+def read_text(path: Path, limit: int) -> str:
+    """A UTF-8 file, refused before reading when it passes the limit; a byte order mark is left out."""
+    try:
+        return _read(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise DataError(f"{path}: {size} bytes pass the limit of {limit}")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _cell(row: list[str], column: int, where: str) -> float:
+    """A number; NaN for an empty, missing or NaN one."""
+    text = row[column].strip() if column < len(row) else ""
+    try:
+        value = math.nan if text.lower() in GAPS else float(text)
+    except ValueError as error:
+        raise DataError(f"{where}: {text[:40]!r} is no number") from error
+    if abs(value) > MAX_COORDINATE_M:
+        raise DataError(f"{where}: {text[:40]} is beyond +-{MAX_COORDINATE_M:.0e} m")
+    return value
+
+
+def _png_size(path: Path, data: bytes) -> tuple[int, int]:
+    if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
+        raise DataError(f"{path}: not a PNG picture; write or download it again")
+    width, height = struct.unpack(">II", data[16:24])
+    return int(width), int(height)
+
+
+def _whole_poses(upper: FloatArray) -> FloatArray:
+    if not np.isfinite(upper).all():
+        raise ValueError("poses that are not finite")
+    poses = np.zeros((len(upper), 4, 4))
+    poses[:, :3] = upper
+    poses[:, 3, 3] = 1
+    return poses
+
+
+def _landmark(row: Mapping[str, Any]) -> Landmark:
+    low, high = (tuple(float(value) for value in row[key]) for key in ("low", "high"))
+    if len(low) != 3 or len(high) != 3:
+        raise ValueError("corners of the target need three numbers")
+    return Landmark(str(row["category"]), int(row["instance"]), (low[0], low[1], low[2]), (high[0], high[1], high[2]))

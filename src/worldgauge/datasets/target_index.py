@@ -1,0 +1,74 @@
+"""Finding the scenarios of a Target-Bench folder, and their labels. What is wrong with one is said in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from worldgauge.datasets import target_files as files
+from worldgauge.datasets.target_load import SEGMENT, load
+from worldgauge.datasets.target_scenario import HORIZONS_S, Compat, Label, Scenario
+from worldgauge.errors import DataError, UsageError
+
+LABELS_FILE = "im_ex_test_only.csv"
+INSIDE = ("", "Benchmark", "dataset/Benchmark")
+"""Where the scenario folders may lie below the folder that is given."""
+
+
+def discover(
+    root: Path, horizon_s: float = 8.0, *, labels: Path | None = None, compat: Compat = None
+) -> list[Scenario]:
+    """All scenarios of a folder, sorted by id; cheap: no picture or video is opened.
+
+    root: holds scenario folders, or `Benchmark` or `dataset/Benchmark`. horizon_s: 8, 6 or 4; scenarios of the shorter
+    ones begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and turned to the heading there
+    (compat="released": not turned; 4 s from its own csv). labels: a csv; else `im_ex_test_only.csv` beside the data.
+    What is wrong with one scenario is its `fault`. Raises DataError when there is no such folder or the labels cannot
+    be read, UsageError for other horizons.
+    """
+    if horizon_s not in HORIZONS_S:
+        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
+    place = scenarios_folder(root)
+    known = load_labels(labels) if labels is not None else _labels_beside(Path(root), place)
+    split = "benchmark" if place.resolve().name.lower() == "benchmark" else "unknown"
+    found = [load(folder, horizon_s, compat=compat, label=known.get(folder.name)) for folder in _folders(place)]
+    return [scenario if scenario.split != "unknown" else replace(scenario, split=split) for scenario in found]
+
+
+def load_labels(path: Path) -> dict[str, Label]:
+    """Label of every scenario in a csv with the columns name and is_explicit. Raises DataError naming the row."""
+    return files.read_labels(Path(path))
+
+
+def scenarios_folder(root: Path) -> Path:
+    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it. Raises DataError for none."""
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    places = [root / inside for inside in INSIDE]
+    return next((place for place in places if place.is_dir() and _folders(place)), root)
+
+
+def labels_file(root: Path) -> Path | None:
+    """The labels that lie in `root`, beside the scenario folders or one folder above them."""
+    place = scenarios_folder(root)
+    found = (folder / LABELS_FILE for folder in dict.fromkeys((Path(root), place, place.parent)))
+    return next((path for path in found if path.is_file()), None)
+
+
+def _folders(place: Path) -> list[Path]:
+    """Folders that are scenarios, also broken ones: by their name, or by a file that carries it."""
+    found = []
+    for folder in sorted(place.iterdir()):
+        if folder.name.startswith(".") or not folder.is_dir():
+            continue
+        if SEGMENT.fullmatch(folder.name) or any(
+            (folder / f"{folder.name}_{end}").exists() for end in ("trajectory.csv", "metadata.json", "caption.txt")
+        ):
+            found.append(folder)
+    return found
+
+
+def _labels_beside(root: Path, place: Path) -> dict[str, Label]:
+    path = labels_file(root)
+    return {} if path is None else load_labels(path)

@@ -1,0 +1,135 @@
+"""What every collection shares: its jobs are run side by side, counted, and their worlds put into a manifest.
+
+One job makes one item (a trajectory, a scenario) from its arguments alone and returns plain JSON values: "world" (facts
+of its world), "frames", "discards", and "failure" when no try led to one, or {"full"} when the disk is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.engine.pool import Job, Result
+from worldgauge.engine.site import open_site
+from worldgauge.engine.worker import one_line
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import RunError, UsageError
+
+DEADLINE_S = 600.0
+"""Seconds without a frame after which a job is given up."""
+SEEDS = 2**32
+
+Work = Callable[..., dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CollectProgress:
+    """How far a collection is: items done of total, frames of those, failures, the last item."""
+
+    done: int
+    total: int
+    frames: int
+    failed: int
+    last: str
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection holds in the end. discarded: tries thrown away, by reason. failures: one line each."""
+
+    root: Path
+    trajectories: int
+    frames: int
+    discarded: Mapping[str, int]
+    failures: tuple[str, ...]
+
+
+def drive(
+    jobs: Sequence[Job],
+    work: Work,
+    out: Path,
+    *,
+    workers: int,
+    on: str | None,
+    place_of: Callable[[Job], str],
+    write_worlds: Callable[[Mapping[str, WorldFacts], Mapping[str, int] | None], object],
+    progress: Callable[[CollectProgress], None] | None,
+    keep: Callable[[Job, Mapping[str, Any]], None] = lambda job, value: None,
+) -> Collected:
+    """Run all jobs, which call `work`, and keep the manifest up to date.
+
+    place_of: name of the world of a job. write_worlds: writes the manifest, of the worlds by name that have come up,
+    and in the end of the discards by reason. keep: called with what each job returned.
+    Raises RunError when the disk is full, and what `open_site` raises.
+    """
+    discards: Counter[str] = Counter()
+    failures: list[str] = []
+    frames = done = 0
+    worlds: dict[str, WorldFacts] = {}
+    by_id = {job.id: job for job in jobs}
+    with closing(_run(jobs, work, out, workers, on)) as results:
+        for result in results:
+            value = result.value or {}
+            if "full" in value:
+                raise RunError(value["full"])
+            discards.update(value.get("discards", ()))
+            failure = result.error or value.get("failure")
+            if failure:
+                failures.append(f"{result.id}: {failure}")
+            frames += value.get("frames", 0)
+            job = by_id[result.id]
+            keep(job, value)
+            place = place_of(job)
+            if "world" in value and place not in worlds:
+                worlds[place] = WorldFacts(**value["world"])
+                write_worlds(worlds, None)
+            done += 1
+            if progress is not None:
+                progress(CollectProgress(done, len(jobs), frames, len(failures), result.id))
+    discarded = dict(sorted(discards.items()))
+    write_worlds(worlds, discarded)
+    return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+
+def world_seed_of(seed: int, place: int) -> int:
+    """Seed of the world of settlement or scene number `place` in a collection with `seed`."""
+    return int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
+
+
+def demand(name: str, given: object, fine: bool, rule: str) -> None:
+    """Raises UsageError unless an option is `fine`; rule: what to give."""
+    if not fine:
+        raise UsageError(f"{name} is {given}: give {rule}")
+
+
+def distinct(given: Sequence[Any], known: Sequence[Any]) -> bool:
+    """Whether there is something given, all of it known and nothing twice."""
+    return 0 < len(given) == len(set(given)) and all(one in known for one in given)
+
+
+def demand_same(out: Path, before: Mapping[str, Any], settings: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raises RunError where `out` was collected with another value of one of `names`, on which its files depend."""
+    for name in names:
+        if before.get(name) != settings[name]:
+            raise RunError(
+                f"{out} was collected with {name} {before.get(name)}, not {settings[name]}: collect into another folder"
+            )
+
+
+def _run(jobs: Iterable[Job], work: Work, out: Path, workers: int, on: str | None) -> Generator[Result]:
+    """Results as they come; a single worker on this machine is this process itself."""
+    if workers != 1 or on not in (None, "local"):
+        with open_site(on, logs=out / "logs", shared=[out]) as site, site.pool(workers) as pool:
+            yield from pool.run(jobs)
+        return
+    for job in jobs:
+        try:
+            yield Result(job.id, work(**job.args, progress=lambda done, total: None))
+        except Exception as error:
+            yield Result(job.id, error=one_line(error))

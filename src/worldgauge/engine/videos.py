@@ -1,0 +1,103 @@
+"""Finished videos of several models, scored without running any: every sub-folder of a folder is a subject.
+
+score_videos("target", videos=Path("wm_videos"), data=Path("benchmark_data"))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from worldgauge.engine.plan import open_suite, tasks_of
+from worldgauge.engine.result import RunResult
+from worldgauge.engine.run import DEADLINE_S, run
+from worldgauge.engine.store import check_slugs
+from worldgauge.engine.subjects import plain_label
+from worldgauge.engine.work import Watch
+from worldgauge.errors import UsageError
+from worldgauge.models.videos import videos_in
+from worldgauge.suites.contract import Suite
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What a folder of videos holds. models: name of a sub-folder -> the text that makes a subject of it.
+
+    strays: name -> videos that no task asks for. empty: sub-folders without a video, which are no subjects.
+    """
+
+    models: Mapping[str, str]
+    strays: Mapping[str, tuple[str, ...]]
+    empty: tuple[str, ...]
+
+
+def score_videos(
+    suite: str,
+    *,
+    videos: Path | str,
+    data: Path | str,
+    out: Path | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    on: str | None = None,
+    deadline_s: float | None = DEADLINE_S,
+    progress: Watch | None = None,
+) -> tuple[RunResult, Shelf]:
+    """Score the videos of every sub-folder of `videos` on the tasks of `data`, into `out`, by default runs/<suite>.
+
+    A task without a video fails, with the reason. Arguments as of `run`. Raises UsageError where no sub-folder holds a
+    video, WorldgaugeError for what makes the run impossible.
+    """
+    asked = open_suite(suite, settings or {})
+    shelf = shelf_of(asked, Path(videos), [task.id for task in tasks_of(asked, Path(data), None)])
+    if not shelf.models:
+        raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
+    result = run(
+        suite,
+        model=list(shelf.models.values()),
+        data=data,
+        out=out,
+        workers=workers,
+        on=on,
+        settings=settings,
+        deadline_s=deadline_s,
+        labels={text: name for name, text in shelf.models.items()},
+        progress=progress,
+    )
+    return result, shelf
+
+
+def shelf_of(suite: Suite, folder: Path, tasks: list[str]) -> Shelf:
+    """The subjects in `folder`: what `suite.videos` says, else every sub-folder. tasks: ids of all.
+
+    Raises UsageError for what is no folder, and for names that would share a run folder.
+    """
+    known = set(tasks)
+    models, strays, empty = {}, {}, []
+    for name, settings in _subjects(suite, folder).items():
+        found = videos_in(settings["root"])
+        if not found:
+            empty.append(name)
+            continue
+        given = {**settings, "name": name}
+        models[name] = "videos?" + urlencode({key: json.dumps(value) for key, value in given.items()})
+        left = tuple(sorted(set(found) - known))
+        if left:
+            strays[name] = left
+    check_slugs(plain_label(name) for name in models)
+    return Shelf(models, strays, tuple(empty))
+
+
+def _subjects(suite: Suite, folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    offered = getattr(suite, "videos", None)
+    if offered is not None:
+        named: Mapping[str, Mapping[str, Any]] = offered(folder)
+        return named
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; expected <model>/<task>.mp4 in it")
+    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    return {one.name: {"root": str(one)} for one in inside}

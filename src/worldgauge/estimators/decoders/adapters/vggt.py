@@ -1,0 +1,159 @@
+"""VGGT (github.com/facebookresearch/vggt), a decoder of camera paths, driven from that repository's own environment.
+
+    worldgauge score target --data D --videos V
+        --set "decoder=cmd:conda run -n vggt python -m worldgauge_serve vggt.py:Vggt?weights=/w/VGGT-1B/model.pt"
+
+Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. VGGT has a licence of its own, and so have its
+weights; read both and install it yourself. Frames are prepared as its loader does in its mode "crop".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import EstimatorSpec
+
+WIDTH = 518
+"""Of every picture, and its greatest height."""
+PATCH = 14
+
+
+class Vggt:
+    """VGGT: cameras of all frames in one pass of a transformer.
+
+    weights: a checkpoint (model.pt), a folder as the Hugging Face hub keeps it, or its name there. root: clone of the
+    repository, where it is not installed. backend: replaces the network, for tests.
+    """
+
+    needs: ClassVar[dict[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self, weights: str = "facebook/VGGT-1B", root: str = "", device: str = "cuda", backend: Any = None
+    ) -> None:
+        self._backend = backend if backend is not None else _Upstream(root, weights, device)
+        self.spec = EstimatorSpec("vggt", layout="vggt", settings=dict(self._backend.identity))
+
+    def estimate(
+        self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """World-to-camera poses (n + 1, 3, 4) of "frames" (n, H, W, 3) and, last, of "anchor" (h, w, 3), all uint8."""
+        frames = arrays["frames"]
+        images = prepared([*frames, arrays["anchor"]])
+        poses, focal = self._backend.cameras(images)
+        seen = float(np.median(focal[:-1]))
+        facts = {"focal_px": seen * frames.shape[2] / WIDTH, "width": images.shape[3], "height": images.shape[2]}
+        return {"poses": poses}, facts
+
+
+def prepared(frames: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Images (n, 3, H, 518) float32 in 0..1 of frames (h, w, 3) uint8, which may differ in size.
+
+    Each is brought to the width of 518 and the nearest height that 14 divides, bicubic; what is higher than 518 loses
+    as much above as below; then white is put above and below to make all as high as the highest.
+    """
+    images = [_cut(_resized(frame)) for frame in frames]
+    height = max(len(image) for image in images)
+    filled = np.ones((len(images), height, WIDTH, 3), np.float32)
+    for i, image in enumerate(images):
+        top = (height - len(image)) // 2
+        filled[i, top : top + len(image)] = image.astype(np.float32) / np.float32(255)
+    return np.ascontiguousarray(filled.transpose(0, 3, 1, 2))
+
+
+def height_of(width: int, height: int) -> int:
+    """Rows of a frame of `width` x `height` at the width of 518. Raises ValueError for one too flat for a patch."""
+    rows = round(height * (WIDTH / width) / PATCH) * PATCH
+    if rows == 0:
+        raise ValueError(f"vggt: a frame of {width}x{height} is too flat")
+    return rows
+
+
+def _resized(frame: NDArray[Any]) -> NDArray[Any]:
+    image = importlib.import_module("PIL.Image")  # of the repository's own requirements; its 8-bit rounding counts
+    size = WIDTH, height_of(frame.shape[1], frame.shape[0])
+    return np.asarray(image.fromarray(frame).resize(size, image.BICUBIC))
+
+
+def _cut(frame: NDArray[Any]) -> NDArray[Any]:
+    top = max(0, (len(frame) - WIDTH) // 2)
+    return frame[top : top + WIDTH]
+
+
+class _Upstream:
+    """The network of the repository, numpy in and out."""
+
+    def __init__(self, root: str, weights: str, device: str) -> None:
+        self.identity = {"weights": _identity(weights)}
+        self._torch = torch = _need("torch", root)
+        self._device = torch.device(device)
+        network: Any = _need("vggt.models.vggt", root).VGGT
+        if os.path.isfile(weights):
+            self._network = network()
+            self._network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+        else:
+            self._network = network.from_pretrained(weights)
+        self._network = self._network.to(self._device).eval()
+        self._to_cameras = _need("vggt.utils.pose_enc", root).pose_encoding_to_extri_intri
+
+    def cameras(self, images: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """World-to-camera (n, 3, 4), and focal lengths (n,) in pixels of `images` (n, 3, H, W) in 0..1."""
+        torch, kind = self._torch, self._device.type
+        with torch.no_grad():
+            given = torch.from_numpy(images).to(self._device)[None]
+            with torch.autocast(kind, dtype=self._half(), enabled=kind == "cuda"):
+                tokens, _ = self._network.aggregator(given)
+            encoded = self._network.camera_head(tokens)[-1]
+            extrinsic, intrinsic = self._to_cameras(encoded, given.shape[-2:])
+        return extrinsic[0].float().cpu().numpy(), intrinsic[0, :, 0, 0].float().cpu().numpy()
+
+    def _half(self) -> Any:
+        torch = self._torch
+        new = self._device.type != "cuda" or torch.cuda.get_device_capability(self._device)[0] >= 8
+        return torch.bfloat16 if new else torch.float16
+
+
+def _need(name: str, root: str) -> Any:
+    """Module `name` of the repository, not this file, which is called like its package."""
+    here, path = os.path.dirname(os.path.abspath(__file__)), list(sys.path)
+    first = [os.path.abspath(root)] if root else []
+    sys.path[:] = first + [folder for folder in path if os.path.abspath(folder or ".") != here]
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"vggt cannot import '{name}' ({error}); install github.com/facebookresearch/vggt here, or clone it and "
+            "give root=CLONE, and keep this file in a folder of its own"
+        ) from error
+    finally:
+        sys.path[:] = path + first
+
+
+def _identity(weights: str) -> str:
+    """A digest of a file, or of the files of a folder; the name of what is on the hub."""
+    if os.path.isfile(weights):
+        return _digest(weights)
+    if os.path.isdir(weights):
+        names = sorted(name for name in os.listdir(weights) if os.path.isfile(os.path.join(weights, name)))
+        parts = [name + ":" + _digest(os.path.join(weights, name)) for name in names]
+        return hashlib.blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    if os.path.isabs(weights) or weights.startswith(".") or weights.endswith(".pt"):
+        raise FileNotFoundError(
+            f"vggt has no weights at '{weights}'; get model.pt at huggingface.co/facebook/VGGT-1B and give weights=FILE"
+        )
+    return weights
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 24), b""):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,240 @@
+"""`klt-vo`: visual odometry on followed points, with bundle adjustment. Needs no weights and nothing but OpenCV.
+
+    path = estimators.get("klt-vo")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
+
+Points are followed from frame to frame, so repeated textures do not confuse it as they confuse matching; what it
+cannot bridge is a cut. Source: Target-Bench, world decoder; the method is ours (docs/suites/target.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from worldgauge.errors import DataError
+from worldgauge.estimators import estimators
+from worldgauge.estimators.decoders._klt_anchor import AnchorPlace, FirstFrame, place_anchor
+from worldgauge.estimators.decoders._klt_map import Map, build_map, turning_in_place
+from worldgauge.estimators.decoders._klt_tracks import Gray, Tracks, follow
+from worldgauge.estimators.decoders._klt_views import AGREE_PX
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
+from worldgauge.estimators.decoders.poses import between, ground_path, path_length
+from worldgauge.estimators.decoders.sampling import Indices, evenly_spaced
+from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
+from worldgauge.geometry import FloatArray, invert, rotation_angle
+from worldgauge.video import Frame
+
+FOLLOWED = 129
+"""Frames looked at; a longer video is thinned out."""
+KEY_FRAMES = 33
+LONGEST_SIDE = 640
+GUESSED_FOCAL = 0.8
+"""In image widths, where no field of view is given: 64 degrees."""
+_GUESSES = np.array([0.8, 0.6, 1.0, 0.5, 0.7, 0.9, 1.2])
+_PRIOR_GIVEN, _PRIOR_GUESSED = 0.1, 0.7
+_LEAST_LEAD = 0.01
+"""By how much the place of the anchor must be more like it than any other that was tried: right ones led by 0.029 and
+more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
+
+
+@estimators.register("klt-vo", kind="decoder")
+class KltVo:
+    """Camera path from points followed through the video (Lucas-Kanade), PnP and bundle adjustment.
+
+    key_frames: frames that get a camera, among them all that are given back. followed: frames that points are
+    followed through. The field of view of the request is where the focal length starts from; without one, 64 degrees.
+    """
+
+    name = "klt-vo"
+    version = 1
+
+    def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED) -> None:
+        self._key_frames = key_frames
+        self._followed = followed
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Options, and the version of OpenCV."""
+        opencv = version("opencv-python-headless")
+        return {"key_frames": self._key_frames, "followed": self._followed, "opencv": opencv}
+
+    def decode(self, request: DecodeRequest) -> DecodedPath:
+        """The path; see `Decoder`. One thread."""
+        import cv2
+
+        with _one_thread():
+            try:
+                return self._decode(request)
+            except (DataError, cv2.error, np.linalg.LinAlgError) as error:
+                return DecodedPath("failed", self.name, " ".join(str(error).split())[:200])
+
+    def _decode(self, request: DecodeRequest) -> DecodedPath:
+        count = len(request.video)
+        if count == 0:
+            return DecodedPath("failed", self.name, "the video holds no frame")
+        shown = evenly_spaced(count, request.n_points)
+        if count == 1:
+            return self._stationary(request, "a video of one frame", shown, 1)
+        keys = np.union1d(evenly_spaced(count, self._key_frames), shown)
+        frames = np.union1d(evenly_spaced(count, self._followed), keys)
+        size = _working_size(request.video.width, request.video.height)
+        images = [_gray(frame, size) for frame in request.video.take(frames.tolist())]
+        keyed = np.searchsorted(frames, keys).tolist()
+
+        moved = displacement_px([images[k] for k in keyed])
+        if moved is not None and moved < STILL_PX:
+            return self._stationary(request, "the camera does not move", shown, len(keys), displacement_px=moved)
+        tracks = follow(images, set(keyed))
+        xy = tracks.xy.astype(np.float64) - (np.array(size) - 1) / 2
+        focal, spread = _focal_of(request, size[0])
+        turns = turning_in_place(xy, [focal] if spread == _PRIOR_GIVEN else _GUESSES * size[0])
+        if turns is not None:
+            own = np.swapaxes(turns[np.searchsorted(keys, shown)], 1, 2)
+            turn = float(np.degrees(rotation_angle(own[-1])))
+            why = f"the camera turns by {turn:.0f} degrees where it stands" if turn >= 1 else "the camera does not move"
+            path = self._stationary(request, why, shown, len(keys), turn_deg=round(turn, 3))
+            return replace(path, rotations=own)
+        built = build_map(xy, focal, (focal, spread))
+        if built is None:
+            why = "no two frames share enough points and parallax to start from"
+            return DecodedPath("failed", self.name, why, registered=np.zeros(len(keys), bool))
+        there = None
+        if request.anchor is not None and built.placed[0]:
+            there = place_anchor(_first_frame(images[0], built, tracks, xy), _gray(request.anchor, size))
+        return self._path(request, built, there, built.errors_px(xy), keys, shown, size[0])
+
+    def _stationary(
+        self, request: DecodeRequest, why: str, shown: Indices, looked_at: int, **diagnostics: Any
+    ) -> DecodedPath:
+        real = request.anchor_distance_m
+        return stationary_path(self.name, shown, why, looked_at=looked_at, anchor_real_m=real, **diagnostics)
+
+    def _path(
+        self,
+        request: DecodeRequest,
+        built: Map,
+        there: AnchorPlace | None,
+        errors: FloatArray,
+        keys: Indices,
+        shown: Indices,
+        width: int,
+    ) -> DecodedPath:
+        """What a map says, and whether it may be believed."""
+        # As COLMAP counts: sightings that are farther off were taken for wrong.
+        errors = errors[errors <= AGREE_PX]
+        points = len(errors) / int(built.placed.sum())
+        error = float(errors.mean()) if len(errors) else float("inf")
+        diagnostics: dict[str, Any] = {
+            "reprojection_px": round(error, 4) if len(errors) else None,
+            "points_per_frame": round(points, 2),
+            "parallax_deg": round(built.parallax_deg, 3),
+        }
+        facts: dict[str, Any] = {
+            "registered": built.placed,
+            "focal_px": built.scene.focal * request.video.width / width,
+            "anchor_real": request.anchor_distance_m,
+            "diagnostics": diagnostics,
+        }
+        anchored = None if request.anchor is None else there is not None
+        status, why = judge(Evidence(built.placed, anchored, error, points, built.scene.focal / width))
+        if status == "failed":
+            return DecodedPath("failed", self.name, why, **facts)
+
+        kept = np.flatnonzero(built.placed)
+        if status == "partial":
+            kept = kept[: prefix(built.placed)]
+            shown = shown[shown <= keys[kept[-1]]]
+        gaps = shown[~np.isin(shown, keys[kept])]
+        if len(gaps):
+            diagnostics["interpolated"] = gaps.tolist()
+        poses = _camera_to_world(built.scene.rotations[kept], built.scene.translations[kept])
+        anchor = None
+        if there is not None:
+            anchor = _camera_to_world(there.rotation[None], there.translation[None])[0]
+            diagnostics |= {
+                "anchor_points": there.agree,
+                "anchor_likeness": round(there.likeness, 4),
+                "anchor_lead": round(there.lead, 4),
+            }
+        path = ground_path(between(poses, keys[kept], shown), anchor, request.anchor_distance_m)
+        length = path_length(path.positions)
+        why = why if anchored is not None else "no anchor frame was given"
+        if there is not None:
+            seconds = float(shown[-1] - shown[0]) / request.video.fps
+            unclear = "" if there.lead >= _LEAST_LEAD else "the anchor frame fits two places equally well"
+            scaled = path.scale is not None
+            fault = path.fault or unclear or (speed_fault(length, seconds) if scaled else "")
+            status, why = ("no_scale", fault) if fault else (status, why)
+        found = {"positions": path.positions, "rotations": path.rotations, "frame_indices": shown, **facts}
+        if there is None or status == "no_scale":
+            found["positions"] = path.positions / (path.scale or 1.0)
+            return DecodedPath("no_scale", self.name, why, anchor_estimated=path.anchor_estimated, **found)
+        diagnostics["path_length"] = round(length, 4)
+        return DecodedPath(
+            status, self.name, why, xy=path.xy, scale=path.scale, anchor_estimated=path.anchor_estimated, **found
+        )
+
+
+def _first_frame(image: Gray, built: Map, tracks: Tracks, xy: FloatArray) -> FirstFrame:
+    """The first frame with its points, those with descriptors first."""
+    described = len(tracks.descriptors)
+    chosen = np.flatnonzero(built.known & built.seen[0])
+    scene = built.scene
+    return FirstFrame(
+        image,
+        scene.rotations[0],
+        scene.translations[0],
+        scene.points[chosen],
+        xy[0, chosen],
+        tracks.descriptors[chosen[chosen < described]],
+        scene.focal,
+    )
+
+
+def _focal_of(request: DecodeRequest, width: int) -> tuple[float, float]:
+    """Focal length in working pixels, and the standard deviation of its logarithm."""
+    if request.hfov_deg is None or not 1 < request.hfov_deg < 179:
+        return GUESSED_FOCAL * width, _PRIOR_GUESSED
+    return width / 2 / float(np.tan(np.radians(request.hfov_deg) / 2)), _PRIOR_GIVEN
+
+
+def _camera_to_world(rotations: FloatArray, translations: FloatArray) -> FloatArray:
+    poses = np.zeros((len(rotations), 4, 4))
+    poses[:, :3, :3], poses[:, :3, 3], poses[:, 3, 3] = rotations, translations, 1.0
+    return invert(poses)
+
+
+def _working_size(width: int, height: int) -> tuple[int, int]:
+    factor = LONGEST_SIDE / max(width, height)
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def _gray(frame: Frame, size: tuple[int, int]) -> Gray:
+    import cv2
+
+    gray = np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8)
+    if (gray.shape[1], gray.shape[0]) != size:
+        shrinks = gray.shape[1] >= size[0] and gray.shape[0] >= size[1]
+        gray = np.asarray(
+            cv2.resize(gray, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR), np.uint8
+        )
+    return gray
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """OpenCV in one thread: the same result on every machine, and workers already fill the cores."""
+    import cv2
+
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)

@@ -1,0 +1,91 @@
+"""Target-Bench: is there a usable path to a named target in the imagined video?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.datasets.target import model_videos, videos_folder
+from worldgauge.subject import WorldModel
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
+from worldgauge.suites.target import exhibit, extras, protocol, published, replan, scoring, summary, tasks
+from worldgauge.suites.target.settings import Settings
+
+
+@suites.register("target")
+class Target:
+    """Show a frame, name a target: the imagined video must hold a usable path there, found by a world decoder."""
+
+    name = "target"
+    version = 1
+    references: tuple[str, ...] = ("truth", "render", "drift", "ahead", "freeze", "noise")
+    reference_settings: ClassVar[Mapping[str, str]] = {"drift": "step_m=0.003&turn_rad=0.0003"}
+    """0.6 m and 3 degrees off after 8 s at 25 frames a second; its own default, made for games, ends 2 m off."""
+    memoryless = ("ahead", "freeze", "noise")
+    claim = "finds a usable path to the named target"
+    words: ClassVar[Mapping[str, str]] = {
+        "task": "scenario",
+        "tasks": "scenarios",
+        "headline": "overall score",
+        "lacks": "do not read what the target is",
+        "seen": "history",
+        "asked": "to be planned",
+    }
+    metrics = frozenset({*scoring.METRICS.values(), *extras.EXTRAS})
+
+    def __init__(self, **options: Any) -> None:
+        self.options = Settings.of(options)
+
+    @property
+    def scoring_settings(self) -> frozenset[str]:
+        """Settings that only `score` reads. Who drives, decodes on the way."""
+        decoding = frozenset({"decoder", "cross_check", "parity"})
+        scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
+        return scoring if self.options.protocol == "replan" else scoring | decoding
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every option in force."""
+        return self.options.as_dict()
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a scenario; faulty ones come as tasks that fail with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
+        """Show the current frame, say where to go, store the video lossless; finished videos are copied."""
+        perform = replan.perform_replan if self.options.protocol == "replan" else protocol.perform
+        return perform(task, subject, bench, self.options)
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        """Find the camera's path in the video and compare it with the one that was walked."""
+        return scoring.score(record, bench, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """The leaderboard, over the scored and over all; by label, category and profile; what became of the videos."""
+        return summary.summarize(scores, kinds, failed)
+
+    def published(self) -> list[Table]:
+        """Tables 1 to 4 of the paper."""
+        return published.published()
+
+    def picture(self, task: Task) -> Picture:
+        """The real frames, the walk, and where the target stands."""
+        return tasks.picture(task, self.options)
+
+    def exhibit(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> Exhibit:
+        """All paths on the map, the corridor, and how the paths were found."""
+        return exhibit.exhibit(task, scores, self.options)
+
+    def videos(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """Settings of the model `videos` for every sub-directory of a `wm_videos` folder, by the model's name."""
+        place = videos_folder(folder, self.options.horizon_s)
+        found = model_videos(folder, self.options.horizon_s)
+        return {name: {"root": str(place / name), "control": "text"} for name in found}

@@ -1,0 +1,64 @@
+"""Clips of chosen frames, and the frames that a scenario has to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from worldgauge.datasets.target import Scenario, open_video, read_image, truth_clip
+from worldgauge.errors import DataError
+from worldgauge.geometry import FloatArray
+from worldgauge.video import Clip, Frame
+
+
+def current_frame(scenario: Scenario) -> Frame:
+    """The frame that a model is shown, (H, W, 3). Raises DataError when it cannot be read."""
+    if scenario.current_frame is None:
+        raise DataError(f"{scenario.id}: no picture of the current frame: nothing to show the model")
+    return read_image(scenario.current_frame)
+
+
+def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArray]:
+    """Up to `count` frames that end at the current one, `fps` a second, and their times (n,), seconds, the last 0.
+
+    Fewer where the recording began later or has no video. The last is the picture itself, not the compressed frame.
+    """
+    last = current_frame(scenario)
+    if count > 1 and scenario.video is not None:
+        seconds = scenario.history_s if scenario.history_rows == 0 else scenario.history_rows * scenario.dt
+        back = np.arange(min(count - 1, int(seconds * fps + 1e-6)), 0, -1) / fps
+        video = open_video(scenario)
+        current = scenario.first_video_frame + scenario.history_rows
+        indices = np.clip(np.rint(current - back / scenario.dt), 0, len(video) - 1).astype(int)
+        size = last.shape[1], last.shape[0]
+        frames = [*video.resized(*size).take(indices.tolist()), last]
+        return Clip.from_array(np.stack(frames), fps), np.append(-back, 0.0)
+    return Clip.from_array(last[None], fps), np.zeros(1)
+
+
+def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
+    """`count` real frames, `fps` a second, from the current one on; the last one is held where the recording ends.
+
+    Raises DataError without a video.
+    """
+    clip = truth_clip(scenario)
+    indices = np.minimum(np.rint(np.arange(count) / fps / scenario.dt), len(clip) - 1).astype(int)
+    return picked(clip, indices.tolist(), fps)
+
+
+def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
+    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when asked for."""
+    return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
+
+
+class _Picked:
+    def __init__(self, clip: Clip, indices: Sequence[int]) -> None:
+        self._clip = clip
+        self._indices = indices
+
+    def frame(self, index: int) -> Frame:
+        return self._clip[self._indices[index]]
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        return self._clip.take(self._indices[index] for index in indices)

@@ -1,0 +1,59 @@
+"""What a text-driven model is told: the scenario's sentence in a wording of ours, versioned, replaceable by a file.
+
+The prompts of the published videos are not public, so every record keeps its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from worldgauge.errors import UnknownNameError, UsageError
+
+DEFAULT = "robot-v1"
+MAX_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Template:
+    """name: as given. text: holds {target} where the sentence goes, and may hold {seconds}."""
+
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def filled(self, target: str, seconds: float) -> str:
+        """The prompt for one scenario; the sentence is taken as it is, also where it holds braces."""
+        before, _, after = self.text.partition("{target}")
+        length = f"{seconds:g}"
+        return before.replace("{seconds}", length) + target + after.replace("{seconds}", length)
+
+
+def template_of(name: str) -> Template:
+    """The template called `name`, or the one in the file of that name.
+
+    Raises UnknownNameError with the nearest name, UsageError for a file that cannot be read or lacks {target}.
+    """
+    folder = files(__package__) / "prompts"
+    known = {entry.name.removesuffix(".txt"): entry for entry in folder.iterdir() if entry.name.endswith(".txt")}
+    if name in known:
+        return Template(name, known[name].read_text("utf-8").strip())
+    path = Path(name).expanduser()
+    if path.suffix != ".txt" and not path.is_file():
+        raise UnknownNameError("prompt", name, known)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_CHARACTERS + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"target setting 'prompt': {path} cannot be read ({error}); give a text file") from error
+    if len(text) > MAX_CHARACTERS:
+        raise UsageError(f"target setting 'prompt': {path} has more than {MAX_CHARACTERS} characters")
+    if text.count("{target}") != 1:
+        raise UsageError(f"target setting 'prompt': {path} must hold {{target}} once, where the sentence goes")
+    return Template(name, text)

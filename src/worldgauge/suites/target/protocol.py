@@ -1,0 +1,233 @@
+"""One frame and a sentence, then a video: what each kind of model is given, and what is kept of its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.datasets.target import Scenario
+from worldgauge.episode import Context, WorldFacts
+from worldgauge.errors import NotApplicableError, SubjectError
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
+from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.suites.target.frames import history, truth_at
+from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
+from worldgauge.suites.target.prompts import template_of
+from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.tasks import scenario_of
+from worldgauge.video import Clip, Writer
+from worldgauge.worlds import open_world
+
+ROLLOUT = "rollout.mp4"
+POSES = "poses.json"
+ASSUMED_HFOV_DEG = 80.0
+"""Across, of the camera that is handed to models where nobody knows the real one."""
+FEWEST_FRAMES = 2
+
+
+class Question(NamedTuple):
+    """request: to the model. camera: as it took the context, None where it is assumed. planner: whose path, if any."""
+
+    request: RolloutRequest
+    fps: float
+    hfov_deg: float | None
+    planner: str | None
+    prompt: str | None
+
+
+def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+    """Ask `subject` for a video of one scenario, or take its finished one, and store it in the record's folder.
+
+    Frames that are made now are stored lossless; a finished video is copied as it is, whatever its length, rate and
+    size. Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this recording
+    does not have.
+    """
+    scenario = scenario_of(task, settings)
+    if isinstance(subject, HoldsVideos):
+        return _finished(task, subject, scenario, bench)
+    question = make_question(scenario, subject.spec, settings, seed=bench.seed)
+    request = replace(question.request, task=task.id)
+    poses = ask(subject, request, bench.directory / ROLLOUT, question.fps, bench)
+    if poses is not None:
+        rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
+        (bench.directory / POSES).write_text(rows + "\n")
+    width, height = request.frame_size
+    template = template_of(settings.prompt)
+    facts: dict[str, Any] = {
+        **common_facts(subject.spec, scenario, bench),
+        "frames_generated": request.horizon,
+        "fps": question.fps,
+        "resolution": [width, height],
+        "hfov_deg": question.hfov_deg,
+        "context_frames_used": len(request.context),
+        "planner": question.planner,
+        "planner_informed": question.planner in INFORMED,
+        "prompt": question.prompt,
+        "prompt_template": {"name": template.name, "digest": template.digest} if question.prompt else None,
+        "finished_video": None,
+        "poses": POSES if poses is not None else None,
+    }
+    return Record(task, subject.spec.name, bench.directory, facts, ROLLOUT)
+
+
+def ask(subject: WorldModel, request: RolloutRequest, video: Path, fps: float, bench: Bench) -> FloatArray | None:
+    """Write what `subject` imagines to `video`, lossless; the poses (n, 4, 4) of its frames where it tells them.
+
+    Raises SubjectError when the model breaks its promise.
+    """
+    with Writer(video, fps=fps, kind="lossless") as out:
+        for chunk in checked_rollout(subject, request):
+            out.write(chunk)
+            bench.progress(out.frames, request.horizon)
+    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
+    if path is None:
+        return None
+    poses = np.asarray(path, np.float64)
+    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
+        raise SubjectError(
+            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
+            f"expected ({request.horizon}, 4, 4), all finite"
+        )
+    return poses
+
+
+def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> Question:
+    """What a model of `spec` is asked about a scenario: the current frame, and the future in the form it takes."""
+    if spec.view != "perspective":
+        raise NotApplicableError(f"'{spec.name}' draws panoramas; the frames of target are perspective views")
+    fps = _rate(scenario, spec, settings)
+    horizon = round(settings.horizon_s * fps)
+    if horizon < FEWEST_FRAMES:
+        raise NotApplicableError(f"'{spec.name}' runs at {fps:g} frames/s: {settings.horizon_s:g} s are no video")
+    context, hfov_deg = _context(scenario, spec, settings, fps)
+    planned = plan_for(scenario, settings.planner, horizon, fps, seed) if spec.control != "text" else None
+    prompt = None
+    if spec.control == "text":
+        prompt = template_of(settings.prompt).filled(scenario.target_text, settings.horizon_s)
+    wants_truth = "truth" in spec.inputs and scenario.video is not None
+    times = np.arange(horizon) / fps
+    request = RolloutRequest(
+        context,
+        horizon=horizon,
+        seed=seed,
+        actions=steps_of(planned.poses, context.poses[-1], fps) if planned and spec.control == "actions" else None,
+        poses=planned.poses if planned and spec.control == "camera" else None,
+        text=prompt,
+        world=scenario.world if "world" in spec.inputs else None,
+        truth=_fitted(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
+        truth_poses=poses_at(scenario, times) if wants_truth and scenario.poses is not None else None,
+    )
+    return Question(request, fps, hfov_deg, planned.planner if planned else None, prompt)
+
+
+def stored_poses(record: Record) -> FloatArray | None:
+    """Poses (n, 4, 4) of the frames of a record, where the model told them."""
+    name = record.facts["poses"]
+    if name != POSES:
+        return None
+    rows = np.array(json.loads((record.directory / POSES).read_text())["poses"], np.float64).reshape(-1, 3, 4)
+    poses = np.zeros((len(rows), 4, 4))
+    poses[:, :3], poses[:, 3, 3] = rows, 1
+    return poses
+
+
+def _finished(task: Task, subject: WorldModel, scenario: Scenario, bench: Bench) -> Record:
+    """A video that somebody has made already, copied unchanged."""
+    assert isinstance(subject, HoldsVideos)
+    source = subject.video_of(task.id)
+    clip = Clip.open(source)
+    if len(clip) < FEWEST_FRAMES:
+        raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {FEWEST_FRAMES}")
+    name = f"rollout{source.suffix.lower()}"
+    shutil.copyfile(source, bench.directory / name)
+    bench.progress(len(clip), len(clip))
+    with open(source, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    facts: dict[str, Any] = {
+        **common_facts(subject.spec, scenario, bench),
+        "frames_generated": len(clip),
+        "fps": clip.fps,
+        "resolution": [clip.width, clip.height],
+        "hfov_deg": None if scenario.camera is None else _hfov_deg(scenario.camera),
+        "context_frames_used": None,
+        "planner": None,
+        "planner_informed": False,
+        "prompt": None,
+        "prompt_template": None,
+        "finished_video": {"name": source.name, "sha256": digest},
+        "poses": None,
+    }
+    return Record(task, subject.spec.name, bench.directory, facts, name)
+
+
+def common_facts(spec: ModelSpec, scenario: Scenario, bench: Bench) -> dict[str, Any]:
+    """What is kept of every answer, however it came about."""
+    return {
+        "control": spec.control,
+        "inputs": sorted(spec.inputs),
+        "crop": list(spec.crop) if spec.crop else None,
+        "seed": bench.seed,
+        "horizon_s": scenario.horizon_s,
+        "target_text": scenario.target_text,
+        "warnings": list(scenario.warnings),
+    }
+
+
+def _rate(scenario: Scenario, spec: ModelSpec, settings: Settings) -> float:
+    """Frames a second: asked for, the model's own, or the recording's."""
+    if settings.fps is not None and spec.fps is not None and not math.isclose(settings.fps, spec.fps):
+        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, {settings.fps:g} are asked for")
+    return float(settings.fps or spec.fps or round(1 / scenario.dt, 3))
+
+
+def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float) -> tuple[Context, float | None]:
+    """What is shown, and the field of view of its frames where it is known.
+
+    A reference that is handed the world or the truth sees the whole history: it takes nothing from it that it lacks.
+    """
+    count = math.ceil(scenario.history_s * fps) + 1 if spec.privileged else settings.context
+    count = count if spec.max_context is None else min(count, spec.max_context)
+    clip, times = history(scenario, count, fps)
+    camera = _camera(scenario, clip)
+    poses = poses_at(scenario, times)
+    poses[-1] = current_pose(scenario)
+    context = Context(clip, poses, steps_of(poses[1:], poses[0], fps), camera)
+    if spec.crop is not None:
+        context = context.cropped(*spec.crop)
+    hfov_deg = None if scenario.camera is None else _hfov_deg(context.camera)
+    if spec.frame_size is not None:
+        context = context.resized(*spec.frame_size)
+    if "depth" in spec.inputs and scenario.world is not None:
+        context = replace(context, depth=_depth_of(context, scenario.world))
+    return context, hfov_deg
+
+
+def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
+    return lambda index: open_world(world).view(context.poses[index], context.camera).depth
+
+
+def _camera(scenario: Scenario, clip: Clip) -> Camera:
+    if scenario.camera is not None:
+        return scenario.camera.resized(clip.width, clip.height)
+    half_height = math.tan(math.radians(ASSUMED_HFOV_DEG / 2)) * clip.height / clip.width
+    return Camera.from_vertical_fov(clip.width, clip.height, math.degrees(2 * math.atan(half_height)))
+
+
+def _hfov_deg(camera: Camera) -> float:
+    return math.degrees(2 * math.atan(camera.width / 2 / camera.fx))
+
+
+def _fitted(clip: Clip, spec: ModelSpec) -> Clip:
+    """The truth as the model could draw it."""
+    clip = clip if spec.crop is None else clip.cropped(*spec.crop)
+    return clip if spec.frame_size is None else clip.resized(*spec.frame_size)

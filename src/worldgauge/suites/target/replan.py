@@ -1,0 +1,157 @@
+"""Re-planning, the paper's future work: drive the beginning of an imagined path, look again, ask again.
+
+Protocol `replan`, in embedded worlds. A model is asked as in protocol `once`; its path is decoded, and the robot drives
+the first STRIDE_M metres of it. Then it is asked again from there, until its path leads nowhere (it means to be there),
+or all asks are used up. What the first plan alone would have come to is driven beside it, for comparison.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from worldgauge import polyline
+from worldgauge.datasets.target import Scenario, world_of_path
+from worldgauge.errors import NotApplicableError
+from worldgauge.estimators.decoders import DecodedPath
+from worldgauge.geometry import FloatArray, wrap_angle, yaw_pitch_from_pose
+from worldgauge.subject import HoldsVideos, ModelSpec, WorldModel
+from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.suites.target.decoding import SCORED, decode_video
+from worldgauge.suites.target.driving import drive
+from worldgauge.suites.target.protocol import ROLLOUT, ask, common_facts, make_question
+from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.tasks import scenario_of
+from worldgauge.suites.target.trail import Trail
+from worldgauge.video import Writer
+from worldgauge.worlds import open_world
+from worldgauge.worlds.floor import FloorPlan
+
+STRIDE_M = 1.0
+"""Of each plan, before the model is asked again: about the 2 s that the history has."""
+ARRIVED_M = 0.1
+"""A path shorter than this leads nowhere: the model means that the robot is there."""
+ARRIVED_RAD = 0.2
+"""And so does a turn smaller than this; a larger one is made, and the model is asked again."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One plan. xy: (n, 2) metres of the world's plane, from the robot on. heading: (n,) radians, of the world."""
+
+    xy: FloatArray
+    heading: FloatArray
+
+    @property
+    def length(self) -> float:
+        """Metres."""
+        return polyline.length(self.xy)
+
+    @property
+    def leads_nowhere(self) -> bool:
+        """Whether neither a way nor a turn of any size is in it."""
+        turn = np.abs(wrap_angle(self.heading - self.heading[0])).max()
+        return bool(self.length < ARRIVED_M and turn < ARRIVED_RAD)
+
+    def beginning(self, stride_m: float) -> Leg:
+        """Its first `stride_m` metres; all of it where it is shorter, or only a turn."""
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(self.xy, axis=0).T))])
+        if along[-1] <= stride_m:
+            return self
+        kept = along < stride_m
+        end = np.array([np.interp(stride_m, along, self.xy[:, k]) for k in (0, 1)])
+        heading = np.interp(stride_m, along, np.unwrap(self.heading))
+        return Leg(np.vstack([self.xy[kept], end]), np.append(self.heading[kept], heading))
+
+
+def perform_replan(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+    """Drive one scenario with `subject` as the planner; the record holds the drive and what was seen on it.
+
+    Raises NotApplicableError for finished videos, for models that want the recorded future, for the planner
+    `recorded`, and for data without a world to drive in; SubjectError when the model breaks its promise.
+    """
+    scenario = scenario_of(task, settings)
+    floor = _floor_of(scenario, subject, settings)
+    trail = Trail(scenario, floor)
+    asks: list[dict[str, Any]] = []
+    once: dict[str, Any] | None = None
+    now = bench.directory / "now"
+    for number in range(settings.asks):
+        here = trail.question_from(now)
+        path = _imagine(here, subject, bench, settings, task, number)
+        told: dict[str, Any] = {"status": path.status, "reason": path.reason, "plan": None, "contact": False}
+        asks.append(told)
+        if path.status not in SCORED or path.xy is None:
+            continue
+        leg = leg_of(path, trail.pose)
+        told["plan"] = leg.xy.tolist()
+        if once is None:
+            whole = drive(floor, leg.xy)
+            once = {"xy": whole.xy.tolist(), "contact": whole.contact, "status": path.status}
+        if leg.leads_nowhere:
+            break
+        part = leg.beginning(STRIDE_M)
+        driven = drive(floor, part.xy)
+        told["contact"] = driven.contact
+        trail.go(driven.xy, float(part.heading[-1]))
+    shutil.rmtree(now, ignore_errors=True)
+    seen = trail.seen
+    with Writer(bench.directory / ROLLOUT, fps=seen.fps, kind="lossless") as out:
+        for frame in seen:
+            out.write(frame[None])
+    facts = {
+        **common_facts(subject.spec, scenario, bench),
+        "frames_generated": len(seen),
+        "fps": seen.fps,
+        "resolution": [seen.width, seen.height],
+        "planner": None if subject.spec.control == "text" else settings.planner or "walker",
+        "asks": asks,
+        "driven": trail.driven_xy.tolist(),
+        "once": once,
+    }
+    return Record(task, subject.spec.name, bench.directory, facts, ROLLOUT)
+
+
+def leg_of(path: DecodedPath, pose: FloatArray) -> Leg:
+    """A decoded path as seen from camera `pose` (4, 4), in the world's plane; it begins where the camera is."""
+    assert path.xy is not None
+    xy = world_of_path(path.xy, pose)
+    yaw = float(yaw_pitch_from_pose(pose)[0])
+    if path.rotations is not None and len(path.rotations) == len(xy):
+        right = np.arctan2(path.rotations[:, 0, 2], path.rotations[:, 2, 2])
+        heading = yaw - right
+    else:
+        heading = np.full(len(xy), yaw)
+    start = pose[:2, 3]
+    if np.allclose(xy[0], start):
+        return Leg(xy, heading)
+    return Leg(np.vstack([start, xy]), np.append(yaw, heading))
+
+
+def _imagine(
+    here: Scenario, subject: WorldModel, bench: Bench, settings: Settings, task: Task, number: int
+) -> DecodedPath:
+    """The path in the video that `subject` makes from where the robot is."""
+    question = make_question(here, subject.spec, settings, seed=bench.seed + number)
+    request = replace(question.request, task=f"{task.id}.{number}")
+    video = bench.directory / "now" / "imagined.mp4"
+    poses = ask(subject, request, video, question.fps, bench)
+    path = decode_video(video, here, settings, hfov_deg=question.hfov_deg, poses=poses, name=f"{task.id}.{number}")
+    bench.progress(0, 0)
+    return path
+
+
+def _floor_of(scenario: Scenario, subject: WorldModel, settings: Settings) -> FloorPlan:
+    spec: ModelSpec = subject.spec
+    if isinstance(subject, HoldsVideos) or "truth" in spec.inputs:
+        raise NotApplicableError(f"'{spec.name}' has one video a scenario: it cannot be asked again from another place")
+    if settings.planner == "recorded" and spec.control != "text":
+        raise NotApplicableError("the recorded path has one start: take planner=walker, noisy, straight or still")
+    world = None if scenario.world is None else open_world(scenario.world)
+    floor = getattr(world, "floor", None)
+    if not isinstance(floor, FloorPlan) or scenario.poses is None:
+        raise NotApplicableError(f"'{scenario.id}' has no world to drive in: protocol=replan needs embedded data")
+    return floor

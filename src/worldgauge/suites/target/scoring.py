@@ -1,0 +1,145 @@
+"""Scores of one record: the path in its video against the path that was walked, under every profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from worldgauge.datasets.target import Scenario
+from worldgauge.estimators.decoders import DecodedPath
+from worldgauge.geometry import FloatArray
+from worldgauge.metrics.waypoints import PROFILES, PathScores, evaluate
+from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.scores import score_of
+from worldgauge.suites.target.baselines import baselines
+from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
+from worldgauge.suites.target.drives import drive_scores, driven
+from worldgauge.suites.target.extras import EXTRAS, extra_values
+from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.tasks import scenario_of
+
+HEADLINE = "path/overall"
+METRICS = {
+    "overall": "path/overall",
+    "soft_endpoint": "path/soft_endpoint",
+    "approach_consistency": "path/approach_consistency",
+    "ade": "path/ade",
+    "fde": "path/fde",
+    "miss_rate": "path/miss_rate",
+}
+"""Field of `PathScores` -> metric, in the order of the tables."""
+SHOWN_PROFILES = ("released", "aligned", "paper_text")
+"""Always computed; another one beside them when it is asked for."""
+
+
+def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+    """All scores of one record. A path that was not found gives scores without a value, with the reason."""
+    scenario = scenario_of(record.task, settings, parity=settings.parity)
+    bench.progress(0, 1)
+    is_drive = "driven" in record.facts
+    path = driven(record, scenario, settings) if is_drive else decoded(record, scenario, settings)
+    bench.progress(1, 1)
+    xy = path.xy if path.status in SCORED else None
+    values = {} if xy is None else _under_profiles(xy, scenario, settings)
+    chosen = values.get(settings.profile)
+    why = _reason(path, chosen)
+    told = {"profile": settings.profile, "decoder": path.decoder, "status": path.status}
+    found = []
+    for field, metric in METRICS.items():
+        value = None if chosen is None or not chosen.valid else float(getattr(chosen, field))
+        facts = told if metric != HEADLINE else {**told, **_facts(record, scenario, path, values, settings)}
+        series = _errors(xy, scenario, settings) if value is not None and xy is not None and field == "ade" else ()
+        reason = None if value is not None else why
+        found.append(score_of(record, metric, value, reason=reason, series=series, facts=facts))
+    if is_drive:
+        found += drive_scores(record, scenario)
+    if settings.extras:
+        found += _extras(record, scenario, path, None if why else xy, why, told)
+    return sorted(found, key=lambda one: one.metric)
+
+
+def profiles_of(settings: Settings) -> tuple[str, ...]:
+    """The profiles that are computed, the chosen one first."""
+    return tuple(dict.fromkeys((settings.profile, *SHOWN_PROFILES)))
+
+
+def _under_profiles(xy: FloatArray, scenario: Scenario, settings: Settings) -> dict[str, PathScores]:
+    return {
+        name: evaluate(
+            xy,
+            scenario.path_xy,
+            PROFILES[name],
+            settings.mode,
+            history_rows=scenario.history_rows,
+            parity=settings.parity,
+        )
+        for name in profiles_of(settings)
+    }
+
+
+def _reason(path: DecodedPath, chosen: PathScores | None) -> str | None:
+    """Why there is no number; None where there is one."""
+    if path.status not in SCORED or path.xy is None:
+        return f"no path: {path.status.replace('_', ' ')}" + (f", {path.reason}" if path.reason else "")
+    return chosen.reason if chosen is not None and not chosen.valid else None
+
+
+def _facts(
+    record: Record,
+    scenario: Scenario,
+    path: DecodedPath,
+    values: Mapping[str, PathScores],
+    settings: Settings,
+) -> dict[str, Any]:
+    """All that tables and pictures need beside the number itself."""
+    decoder = decoder_of(settings)
+    return {
+        "decoder_version": decoder.version,
+        "reason": path.reason,
+        "profiles": {name: _numbers(one) for name, one in values.items()},
+        "xy": None if path.xy is None else np.asarray(path.xy, np.float64).tolist(),
+        "frame_indices": [int(index) for index in path.frame_indices],
+        "scale": path.scale,
+        "anchor_estimated": path.anchor_estimated,
+        "anchor_real_m": path.anchor_real,
+        "focal_px": path.focal_px,
+        "registered": [int(np.count_nonzero(path.registered)), len(path.registered)],
+        "diagnostics": dict(path.diagnostics),
+        "baselines": {
+            name: {profile: _numbers(one) for profile, one in _under_profiles(line, scenario, settings).items()}
+            for name, line in baselines(scenario).items()
+        },
+        "horizon_s": scenario.horizon_s,
+        "control": record.facts["control"],
+        "planner": record.facts["planner"],
+        "warnings": list(scenario.warnings),
+    }
+
+
+def _numbers(scores: PathScores) -> dict[str, float] | None:
+    return {field: float(getattr(scores, field)) for field in METRICS} if scores.valid else None
+
+
+def _errors(xy: FloatArray, scenario: Scenario, settings: Settings) -> list[tuple[int, float | None]]:
+    """Metres between each decoded point and the row of the true path that its index falls on: (row, metres)."""
+    start = scenario.history_rows if PROFILES[settings.profile].cut_history else 0
+    rows = np.rint(np.linspace(start, len(scenario.path_xy) - 1, len(xy))).astype(int)
+    apart = np.linalg.norm(np.asarray(xy) - scenario.path_xy[rows], axis=1)
+    # Two points may fall on one row of a very short path; a series has one value a place.
+    return [(row, distance) for row, distance in dict(zip(rows.tolist(), apart.tolist(), strict=True)).items()]
+
+
+def _extras(
+    record: Record,
+    scenario: Scenario,
+    path: DecodedPath,
+    xy: FloatArray | None,
+    why: str | None,
+    told: Mapping[str, Any],
+) -> Iterator[Score]:
+    given = {} if xy is None else extra_values(xy, path.frame_indices, record.facts["fps"], scenario)
+    for metric in EXTRAS:
+        value, reason = given.get(metric, (None, why or "no path"))
+        yield score_of(record, metric, value, reason=None if value is not None else reason, facts=told)

@@ -1,0 +1,129 @@
+"""The options of the suite: what is asked, how a path is found in the answer, and by which constants it is scored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+from worldgauge.datasets.target import HORIZONS_S
+from worldgauge.errors import MissingExtraError, UnknownNameError, UsageError
+from worldgauge.estimators.decoders import decoder_names, open_decoder
+from worldgauge.metrics.waypoints import Mode, profile_of
+from worldgauge.serving import is_served
+from worldgauge.suites.target.planners import PLANNERS
+from worldgauge.suites.target.prompts import DEFAULT, template_of
+
+CrossCheck = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of Target-Bench.
+
+    profile: constants of the headline, "released", "aligned", "paper_text" or "vipe_config"; all are computed.
+    decoder: a registered one, with settings as in "sfm-global?frames=33", or the address of a served one.
+    cross_check: whether a second decoder is run beside it: "auto" where few points carry the path, "always", "never".
+    horizon_s: 8, 6 or 4 seconds from the frame shown to the end. fps: of the frames asked for; None means the model's
+    own rate, else the recording's. context: frames of history shown, the current one counted; the paper showed 1.
+    planner: whose path a camera- or action-driven model is given (`planners.PLANNERS`); None means "walker" where the
+    world is known and "straight" elsewhere. prompt: name of a template or a text file, for text-driven ones.
+    labels: csv of explicit and implicit targets. mode: which lengths are compared. extras: further metrics.
+    parity: "released" switches our corrections of decoding, horizons and edge cases off.
+    protocol: "once", a single video a scenario; "replan", which drives the beginning of each plan in an embedded world
+    and asks again from there, `asks` times at most.
+    labels_digest, prompt_digest: of what those name, found anew, so that an edited file counts as another one.
+    """
+
+    profile: str = "released"
+    decoder: str = "sfm-global"
+    cross_check: CrossCheck = "auto"
+    horizon_s: float = 8.0
+    fps: float | None = None
+    context: int = 1
+    planner: str | None = None
+    prompt: str = DEFAULT
+    labels: str | None = None
+    mode: Mode = "gt"
+    extras: bool = False
+    parity: Literal["released"] | None = None
+    protocol: Literal["once", "replan"] = "once"
+    asks: int = 8
+    labels_digest: str | None = None
+    prompt_digest: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Settings:
+        """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
+        known = {field.name for field in fields(cls)}
+        for name in options:
+            if name not in known:
+                raise UnknownNameError("target setting", name, known)
+        settings = cls(**options)
+        hints = get_type_hints(cls)
+        for name in ("cross_check", "mode", "parity", "protocol"):
+            _check_choice(name, getattr(settings, name), hints[name])
+        for name in ("profile", "decoder", "prompt"):
+            if not isinstance(getattr(settings, name), str):
+                raise UsageError(f"target setting '{name}' must be a name, got {getattr(settings, name)!r}")
+        profile_of(settings.profile)
+        _check_decoder(settings.decoder)
+        if settings.planner is not None and settings.planner not in PLANNERS:
+            raise UnknownNameError("planner", str(settings.planner), PLANNERS)
+        if not _is_number(settings.horizon_s) or settings.horizon_s not in HORIZONS_S:
+            allowed = ", ".join(f"{one:g}" for one in HORIZONS_S)
+            raise UsageError(f"target setting 'horizon_s' must be one of {allowed}, got {settings.horizon_s!r}")
+        if settings.fps is not None and not (_is_number(settings.fps) and 1 <= settings.fps <= 240):
+            raise UsageError(f"target setting 'fps' must be 1 to 240 frames a second, got {settings.fps!r}")
+        for name in ("context", "asks"):
+            value = getattr(settings, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UsageError(f"target setting '{name}' must be a whole number of at least 1, got {value!r}")
+        if not isinstance(settings.extras, bool):
+            raise UsageError(f"target setting 'extras' must be true or false, got {settings.extras!r}")
+        return replace(
+            settings,
+            horizon_s=float(settings.horizon_s),
+            labels_digest=_labels_digest(settings.labels),
+            prompt_digest=template_of(settings.prompt).digest,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """All options, plain JSON values."""
+        return asdict(self)
+
+
+def _labels_digest(labels: Any) -> str | None:
+    if labels is None:
+        return None
+    try:
+        return hashlib.sha256(Path(str(labels)).expanduser().read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"target setting 'labels': {labels} cannot be read ({error.strerror})") from error
+
+
+def _check_decoder(text: str) -> None:
+    """Its name, and its settings where it has some; a server is not started before it is needed."""
+    name, query, _ = text.partition("?")
+    if is_served(text):
+        return
+    if name not in decoder_names():
+        raise UnknownNameError("decoder", name, decoder_names())
+    if query:
+        # What it stands on may be missing where videos are only made.
+        with suppress(MissingExtraError):
+            open_decoder(text)
+
+
+def _check_choice(name: str, value: Any, hint: Any) -> None:
+    choices = [choice for part in (get_args(hint) or ()) for choice in (get_args(part) or (part,))]
+    allowed = [None if choice is type(None) else choice for choice in choices]
+    if value not in allowed:
+        raise UsageError(f"target setting '{name}' must be one of {allowed}, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

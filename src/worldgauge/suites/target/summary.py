@@ -1,0 +1,303 @@
+"""Tables: the leaderboard with every column of the paper, averaged two ways, by label, category and profile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from worldgauge.metrics import metrics
+from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
+from worldgauge.suites.tables import cell_of, ordered, resolvable_note
+from worldgauge.suites.target.baselines import NAMES
+from worldgauge.suites.target.drives import comparison
+from worldgauge.suites.target.scoring import HEADLINE, METRICS, SHOWN_PROFILES
+
+COLUMNS = {
+    "overall": "overall",
+    "soft_endpoint": "SE",
+    "approach_consistency": "AC",
+    "ade": "ADE (m)",
+    "fde": "FDE (m)",
+    "miss_rate": "MR (%)",
+}
+"""Field of `PathScores` -> column."""
+WORST = {"overall": 0.0, "soft_endpoint": 0.0, "approach_consistency": 0.0, "miss_rate": 100.0}
+"""What a failure counts as in the average over `all`; it has no distances."""
+STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
+NO_VIDEO = "no video"
+TASKS = "tasks"
+"""Unit of tables whose cells are numbers of tasks."""
+
+LABELS = ("explicit", "implicit")
+WEIGHTS_NOTE = "The weights of the overall score add up to 0.90: no path scores 1."
+
+Values = Mapping[str, float] | None
+
+
+class Line(NamedTuple):
+    """One scenario of one row. values: by field of `PathScores`, None without a path. failed: as `all` counts it."""
+
+    task: str
+    group: Mapping[str, Any]
+    values: Values
+    failed: bool
+    why: str = ""
+
+
+class Entry(NamedTuple):
+    """One row of every table: what became of each scenario, under one profile."""
+
+    label: str
+    kind: Literal["subject", "reference"]
+    lines: tuple[Line, ...]
+
+
+def summarize(
+    scores: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+) -> list[Table]:
+    """All tables, the leaderboard first. kinds, failed: see `Suite.summarize`."""
+    heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
+    told = [score.facts for own in heads.values() for score in own]
+    profile = _listed(fact["profile"] for fact in told)
+    by_profile = {
+        name: _entries(heads, kinds, failed, name)
+        for name in dict.fromkeys([*(fact["profile"] for fact in told), *SHOWN_PROFILES])
+    }
+    chosen = _chosen(heads, kinds, failed)
+    title = f"{{}}profile {profile}, decoder {_decoders(told)}"
+    tables = [
+        _leaderboard(title.format("Paths to named targets, "), chosen, notes=tuple(_notes(heads, chosen, kinds))),
+        _leaderboard(
+            title.format("A failure counts as the worst, "),
+            chosen,
+            counting="all",
+            notes=(
+                "Over all scenarios that were to be answered: one without a path counts 0 for SE, AC and overall and "
+                "100 for the miss rate, and so does a path of which only a part was found. It has no distances, so ADE "
+                "and FDE are over the scored ones.",
+            ),
+        ),
+    ]
+    for label in LABELS:
+        own = [_only(entry, lambda line, label=label: line.group.get("label") == label) for entry in chosen]  # type: ignore[misc]
+        if any(entry.lines for entry in own):
+            tables.append(_leaderboard(title.format(f"Targets that are {_MEANING[label]}, "), own, notes=()))
+    tables += _by_group(title, chosen)
+    drives = comparison(scores, kinds)
+    if drives is not None:
+        tables.insert(1, drives)
+    tables.append(_by_profile(_decoders(told), by_profile))
+    tables.append(_statuses(heads, kinds, failed))
+    return tables
+
+
+_MEANING = {"explicit": "named (explicit)", "implicit": "described (implicit)"}
+
+
+def _entries(
+    heads: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+    profile: str | None,
+) -> list[Entry]:
+    """Rows under one profile, None for that of each score; then the yardsticks that need no video."""
+    entries = []
+    for subject, own in heads.items():
+        lines = [_line(score, profile) for score in own]
+        lines += [Line(f.task, f.group, None, True, f.error) for f in failed.get(subject, ())]
+        entries.append(Entry(subject, "reference" if kinds[subject] == "reference" else "subject", tuple(lines)))
+    tasks = {score.task: score for own in heads.values() for score in own}
+    for name in NAMES:
+        lines = [
+            Line(task, score.group, score.facts["baselines"][name].get(profile or score.facts["profile"]), False)
+            for task, score in sorted(tasks.items())
+        ]
+        entries.append(Entry(name, "reference", tuple(lines)))
+    return entries
+
+
+def _chosen(
+    heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
+) -> list[Entry]:
+    return _entries(heads, kinds, failed, None)
+
+
+def _line(score: Score, profile: str | None) -> Line:
+    values: Values = None
+    if score.value is not None:
+        values = score.facts["profiles"].get(profile or score.facts["profile"])
+    whole = values is not None and score.facts["status"] != "partial"
+    return Line(score.task, score.group, values, not whole, score.reason or "")
+
+
+def _leaderboard(
+    title: str,
+    entries: Sequence[Entry],
+    *,
+    counting: Literal["scored", "all"] = "scored",
+    notes: tuple[str, ...],
+) -> Table:
+    rows = [
+        Row(entry.label, tuple(_cell(entry, field, counting) for field in COLUMNS), entry.kind) for entry in entries
+    ]
+    return Table(
+        metric=HEADLINE,
+        title=title,
+        unit="1",
+        better="higher",
+        columns=tuple(COLUMNS.values()),
+        rows=tuple(ordered(rows, "higher", 0)),
+        notes=(*notes, WEIGHTS_NOTE),
+        betters=tuple(_better(field) for field in COLUMNS),
+    )
+
+
+def _cell(entry: Entry, field: str, counting: Literal["scored", "all"] = "scored") -> Cell:
+    low, high = metrics.entry(METRICS[field]).facts["bounds"]
+    values: list[float | None] = []
+    for line in entry.lines:
+        if counting == "all" and line.failed and field in WORST:
+            values.append(WORST[field])
+        else:
+            values.append(None if line.values is None else line.values[field])
+    return cell_of(values, (low, high), expected=len(entry.lines))
+
+
+def _by_group(title: str, entries: Sequence[Entry]) -> Iterator[Table]:
+    """The overall score by category, and by place where there are several."""
+    for name, heading in (("category", "By what is asked for, "), ("place", "By place, ")):
+        found = sorted({str(line.group.get(name, "unknown")) for entry in entries for line in entry.lines})
+        if found == ["unknown"] or len(found) < 2:
+            continue
+        parts: list[tuple[str, Callable[[Line], bool]]] = [
+            (one, lambda line, one=one: str(line.group.get(name, "unknown")) == one)  # type: ignore[misc]  # noqa: B023
+            for one in found
+        ]
+        rows = [
+            Row(
+                entry.label,
+                (*(_cell(_only(entry, keep), "overall") for _, keep in parts), _cell(entry, "overall")),
+                entry.kind,
+            )
+            for entry in entries
+        ]
+        yield Table(
+            HEADLINE,
+            title.format(heading),
+            "1",
+            "higher",
+            (*(one for one, _ in parts), "all"),
+            tuple(ordered(rows, "higher")),
+            (WEIGHTS_NOTE,),
+        )
+
+
+def _by_profile(decoders: str, by_profile: Mapping[str, Sequence[Entry]]) -> Table:
+    """The overall score under every profile, side by side."""
+    first = next(iter(by_profile.values()))
+    rows = [
+        Row(entry.label, tuple(_cell(entries[place], "overall") for entries in by_profile.values()), entry.kind)
+        for place, entry in enumerate(first)
+    ]
+    return Table(
+        HEADLINE,
+        f"Overall score by profile, decoder {decoders}",
+        "1",
+        "higher",
+        tuple(by_profile),
+        tuple(ordered(rows, "higher", 0)),
+        (
+            "The constants printed in the paper are not those of its tables (inferred): released fits the tables, "
+            "aligned leaves the history out of the true path, paper_text is as printed.",
+        ),
+    )
+
+
+def _statuses(
+    heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
+) -> Table:
+    """How many paths were found, and what became of the rest."""
+    columns = (*map(_plain, STATUSES), NO_VIDEO)
+    rows = []
+    for subject, own in heads.items():
+        counts = Counter(_plain(score.facts["status"]) for score in own)
+        counts[NO_VIDEO] = len(failed.get(subject, ()))
+        expected = counts.total()
+        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
+        rows.append(Row(subject, cells, "reference" if kinds[subject] == "reference" else "subject"))
+    return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
+
+
+def _plain(status: str) -> str:
+    return status.replace("_", " ")
+
+
+_STATUS_NOTE = (
+    "ok: the whole path was found. stationary: the camera does not move, a valid path. partial: a part of it, scored "
+    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used."
+)
+
+
+def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds: Mapping[str, str]) -> Iterator[str]:
+    subjects = [entry for entry in entries if entry.label in heads]
+    expected = sum(len(entry.lines) for entry in subjects)
+    lost = [line for entry in subjects for line in entry.lines if line.values is None]
+    yield f"{expected} answers expected = {expected - len(lost)} scored + {len(lost)} failed."
+    for why, count in sorted(Counter(_short(line.why) for line in lost).items()):
+        yield f"{count} failed: {why}."
+    told = [score.facts for own in heads.values() for score in own]
+    partial = sum(fact["status"] == "partial" for fact in told)
+    if partial:
+        yield f"{partial} scored paths are only a part of what their video shows."
+    if len({fact["decoder"] for fact in told}) > 1:
+        yield "These rows were made with different decoders and must not be compared."
+    if len({fact["profile"] for fact in told}) > 1:
+        yield "These rows were made with different profiles and must not be compared."
+    driven = {
+        label: sorted({str(score.facts["planner"]) for score in own if _led(score, kinds[label])})
+        for label, own in heads.items()
+    }
+    if any(driven.values()):
+        lent = "; ".join(f"{label}: {', '.join(names)}" for label, names in driven.items() if names)
+        yield (
+            "Models that cannot read were lent the path of a planner; their rows test how well they follow it, not how "
+            f"well they plan ({lent})."
+        )
+    yield f"{', '.join(NAMES)} need no video: the true path itself, no motion, and the history's speed straight on."
+    if len(subjects) > 1:
+        values = {
+            entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values}
+            for entry in subjects
+        }
+        yield resolvable_note(values, "scenarios")
+
+
+def _led(score: Score, kind: str) -> bool:
+    """Whether a planner's path made the video: references that take actions do nothing with them here."""
+    return score.facts["planner"] is not None and (score.facts["control"] == "camera" or kind == "subject")
+
+
+def _short(why: str) -> str:
+    """A reason without the names of files and scenarios that would make each one of its kind."""
+    text = why.removeprefix("scoring: ").rstrip(".")
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _only(entry: Entry, keep: Callable[[Line], bool]) -> Entry:
+    return entry._replace(lines=tuple(line for line in entry.lines if keep(line)))
+
+
+def _better(field: str) -> Better:
+    better: Better = metrics.entry(METRICS[field]).facts["better"]
+    return better
+
+
+def _decoders(told: Sequence[Mapping[str, Any]]) -> str:
+    return _listed(fact["decoder"] for fact in told)
+
+
+def _listed(names: Iterator[str] | Any) -> str:
+    return " and ".join(sorted({str(name) for name in names})) or "none"

@@ -1,0 +1,72 @@
+"""Tasks: one a scenario, and how a task finds its scenario again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from worldgauge.datasets import target
+from worldgauge.datasets.target import Scenario
+from worldgauge.errors import DataError
+from worldgauge.suites.contract import Picture, Task
+from worldgauge.suites.target.planners import walked
+from worldgauge.suites.target.settings import Settings
+
+
+def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+    """All scenarios of a data folder by name. Raises DataError when it holds none.
+
+    A faulty one becomes a task that fails with its reason: it was to be asked, and nobody may gain by leaving it out.
+    """
+    labels = None if settings.labels is None else Path(settings.labels).expanduser()
+    found = target.discover(Path(source), settings.horizon_s, labels=labels)
+    if not found:
+        raise DataError(
+            f"{source}: no scenarios of the form <scenario>/<scenario>_trajectory.csv; "
+            f"make some with: worldgauge collect target --out {source}"
+        )
+    for scenario in found:
+        yield Task(
+            suite="target",
+            id=scenario.id,
+            sample={"source": str(Path(source).resolve()), "broken": scenario.fault},
+            # Which table a scenario is counted in changes nothing that is asked.
+            fingerprint=target.fingerprint_of(replace(scenario, label="unknown")),
+            group={"label": scenario.label, "category": scenario.category, "place": _place(scenario)},
+        )
+
+
+def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None) -> Scenario:
+    """The scenario of a task. Raises DataError when it cannot be used, or is gone.
+
+    parity: "released" cuts horizons as the release does, which is an affair of scoring: what is asked stays the same.
+    """
+    if task.sample.get("broken"):
+        raise DataError(f"{task.id}: {task.sample['broken']}")
+    source = task.sample["source"]
+    folder = target.scenarios_folder(Path(source)) / task.id
+    if Path(task.id).name != task.id or not folder.is_dir():
+        raise DataError(f"{source}: scenario '{task.id}' is gone; plan the run again")
+    found = target.load(folder, settings.horizon_s, compat=parity, label=task.group.get("label"))
+    if found.fault:
+        raise DataError(f"{task.id}: {found.fault}")
+    return found
+
+
+def picture(task: Task, settings: Settings) -> Picture:
+    """The real frames from the current one on, the poses of the whole walk, and where the target stands."""
+    scenario = scenario_of(task, settings)
+    marks = {}
+    if scenario.target is not None:
+        x, y = scenario.target.centre[:2]
+        marks[scenario.target.category] = (float(x), float(y))
+    poses = walked(scenario)
+    return Picture(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
+
+
+def _place(scenario: Scenario) -> str:
+    """outdoors or indoors, by the kind of world; unknown without one."""
+    if scenario.world is None:
+        return "unknown"
+    return "outdoors" if scenario.world.name == "voxel" else "indoors"

@@ -1,0 +1,94 @@
+"""Indoor worlds of axis-aligned boxes: homes from a seed, and the textured test rooms of decoders."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import WorldError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View, worlds
+from worldgauge.worlds.floor import FloorPlan, Landmark
+from worldgauge.worlds.indoor.rooms import Room as TestRoom
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.indoor.camera import Scene
+    from worldgauge.worlds.indoor.homes import HomeObject, HomePlan
+
+__all__ = ["Home", "TestRoom"]
+
+
+@worlds.register("indoor", example={"seed": 1})
+class Home:
+    """A furnished home: a corridor, living room, kitchen, bedrooms, bathroom, sometimes a study or gym.
+
+    seed: 0 or more; the same seed gives the same home. Floors are at z = 0, ceilings at 2.6 m. Instance numbers are
+    those of `objects`; walls, floors and ceilings have 0. Raises WorldError on a negative seed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        # The generator is imported when a world is built: listing the registry must stay quick.
+        from worldgauge.worlds.indoor.homes import CATEGORIES, build_home
+
+        if seed < 0:
+            raise WorldError(f"a home's seed must be 0 or more, got {seed}")
+        self.seed = seed
+        self.categories: tuple[str, ...] = CATEGORIES
+        self.plan: HomePlan = build_home(seed)
+
+    @property
+    def facts(self) -> WorldFacts:
+        """Its seed and the digest of its boxes."""
+        return WorldFacts("indoor", {"seed": self.seed}, self._digest)
+
+    @property
+    def objects(self) -> tuple[HomeObject, ...]:
+        """Everything in it that has a name, a colour and a room, by instance."""
+        return self.plan.objects
+
+    @cached_property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Its objects as targets."""
+        return tuple(Landmark(thing.category, thing.instance, thing.low, thing.high) for thing in self.plan.objects)
+
+    @cached_property
+    def floor(self) -> FloorPlan:
+        """Cells of 5 cm, free where nothing stands between 2 and 60 cm above the floor."""
+        import numpy as np
+
+        from worldgauge.worlds.indoor.placing import CELL_M
+
+        free = ~self.plan.occupied
+        return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        from worldgauge.worlds.indoor.camera import render
+
+        return render(self._scene, pose, camera, position=position)
+
+    def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
+        """The same with the ceilings taken off, for maps and pictures from above."""
+        from worldgauge.worlds.indoor.camera import render
+
+        return render(self._open_scene, pose, camera)
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.plan.boxes.digest()
+
+    @cached_property
+    def _scene(self) -> Scene:
+        from worldgauge.worlds.indoor.camera import Scene, light_of
+        from worldgauge.worlds.indoor.plan import HEIGHT_M
+
+        return Scene.of(self.plan.boxes, (0.0, HEIGHT_M), light_of(self.plan.occupied))
+
+    @cached_property
+    def _open_scene(self) -> Scene:
+        from worldgauge.worlds.indoor.camera import Scene, light_of
+        from worldgauge.worlds.indoor.plan import HEIGHT_M
+
+        lower = self.plan.boxes.kept(self.plan.boxes.bounds[:, 2] < HEIGHT_M - 0.2)
+        return Scene.of(lower, None, light_of(self.plan.occupied))

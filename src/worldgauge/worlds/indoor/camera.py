@@ -1,0 +1,194 @@
+"""The ray-cast camera of box worlds: colour, depth, labels and positions, exact to the pixel.
+
+Depth, category, instance and position are those of the ray through the pixel's centre. Colour is filtered: texture is
+cut off at the pixel's footprint, and pixels on an edge average three rays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.errors import ShapeError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View
+from worldgauge.worlds.indoor import _hits, _paint
+from worldgauge.worlds.indoor._hits import Cells
+from worldgauge.worlds.indoor._paint import Looks
+from worldgauge.worlds.indoor.boxes import Boxes
+
+VIEW_M = 100.0
+"""How far the camera sees; what is farther is void."""
+
+CELL_M = 0.6
+"""Side of the cells of the ray-caster's grid."""
+
+_EDGE_OFFSETS = ((-0.33, 0.33), (0.33, -0.33))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Boxes laid out for the kernels; build it once a world, share it between threads."""
+
+    boxes: Boxes
+    cells: Cells
+    looks: Looks
+
+    @classmethod
+    def of(
+        cls, boxes: Boxes, air: tuple[float, float] | None = None, light: NDArray[np.float32] | None = None
+    ) -> Scene:
+        """Lay out `boxes`. air: z of the floor and the ceiling where all have the same; it speeds things up.
+
+        light: (X, Y) brightness of floors at 5 cm from the lower corner of all boxes, 1 everywhere if left out.
+        """
+        return cls(boxes, _cells(boxes, air), _looks(boxes, air, light))
+
+
+def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
+    """What `camera` sees from camera-to-world `pose` (4, 4).
+
+    A box that the camera is inside of is not drawn. Where nothing is met colour is black, depth infinite, category
+    and instance 0. Raises ShapeError on a pose that is not a finite (4, 4).
+    """
+    pose = np.asarray(pose, np.float64)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ShapeError(f"a camera needs one finite (4, 4) camera-to-world pose, got shape {pose.shape}")
+    shape = camera.height, camera.width
+    origin, rotation = np.ascontiguousarray(pose[:3, 3]), np.ascontiguousarray(pose[:3, :3])
+    pixel = 2 * np.pi / camera.width if isinstance(camera, Panorama) else 1 / min(camera.fx, camera.fy)
+    rays = _rays(camera, 0.0, 0.0)
+    depth, box, face, rgb, category, instance = _seen(scene, origin, rotation, rays, pixel)
+    edges = _edges((box * np.int32(8) + face).reshape(shape)).reshape(-1)
+    if len(edges):
+        total = rgb[edges].astype(np.uint16)
+        for du, dv in _EDGE_OFFSETS:
+            total += _seen(scene, origin, rotation, _rays(camera, du, dv)[edges], pixel).rgb
+        rgb[edges] = (2 * total + 3) // 6
+    points = None
+    if position:
+        met = np.where(box >= 0, depth, np.nan)
+        points = (origin + met[:, None] * (rays @ rotation.T)).astype(np.float32).reshape(*shape, 3)
+    return View(
+        rgb.reshape(*shape, 3),
+        depth.astype(np.float32).reshape(shape),
+        category.reshape(shape),
+        instance.reshape(shape),
+        points,
+    )
+
+
+def light_of(occupied: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Brightness (X, Y) of a floor whose cells of 5 cm are `occupied` or not: darker close to what stands on it."""
+    import cv2
+
+    near = cv2.GaussianBlur(occupied.astype(np.float32), (0, 0), 4.0)
+    return np.asarray(1.04 - 0.45 * near, np.float32)
+
+
+class _Seen(NamedTuple):
+    """What rays (N,) meet."""
+
+    depth: FloatArray
+    box: NDArray[np.int32]
+    face: NDArray[np.uint8]
+    rgb: NDArray[np.uint8]
+    category: NDArray[np.uint16]
+    instance: NDArray[np.uint16]
+
+
+def _seen(scene: Scene, origin: FloatArray, rotation: FloatArray, rays: FloatArray, pixel: float) -> _Seen:
+    n = len(rays)
+    seen = _Seen(
+        *(np.empty(n, np.float64), np.empty(n, np.int32), np.empty(n, np.uint8)),
+        *(np.empty((n, 3), np.uint8), np.empty(n, np.uint16), np.empty(n, np.uint16)),
+    )
+    met = seen.depth, seen.box, seen.face
+    _hits.meet(scene.cells, origin, rotation, rays, VIEW_M, *met)
+    _paint.paint(scene.looks, origin, rotation, rays, pixel, *met, seen.rgb, seen.category, seen.instance)
+    return seen
+
+
+@lru_cache(maxsize=16)
+def _rays(camera: Camera | Panorama, du: float, dv: float) -> FloatArray:
+    """Rays (H * W, 3) of `camera` in its own frame through points (du, dv) pixels off the pixels' centres."""
+    if isinstance(camera, Panorama):
+        azimuth = ((np.arange(camera.width) + 0.5 + du) / camera.width - 0.5) * 2 * np.pi
+        elevation = (0.5 - (np.arange(camera.height) + 0.5 + dv) / camera.height) * np.pi
+        a, e = np.meshgrid(azimuth, elevation)
+        rays = np.stack([np.cos(e) * np.sin(a), -np.sin(e), np.cos(e) * np.cos(a)], -1)
+    else:
+        shifted = Camera(camera.width, camera.height, camera.fx, camera.fy, camera.cx - du, camera.cy - dv)
+        rays = shifted.rays()
+    return np.ascontiguousarray(rays.reshape(-1, 3))
+
+
+def _edges(keys: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where a pixel's right or lower, left or upper neighbour shows another face: indices into the flat image."""
+    differs = np.zeros(keys.shape, np.bool_)
+    across, down = keys[:, 1:] != keys[:, :-1], keys[1:] != keys[:-1]
+    differs[:, 1:] |= across
+    differs[:, :-1] |= across
+    differs[1:] |= down
+    differs[:-1] |= down
+    found: NDArray[np.int64] = np.flatnonzero(differs)
+    return found
+
+
+def _looks(boxes: Boxes, air: tuple[float, float] | None, light: NDArray[np.float32] | None) -> Looks:
+    low = boxes.bounds[:, :2].min(0)
+    return Looks(
+        boxes.bounds,
+        boxes.category,
+        boxes.instance,
+        boxes.pattern,
+        boxes.colours,
+        boxes.details,
+        boxes.face_seeds,
+        np.array(air if air is not None else (-np.inf, np.inf), np.float32),
+        np.ones((1, 1), np.float32) if light is None else np.ascontiguousarray(light, np.float32),
+        low,
+    )
+
+
+def _cells(boxes: Boxes, air: tuple[float, float] | None) -> Cells:
+    # One after the other, the boxes of an object are a group; those of the building stand alone.
+    starts = np.ones(len(boxes), np.bool_)
+    starts[1:] = (boxes.instance[1:] != boxes.instance[:-1]) | (boxes.instance[1:] == 0)
+    first = np.flatnonzero(starts)
+    bounds = np.concatenate(
+        [np.minimum.reduceat(boxes.bounds[:, :3], first), np.maximum.reduceat(boxes.bounds[:, 3:], first)], 1
+    )
+    origin = bounds[:, :2].min(0)
+    shape = np.maximum(np.ceil((bounds[:, 3:5].max(0) - origin) / CELL_M).astype(np.int64), 1)
+    z0, z1 = air if air is not None else (-np.inf, np.inf)
+    outer = (bounds[:, 5] <= z0) | (bounds[:, 2] >= z1)
+    # A hair wider: a ray on the border between two cells finds the box in either.
+    first_cell = np.clip(np.floor((bounds[:, :2] - 1e-6 - origin) / CELL_M).astype(np.int64), 0, shape - 1)
+    last_cell = np.clip(np.floor((bounds[:, 3:5] + 1e-6 - origin) / CELL_M).astype(np.int64), 0, shape - 1)
+    lists: list[list[list[int]]] = [[[] for _ in range(int(shape.prod()))] for _ in range(2)]
+    tallest = np.full(int(shape.prod()), -np.inf)
+    for g in range(len(bounds)):
+        for i in range(first_cell[g, 0], last_cell[g, 0] + 1):
+            for j in range(first_cell[g, 1], last_cell[g, 1] + 1):
+                c = int(i * shape[1] + j)
+                lists[int(outer[g])][c].append(g)
+                if not outer[g]:
+                    tallest[c] = max(tallest[c], bounds[g, 5])
+    group_first = np.append(first, len(boxes)).astype(np.int64)
+    (held, items), (outer_held, outer_items) = (_packed(some) for some in lists)
+    height = np.array([z0, z1])
+    return Cells(
+        *(boxes.bounds, group_first, bounds, held, items, outer_held, outer_items, tallest),
+        *(origin, CELL_M, shape, height),
+    )
+
+
+def _packed(lists: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Lists one after the other, and where each begins."""
+    first = np.concatenate([[0], np.cumsum([len(items) for items in lists])]).astype(np.int64)
+    return first, np.array([n for items in lists for n in items], np.int32)

@@ -1,0 +1,423 @@
+"""Furniture of living rooms, bedrooms, studies and gyms. Every maker draws sizes and colours from its generator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from worldgauge.worlds.indoor.boxes import Colour, Paint
+from worldgauge.worlds.indoor.palette import CLOTHS, DARK, FOLIAGE, STEEL, WOODS, pick, shaded, varied
+from worldgauge.worlds.indoor.pieces import Piece
+
+RUG_M = 0.012
+"""How thick rugs are."""
+
+
+def cloth(colour: Colour, rng: np.random.Generator, plain: bool = False) -> Paint:
+    """Fabric of a colour, with stripes, checks or blots of a lighter or darker one."""
+    other = shaded(colour, float(rng.choice([0.7, 0.8, 1.2])))
+    return Paint("fabric", colour, other, float(rng.uniform(0.05, 0.14)), 0.45 if plain else 1.0)
+
+
+def wooden(rng: np.random.Generator) -> tuple[str, Paint]:
+    """A wood's colour word and its paint."""
+    name, colour = pick(rng, WOODS)
+    return name, Paint("wood", colour, contrast=0.6 if name in ("white", "grey") else 1.0)
+
+
+def sofa(rng: np.random.Generator) -> Piece:
+    """A sofa with back, arms, seat cushions and two loose cushions."""
+    name, colour = pick(rng, CLOTHS)
+    w, d = float(rng.uniform(1.7, 2.2)), 0.88
+    piece = Piece.of("sofa", "sofa", name, (w, d, 0.82), 0.4)
+    paint, seat = cloth(colour, rng, True), cloth(shaded(colour, 1.08), rng, True)
+    piece.legs(0.08, 0.06, Paint("wood", WOODS["dark brown"]), 0.04)
+    piece.add((0.0, 0.0, 0.08), (w, d, 0.26), paint)
+    piece.add((0.0, 0.0, 0.26), (w, 0.22, 0.82), paint)
+    for x in (0.0, w - 0.18):
+        piece.add((x, 0.22, 0.26), (x + 0.18, d, 0.60), paint)
+    n = 2 if w < 1.95 else 3
+    each = (w - 0.36) / n
+    for i in range(n):
+        piece.add((0.185 + i * each, 0.22, 0.26), (0.175 + (i + 1) * each, d - 0.01, 0.44), seat)
+    for x in (0.22, w - 0.62):
+        cushion, tint = pick(rng, CLOTHS)
+        of = piece.thing("cushion", "cushion", cushion)
+        piece.add((x, 0.23, 0.445), (x + 0.40, 0.37, 0.80), cloth(tint, rng), of)
+    return piece
+
+
+def lounge(rng: np.random.Generator) -> Piece:
+    """A sofa with a coffee table before it, on a rug."""
+    piece, table = sofa(rng), coffee_table(rng)
+    (w, d, _), (table_w, table_d, _) = piece.size, table.size
+    name, colour = pick(rng, CLOTHS)
+    of = piece.thing("rug", "rug", name)
+    paint = Paint("rug", colour, pick(rng, CLOTHS)[1], float(rng.uniform(0.15, 0.3)))
+    piece.add((0.1, 0.6, 0.0), (w - 0.1, d + 0.45 + table_d + 0.15, RUG_M), paint, of)
+    piece.put(table, ((w - table_w) / 2, d + 0.45, RUG_M))
+    piece.size = (w, d + 0.45 + table_d + 0.15, 0.82)
+    return piece
+
+
+def armchair(rng: np.random.Generator) -> Piece:
+    """An armchair."""
+    name, colour = pick(rng, CLOTHS)
+    paint = cloth(colour, rng)
+    piece = Piece.of("seating", "armchair", name, (0.82, 0.80, 0.86), 0.5)
+    piece.legs(0.10, 0.05, Paint("wood", WOODS["brown"]), 0.05)
+    piece.add((0.0, 0.0, 0.10), (0.82, 0.80, 0.30), paint)
+    piece.add((0.0, 0.0, 0.30), (0.82, 0.20, 0.86), paint)
+    for x in (0.0, 0.68):
+        piece.add((x, 0.20, 0.30), (x + 0.14, 0.80, 0.60), paint)
+    piece.add((0.145, 0.205, 0.30), (0.675, 0.79, 0.45), cloth(shaded(colour, 1.12), rng))
+    return piece
+
+
+def bench(rng: np.random.Generator) -> Piece:
+    """A bench with a padded seat."""
+    wood, paint = wooden(rng)
+    _, colour = pick(rng, CLOTHS)
+    w = float(rng.uniform(0.9, 1.2))
+    piece = Piece.of("seating", "bench", wood, (w, 0.36, 0.47), 0.5)
+    piece.legs(0.38, 0.05, paint, 0.02)
+    piece.add((0.0, 0.0, 0.38), (w, 0.36, 0.42), paint)
+    piece.add((0.02, 0.02, 0.42), (w - 0.02, 0.34, 0.47), cloth(colour, rng))
+    return piece
+
+
+def ottoman(rng: np.random.Generator) -> Piece:
+    """A cube to sit on."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("seating", "ottoman", name, (0.5, 0.5, 0.42), 0.4)
+    piece.add((0.0, 0.0, 0.04), (0.5, 0.5, 0.42), cloth(colour, rng))
+    piece.legs(0.04, 0.05, Paint("wood", WOODS["dark brown"]), 0.03)
+    return piece
+
+
+def stool(rng: np.random.Generator) -> Piece:
+    """A stool on four legs."""
+    wood, paint = wooden(rng)
+    high = float(rng.choice([0.46, 0.62]))
+    piece = Piece.of("stool", "stool", wood, (0.36, 0.36, high), 0.35)
+    piece.legs(high - 0.05, 0.04, paint, 0.02)
+    for y in (0.03, 0.30):
+        piece.add((0.06, y, 0.16), (0.30, y + 0.025, 0.19), paint)
+    piece.add((0.0, 0.0, high - 0.05), (0.36, 0.36, high), paint)
+    return piece
+
+
+def chair(rng: np.random.Generator) -> Piece:
+    """A chair; its back is at y = 0."""
+    wood, paint = wooden(rng)
+    piece = Piece.of("chair", "chair", wood, (0.44, 0.46, 0.90), 0.35)
+    piece.legs(0.43, 0.04, paint)
+    piece.add((0.0, 0.0, 0.43), (0.44, 0.46, 0.47), paint)
+    for x in (0.0, 0.40):
+        piece.add((x, 0.0, 0.47), (x + 0.04, 0.04, 0.90), paint)
+    for z in (0.56, 0.70, 0.84):
+        piece.add((0.04, 0.005, z), (0.40, 0.03, z + 0.06), paint)
+    return piece
+
+
+def plant(rng: np.random.Generator) -> Piece:
+    """A plant in a pot."""
+    name = list(FOLIAGE)[int(rng.integers(len(FOLIAGE)))]
+    dark, light = FOLIAGE[name]
+    _, pot = pick(rng, CLOTHS)
+    w, h = float(rng.uniform(0.42, 0.58)), float(rng.uniform(0.9, 1.5))
+    piece = Piece.of("plant", "plant", name, (w, w, h), 0.3)
+    middle, half, earth = w / 2, 0.15, Paint("carpet", (70, 52, 40))
+    piece.add((middle - half, middle - half, 0.0), (middle + half, middle + half, 0.30), Paint("plain", pot))
+    piece.add((middle - 0.13, middle - 0.13, 0.30), (middle + 0.13, middle + 0.13, 0.305), earth)
+    piece.add((middle - 0.02, middle - 0.02, 0.305), (middle + 0.02, middle + 0.02, 0.5), Paint("wood", (96, 74, 48)))
+    z = 0.42
+    while z < h - 0.1:
+        reach = (w / 2) * float(rng.uniform(0.55, 1.0)) * (1.0 - 0.45 * (z - 0.42) / h)
+        shift = (w / 2 - reach) * rng.uniform(-1, 1, 2)
+        top = min(z + float(rng.uniform(0.10, 0.2)), h)
+        x, y = middle + float(shift[0]), middle + float(shift[1])
+        piece.add((x - reach, y - reach, z), (x + reach, y + reach, top), Paint("foliage", dark, light))
+        z = top
+    return piece
+
+
+def floor_lamp(rng: np.random.Generator) -> Piece:
+    """A lamp on a pole."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("lamp", "floor lamp", name, (0.36, 0.36, 1.55), 0.3)
+    metal = Paint("metal", DARK)
+    piece.add((0.05, 0.05, 0.0), (0.31, 0.31, 0.03), metal)
+    piece.add((0.165, 0.165, 0.03), (0.195, 0.195, 1.25), metal)
+    piece.add((0.0, 0.0, 1.25), (0.36, 0.36, 1.55), Paint("fabric", shaded(colour, 1.35), shaded(colour, 1.2), 0.06))
+    return piece
+
+
+def table_lamp(rng: np.random.Generator) -> Piece:
+    """A small lamp to stand on something."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("lamp", "table lamp", name, (0.22, 0.22, 0.40))
+    piece.add((0.07, 0.07, 0.0), (0.15, 0.15, 0.20), Paint("plain", shaded(colour, 0.8)))
+    piece.add((0.0, 0.0, 0.20), (0.22, 0.22, 0.40), Paint("fabric", shaded(colour, 1.4), shaded(colour, 1.25), 0.05))
+    return piece
+
+
+def books(rng: np.random.Generator, width: float, depth: float = 0.16) -> Piece:
+    """A short row or pile of books."""
+    piece = Piece.of("books", "books", "many colours", (width, depth, 0.22))
+    piece.add((0.0, 0.0, 0.0), (width, depth, float(rng.uniform(0.17, 0.24))), Paint("books", (120, 90, 70)))
+    return piece
+
+
+def coffee_table(rng: np.random.Generator) -> Piece:
+    """A low table."""
+    wood, paint = wooden(rng)
+    w, d = float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.45, 0.6))
+    piece = Piece.of("table", "coffee table", wood, (w, d, 0.42), 0.3)
+    piece.legs(0.38, 0.06, paint)
+    piece.add((0.0, 0.0, 0.38), (w, d, 0.42), paint)
+    piece.add((0.06, 0.06, 0.14), (w - 0.06, d - 0.06, 0.16), paint)
+    piece.put(books(rng, 0.24), (0.12, 0.12, 0.42))
+    return piece
+
+
+def side_table(rng: np.random.Generator) -> Piece:
+    """A narrow table for a hall, with a lamp."""
+    wood, paint = wooden(rng)
+    w = float(rng.uniform(0.7, 1.0))
+    piece = Piece.of("table", "console table", wood, (w, 0.30, 0.78), 0.4)
+    piece.legs(0.74, 0.04, paint)
+    piece.add((0.0, 0.0, 0.74), (w, 0.30, 0.78), paint)
+    piece.put(table_lamp(rng), (0.1, 0.04, 0.78))
+    return piece
+
+
+def dining_set(rng: np.random.Generator) -> Piece:
+    """A dining table with four chairs pushed in half way."""
+    wood, paint = wooden(rng)
+    w, d, inset = float(rng.uniform(1.2, 1.5)), float(rng.uniform(0.78, 0.9)), 0.24
+    piece = Piece.of("table", "dining table", wood, (w, d + 2 * inset, 0.92), 0.25)
+    for x in (0.03, w - 0.10):
+        for y in (inset + 0.03, inset + d - 0.10):
+            piece.add((x, y, 0.0), (x + 0.07, y + 0.07, 0.72), paint)
+    piece.add((0.0, inset, 0.72), (w, inset + d, 0.76), paint)
+    name, colour = pick(rng, CLOTHS)
+    seat = chair(rng)
+    for x in (w * 0.27 - 0.22, w * 0.73 - 0.22):
+        piece.put(seat, (x, 0.0, 0.0))
+        first = len(piece.parts)
+        piece.put(seat, (x, 0.0, 0.0))
+        # Turned round for the far side.
+        for n in range(first, len(piece.parts)):
+            part = piece.parts[n]
+            low = (part.low[0], piece.size[1] - part.high[1], part.low[2])
+            piece.parts[n] = part._replace(low=low, high=(part.high[0], piece.size[1] - part.low[1], part.high[2]))
+    of = piece.thing("bowl", "bowl", name)
+    bowl = ((w / 2 - 0.14, piece.size[1] / 2 - 0.14, 0.76), (w / 2 + 0.14, piece.size[1] / 2 + 0.14, 0.84))
+    piece.add(*bowl, Paint("plain", colour), of)
+    return piece
+
+
+def tv_set(rng: np.random.Generator) -> Piece:
+    """A television on a low stand."""
+    wood, paint = wooden(rng)
+    w, tv = float(rng.uniform(1.4, 1.8)), float(rng.uniform(1.0, 1.25))
+    piece = Piece.of("furniture", "tv stand", wood, (w, 0.42, 1.25), 0.5)
+    _case(piece, w, 0.42, 0.08, 0.46, paint, columns=3)
+    of = piece.thing("tv monitor", "television", "black")
+    x, dark = (w - tv) / 2, Paint("metal", DARK)
+    piece.add((w / 2 - 0.2, 0.12, 0.46), (w / 2 + 0.2, 0.30, 0.48), dark, of)
+    piece.add((w / 2 - 0.03, 0.18, 0.48), (w / 2 + 0.03, 0.22, 0.54), dark, of)
+    piece.add((x, 0.17, 0.54), (x + tv, 0.215, 0.54 + tv * 0.57), dark, of)
+    screen = Paint("screen", varied(rng, (58, 74, 96), 14))
+    piece.add((x + 0.02, 0.215, 0.56), (x + tv - 0.02, 0.22, 0.52 + tv * 0.57), screen, of)
+    return piece
+
+
+def bookcase(rng: np.random.Generator) -> Piece:
+    """An open bookcase with rows of books."""
+    wood, paint = wooden(rng)
+    w, d, h = float(rng.uniform(0.7, 1.1)), 0.30, float(rng.uniform(1.6, 2.0))
+    piece = Piece.of("bookcase", "bookcase", wood, (w, d, h), 0.5)
+    for x in (0.0, w - 0.03):
+        piece.add((x, 0.0, 0.0), (x + 0.03, d, h), paint)
+    piece.add((0.03, 0.0, 0.0), (w - 0.03, 0.02, h), paint)
+    shelves = np.linspace(0.06, h - 0.03, 6)
+    for z in shelves:
+        piece.add((0.03, 0.02, float(z)), (w - 0.03, d, float(z) + 0.03), paint)
+    for z in shelves[:-1]:
+        filled = float(rng.uniform(0.45, 1.0)) * (w - 0.06)
+        height = min(0.24, float(shelves[1] - shelves[0]) - 0.06)
+        row = Paint("books", paint.colour)
+        piece.add((0.03, 0.02, float(z) + 0.03), (0.03 + filled, 0.22, float(z) + 0.03 + height), row)
+    return piece
+
+
+def _case(piece: Piece, w: float, d: float, z0: float, z1: float, paint: Paint, columns: int, rows: int = 1) -> None:
+    """A body on short legs, with doors or drawers and their handles, from (0, 0) to (w, d)."""
+    if z0 > 0:
+        piece.legs(z0, 0.05, paint, 0.02)
+    piece.add((0.0, 0.0, z0), (w, d - 0.02, z1), paint)
+    front, metal = paint._replace(colour=shaded(paint.colour, 1.08)), Paint("metal", STEEL)
+    for i in range(columns):
+        for j in range(rows):
+            x0, x1 = w * i / columns + 0.012, w * (i + 1) / columns - 0.012
+            y0, y1 = z0 + (z1 - z0) * j / rows + 0.012, z0 + (z1 - z0) * (j + 1) / rows - 0.012
+            piece.add((x0, d - 0.02, y0), (x1, d - 0.004, y1), front)
+            x, z = (x0 + x1) / 2, (y0 + y1) / 2 if rows > 1 else y1 - 0.08
+            piece.add((x - 0.05, d - 0.004, z - 0.01), (x + 0.05, d + 0.012, z + 0.01), metal)
+
+
+def chest_of_drawers(rng: np.random.Generator) -> Piece:
+    """A chest of drawers, with something on it."""
+    wood, paint = wooden(rng)
+    w, h = float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.8, 1.0))
+    piece = Piece.of("chest of drawers", "chest of drawers", wood, (w, 0.45, h + 0.4), 0.5)
+    _case(piece, w, 0.44, 0.06, h, paint, 1 if w < 0.95 else 2, 4)
+    piece.put(table_lamp(rng), (0.08, 0.1, h))
+    return piece
+
+
+def narrow_chest(rng: np.random.Generator) -> Piece:
+    """A shallow cabinet for a hall."""
+    wood, paint = wooden(rng)
+    piece = Piece.of("cabinet", "shoe cabinet", wood, (0.8, 0.28, 1.0), 0.4)
+    _case(piece, 0.8, 0.27, 0.05, 1.0, paint, 1, 3)
+    return piece
+
+
+def wardrobe(rng: np.random.Generator) -> Piece:
+    """A wardrobe with doors."""
+    wood, paint = wooden(rng)
+    w = float(rng.uniform(1.2, 1.7))
+    piece = Piece.of("cabinet", "wardrobe", wood, (w, 0.6, 2.05), 0.55)
+    _case(piece, w, 0.59, 0.06, 2.05, paint, 3 if w > 1.4 else 2)
+    return piece
+
+
+def sideboard(rng: np.random.Generator) -> Piece:
+    """A sideboard with books on it."""
+    wood, paint = wooden(rng)
+    w = float(rng.uniform(1.1, 1.5))
+    piece = Piece.of("cabinet", "sideboard", wood, (w, 0.42, 1.05), 0.5)
+    _case(piece, w, 0.41, 0.1, 0.8, paint, 3)
+    piece.put(books(rng, 0.4), (0.15, 0.12, 0.8))
+    return piece
+
+
+def nightstand(rng: np.random.Generator) -> Piece:
+    """A bedside table with a lamp."""
+    wood, paint = wooden(rng)
+    piece = Piece.of("furniture", "nightstand", wood, (0.42, 0.38, 0.92), 0.3)
+    _case(piece, 0.42, 0.37, 0.05, 0.5, paint, 1, 2)
+    piece.put(table_lamp(rng), (0.1, 0.08, 0.5))
+    return piece
+
+
+def bed(rng: np.random.Generator) -> Piece:
+    """A bed with headboard, mattress, blanket and pillows; its head is at y = 0."""
+    _, paint = wooden(rng)
+    name, colour = pick(rng, CLOTHS)
+    w, d = float(rng.choice([1.0, 1.4, 1.6])), 2.08
+    piece = Piece.of("bed", "bed", name, (w, d, 0.95), 0.5)
+    piece.add((0.0, 0.0, 0.0), (w, 0.06, 0.95), paint)
+    piece.legs(0.12, 0.07, paint, 0.06)
+    piece.add((0.0, 0.06, 0.12), (w, d, 0.30), paint)
+    piece.add((0.02, 0.06, 0.30), (w - 0.02, d - 0.02, 0.48), Paint("fabric", (226, 222, 214), contrast=0.4))
+    piece.add((0.0, 0.62, 0.30), (w, d, 0.53), cloth(colour, rng))
+    n = 1 if w < 1.2 else 2
+    for i in range(n):
+        tint_name, tint = pick(rng, CLOTHS)
+        of = piece.thing("cushion", "pillow", tint_name)
+        x = w * (i + 0.5) / n
+        piece.add((x - 0.28, 0.08, 0.48), (x + 0.28, 0.46, 0.62), cloth(shaded(tint, 1.25), rng), of)
+    return piece
+
+
+def desk(rng: np.random.Generator) -> Piece:
+    """A desk with a monitor, and a chair before it."""
+    wood, paint = wooden(rng)
+    w = float(rng.uniform(1.1, 1.5))
+    piece = Piece.of("table", "desk", wood, (w, 1.0, 1.2), 0.3)
+    for x in (0.0, w - 0.05):
+        piece.add((x, 0.0, 0.0), (x + 0.05, 0.62, 0.71), paint)
+    piece.add((0.0, 0.0, 0.71), (w, 0.65, 0.75), paint)
+    of, dark = piece.thing("tv monitor", "computer monitor", "black"), Paint("metal", DARK)
+    m = w / 2
+    piece.add((m - 0.12, 0.14, 0.75), (m + 0.12, 0.30, 0.765), dark, of)
+    piece.add((m - 0.025, 0.20, 0.765), (m + 0.025, 0.23, 0.86), dark, of)
+    piece.add((m - 0.28, 0.20, 0.86), (m + 0.28, 0.235, 1.20), dark, of)
+    piece.add((m - 0.265, 0.235, 0.875), (m + 0.265, 0.24, 1.185), Paint("screen", varied(rng, (70, 96, 120), 14)), of)
+    seat = chair(rng)
+    first = len(piece.parts)
+    piece.put(seat, (m - 0.22, 0.0, 0.0))
+    for n in range(first, len(piece.parts)):
+        part = piece.parts[n]
+        low = (part.low[0], 1.0 - part.high[1], part.low[2])
+        piece.parts[n] = part._replace(low=low, high=(part.high[0], 1.0 - part.low[1], part.high[2]))
+    piece.put(books(rng, 0.2), (0.08, 0.06, 0.75))
+    return piece
+
+
+def fireplace(rng: np.random.Generator) -> Piece:
+    """A fireplace with a mantel and a burning fire."""
+    colour = varied(rng, ((176, 166, 152), (150, 92, 74), (206, 202, 194))[int(rng.integers(3))], 8)
+    stone = Paint("stone", colour, shaded(colour, 0.7))
+    w = float(rng.uniform(1.3, 1.6))
+    piece = Piece.of("fireplace", "fireplace", "grey" if colour[0] - colour[2] < 40 else "red", (w, 0.42, 1.2), 0.6)
+    piece.add((0.0, 0.0, 0.0), (0.3, 0.36, 1.1), stone)
+    piece.add((w - 0.3, 0.0, 0.0), (w, 0.36, 1.1), stone)
+    piece.add((0.3, 0.0, 0.78), (w - 0.3, 0.36, 1.1), stone)
+    piece.add((0.3, 0.0, 0.0), (w - 0.3, 0.36, 0.08), stone)
+    piece.add((0.3, 0.0, 0.08), (w - 0.3, 0.06, 0.78), Paint("stone", (46, 42, 40), (30, 28, 28)))
+    piece.add((0.36, 0.08, 0.08), (w - 0.36, 0.26, 0.16), Paint("wood", (84, 60, 42)))
+    piece.add((0.42, 0.12, 0.16), (w - 0.42, 0.20, 0.52), Paint("fire", (240, 140, 40)))
+    piece.add((0.0, 0.0, 1.1), (w, 0.42, 1.2), Paint("wood", shaded(WOODS["brown"], 0.9)))
+    return piece
+
+
+def treadmill(rng: np.random.Generator) -> Piece:
+    """A treadmill."""
+    piece = Piece.of("gym equipment", "treadmill", "black", (0.75, 1.55, 1.3), 0.3)
+    dark, grey = Paint("metal", DARK), Paint("metal", varied(rng, (120, 122, 128), 20))
+    piece.add((0.0, 0.0, 0.0), (0.75, 1.55, 0.12), grey)
+    piece.add((0.1, 0.25, 0.12), (0.65, 1.55, 0.15), Paint("carpet", (46, 46, 48)))
+    for x in (0.02, 0.67):
+        piece.add((x, 0.12, 0.12), (x + 0.06, 0.20, 1.15), dark)
+        piece.add((x, 0.20, 0.88), (x + 0.06, 0.75, 0.93), dark)
+    piece.add((0.08, 0.10, 1.0), (0.67, 0.22, 1.3), dark)
+    piece.add((0.14, 0.22, 1.06), (0.61, 0.225, 1.25), Paint("screen", (66, 104, 110)))
+    return piece
+
+
+def weight_bench(rng: np.random.Generator) -> Piece:
+    """A weight bench with a barbell on its rack."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("gym equipment", "weight bench", name, (1.3, 1.25, 1.1), 0.3)
+    dark, pad = Paint("metal", DARK), Paint("fabric", shaded(colour, 0.8), contrast=0.5)
+    for x in (0.42, 0.82):
+        piece.add((x, 0.10, 0.0), (x + 0.06, 0.16, 1.0), dark)
+    piece.add((0.42, 0.16, 0.0), (0.88, 0.22, 0.06), dark)
+    piece.add((0.60, 0.22, 0.0), (0.70, 1.2, 0.38), dark)
+    piece.add((0.50, 0.20, 0.38), (0.80, 1.25, 0.46), pad)
+    piece.add((0.0, 0.10, 1.0), (1.3, 0.13, 1.03), Paint("metal", STEEL))
+    for x in (0.06, 1.14):
+        piece.add((x, 0.0, 0.83), (x + 0.10, 0.10, 1.1), Paint("plain", colour))
+        piece.add((x, 0.13, 0.83), (x + 0.10, 0.24, 1.1), Paint("plain", colour))
+    return piece
+
+
+def exercise_bike(rng: np.random.Generator) -> Piece:
+    """A bicycle that goes nowhere."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("gym equipment", "exercise bike", name, (0.5, 1.05, 1.2), 0.3)
+    dark, frame = Paint("metal", DARK), Paint("metal", colour)
+    for y in (0.05, 0.92):
+        piece.add((0.0, y, 0.0), (0.5, y + 0.08, 0.06), dark)
+    piece.add((0.22, 0.13, 0.02), (0.28, 0.92, 0.10), frame)
+    piece.add((0.21, 0.13, 0.10), (0.29, 0.55, 0.58), frame)
+    piece.add((0.23, 0.30, 0.58), (0.27, 0.34, 1.08), dark)
+    piece.add((0.05, 0.26, 1.08), (0.45, 0.34, 1.12), dark)
+    piece.add((0.23, 0.72, 0.10), (0.27, 0.76, 0.82), dark)
+    piece.add((0.15, 0.62, 0.82), (0.35, 0.90, 0.90), Paint("fabric", DARK, (60, 60, 64)))
+    piece.add((0.17, 0.28, 1.12), (0.33, 0.30, 1.2), Paint("screen", (80, 110, 116)))
+    return piece

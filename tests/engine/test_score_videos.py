@@ -1,0 +1,137 @@
+"""Finished videos of several models, through the engine and the command line: every sub-folder is a subject."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.target_fixture import make_bad_inputs, make_wm_videos, write_video
+from worldgauge.engine.store import loads
+from worldgauge.engine.videos import score_videos, shelf_of
+from worldgauge.errors import UsageError
+from worldgauge.suites.contract import Task
+from worldgauge.suites.loopnav import LoopNav
+from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.suites.target import Target
+from worldgauge.video import Clip
+
+STILL = {"decoder": "sfm-global", "cross_check": "never"}
+
+
+@pytest.fixture(scope="module")
+def videos(scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Videos of two models that stand still; `odd 2.5` lacks the second scenario and has one that nobody asks for."""
+    folder = tmp_path_factory.mktemp("wm") / "wm_videos"
+    make_wm_videos(folder, scenarios, models=("still",))
+    clips = sorted((folder / "still").glob("*.mp4"))
+    frames = list(Clip.open(clips[0])[:9])
+    for name in (clips[0].name, clips[2].name, "sample_777_custom_segment_000_049.mp4"):
+        write_video(folder / "odd 2.5" / name, frames, 16.0)
+    (folder / "nothing").mkdir()
+    (folder / "notes.txt").write_text("no model")
+    return folder
+
+
+def score(scenarios: Path, videos: Path, out: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", "target", "--data", scenarios]
+    command += ["--videos", videos, "--out", out, "--set", "cross_check=never", *more]
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ}
+    )
+
+
+def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, videos: Path, tmp_path: Path) -> None:
+    done = score(scenarios, videos, tmp_path, "--json")
+    assert done.returncode == 1, "one scenario has no video"
+    told = json.loads(done.stdout)
+    assert {name: run["counts"]["scored"] for name, run in told["runs"].items()} == {"still": 3, "odd-2.5": 2}
+    assert told["counts"]["expected"] == 6
+    (failure,) = told["failures"]
+    assert (failure["subject"], failure["task"]) == ("odd-2.5", "sample_001_custom_segment_000_049")
+    assert "no video of this task" in failure["error"]
+    assert told["unused_videos"] == {"odd 2.5": ["sample_777_custom_segment_000_049"]}
+    assert "odd 2.5: 1 videos match no task: sample_777_custom_segment_000_049" in done.stderr
+    assert "nothing: holds no video" in done.stderr
+    rows = {row["label"]: row["cells"][0] for row in told["tables"][0]["rows"]}
+    assert rows["still"]["mean"] == pytest.approx(rows["do nothing"]["mean"])
+    every = {row["label"]: row["cells"][0] for row in told["tables"][1]["rows"]}
+    assert every["odd-2.5"]["mean"] == pytest.approx(rows["odd-2.5"]["mean"] * 2 / 3)
+
+    again = score(scenarios, videos, tmp_path)
+    assert "[3/3] odd-2.5 sample_001_custom_segment_000_049 failed" in again.stderr
+    assert "still sample" not in again.stderr, "what is done is not done again"
+    assert "do nothing" in again.stdout
+    facts = loads((tmp_path / "still" / "run.json").read_text())
+    assert facts["subject"]["kind"] == "subject"
+    assert facts["subject"]["control"] == "text"
+
+
+def test_another_profile_decodes_nothing_again(scenarios: Path, videos: Path, tmp_path: Path) -> None:
+    assert score(scenarios, videos, tmp_path, "--json").returncode == 1
+    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", tmp_path / "still", "--set", "profile=aligned"]
+    done = subprocess.run([*map(str, command), "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "profile aligned" in json.loads(done.stdout)["tables"][0]["title"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["target", "--videos", "v"], "--data DIR --videos DIR"),
+        (["target", "loopnav", "--videos", "v", "--data", "d"], "score SUITE"),
+        (["targt", "--videos", "v", "--data", "d"], "target"),
+        (["runs", "--out", "x"], "goes with --videos"),
+    ],
+)
+def test_bad_commands_are_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_horizons_have_folders_of_their_own(scenarios: Path, tmp_path: Path) -> None:
+    for name in ("wm_videos", "wm_videos_horizon_at_2s"):
+        make_wm_videos(tmp_path / name, scenarios, models=("still",), horizon_s=6.0 if "2s" in name else 8.0)
+    suite = Target(horizon_s=6)
+    assert suite.videos(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos_horizon_at_2s" / "still")
+    assert Target().videos(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
+
+
+def test_bad_videos_fail_each_with_its_reason(tmp_path: Path) -> None:
+    root, videos = make_bad_inputs(tmp_path)
+    result, shelf = score_videos("target", videos=videos, data=root, out=tmp_path / "runs", settings=STILL)
+    assert result.counts.failed == result.counts.expected
+    reasons = {(one.subject, one.task.split("_custom")[0]): one.error for one in result.failures}
+    assert "holds 1 frame" in reasons["one_frame", "good"]
+    assert "no video of this task" in reasons["misnamed", "good"]
+    assert "trajectory.csv is missing" in reasons["one_frame", "no_csv"]
+    assert shelf.strays["misnamed"] == ("good_segment",)
+
+
+def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
+    walks: Path, tasks: list[Task], tmp_path: Path
+) -> None:
+    episode, start = episode_of(tasks[0])
+    write_video(tmp_path / "wm" / "mine" / f"{tasks[0].id}.mp4", list(episode.clip[start:]), episode.clip.fps)
+    shelf = shelf_of(LoopNav(), tmp_path / "wm", [task.id for task in tasks])
+    assert list(shelf.models) == ["mine"]
+    assert shelf.strays == {}
+    result, _ = score_videos("loopnav", videos=tmp_path / "wm", data=walks, out=tmp_path / "runs")
+    assert (result.counts.scored, result.counts.failed) == (1, 1)
+    assert list(result.directories) == ["mine"]
+
+
+def test_names_that_would_share_a_folder_are_refused(scenarios: Path, videos: Path, tmp_path: Path) -> None:
+    for name in ("a b", "a-b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.mp4").write_bytes(b"")
+    with pytest.raises(UsageError, match="a-b"):
+        shelf_of(Target(), tmp_path, [])
+    (tmp_path / "none" / "m").mkdir(parents=True)
+    with pytest.raises(UsageError, match="no sub-folder holds a video"):
+        score_videos("target", videos=tmp_path / "none", data=scenarios, out=tmp_path / "r")
