@@ -51,7 +51,10 @@ def curve(scenarios: Path) -> Scenario:
 @pytest.fixture(scope="module")
 def scores(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Score]]:
     folder = tmp_path_factory.mktemp("records")
-    return {name: scored(perform(models.get(name)(), tasks[0], folder / name)) for name in Target.references}
+    return {
+        name: scored(perform(models.get(name)(), tasks[0], folder / name, planner="recorded"))
+        for name in Target.references
+    }
 
 
 def value(scores: dict[str, dict[str, Score]], subject: str, metric: str = "path/overall") -> float:
@@ -222,7 +225,7 @@ class TestRecord:
         assert scored(record)["path/overall"].value is None
 
     def test_a_reference_keeps_its_poses(self, tasks: list[Task], tmp_path: Path) -> None:
-        record = perform(models.get("render")(), tasks[0], tmp_path)
+        record = perform(models.get("render")(), tasks[0], tmp_path, planner="recorded")
         assert record.facts["poses"] == "poses.json"
         assert (record.facts["planner"], record.facts["planner_informed"]) == ("recorded", True)
         assert np.array(json.loads((tmp_path / "poses.json").read_text())["poses"]).shape == (40, 12)
@@ -305,12 +308,10 @@ class TestScores:
         assert list(vipe.facts["profiles"]) == ["vipe_config", "released", "aligned", "paper_text"]
 
     def test_errors_along_the_path(self, scores: dict[str, dict[str, Score]], curve: Scenario) -> None:
-        series = dict(scores["freeze"]["path/ade"].series)
-        assert next(iter(series)) == 0
-        assert list(series)[-1] == len(curve.path_xy) - 1
-        for row, metres in series.items():
-            assert metres == pytest.approx(np.linalg.norm(curve.path_xy[row]))
-        assert len(series) == 9
+        head, series = scores["freeze"]["path/overall"], scores["freeze"]["path/ade"].series
+        assert [frame for frame, _ in series] == head.facts["frame_indices"] == [0, 4, 9, 14, 19, 24, 29, 34, 39]
+        rows = np.rint(np.linspace(0, len(curve.path_xy) - 1, 9)).astype(int)
+        np.testing.assert_allclose([metres for _, metres in series], np.linalg.norm(curve.path_xy[rows], axis=1))
 
     def test_no_path_is_a_score_without_a_value_and_a_reason(self, scores: dict[str, dict[str, Score]]) -> None:
         for metric, score in scores["noise"].items():

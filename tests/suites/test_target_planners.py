@@ -90,9 +90,11 @@ def test_noisy_is_seeded_starts_right_and_ends_elsewhere(curve: Scenario) -> Non
 
 def test_the_default_needs_no_more_than_there_is(curve: Scenario, unknown: Scenario) -> None:
     assert default_planner(unknown) == "straight"
-    assert default_planner(curve) == "recorded", "the test room has no floor plan"
+    assert default_planner(curve) == "walker"
+    aimless = dataclasses.replace(curve, target=None)
+    assert default_planner(aimless) == "recorded"
     with pytest.raises(NotApplicableError, match="planner=recorded"):
-        plan_for(curve, "walker", 10, 5.0, seed=0)
+        plan_for(aimless, "walker", 10, 5.0, seed=0)
     assert set(PLANNERS) - INFORMED == {"straight", "still"}
 
 

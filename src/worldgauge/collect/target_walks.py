@@ -41,8 +41,10 @@ SHORTEST_M = 3.8
 LEAST_SEEN = 0.01
 MOST_SEEN = 0.6
 """Shares of the pixels that a target in view covers at the current frame: a wall before the lens tells nothing."""
-FACING = math.radians(25)
+FACING = math.radians(10)
 """Largest angle by which the heading may miss the target at the end."""
+NARROWEST = math.radians(15)
+"""Half the angle that a target is taken to fill at least: nobody faces a thin post to the degree."""
 MOST_RIVAL = 0.6
 """Share of the target's pixels that another thing of its category may cover."""
 BEND = 0.35
@@ -257,7 +259,8 @@ def _off_target(target: Landmark, xy: FloatArray, yaw: FloatArray | float) -> Fl
     middle = math.atan2(*(corners.mean(0)[::-1]))
     seen = wrap_angle(np.arctan2(corners[:, 1], corners[:, 0]) - middle)
     ahead = wrap_angle(np.asarray(yaw) - middle)
-    off: FloatArray = np.maximum(np.maximum(seen.min() - ahead, ahead - seen.max()), 0.0)
+    right, left = min(seen.min(), -NARROWEST), max(seen.max(), NARROWEST)
+    off: FloatArray = np.maximum(np.maximum(right - ahead, ahead - left), 0.0)
     return off
 
 

@@ -56,6 +56,8 @@ SCENES, PER_SCENE = 25, 5
 HORIZONTAL_FOV_DEG = 80.0
 MANIFEST = "worldgauge.json"
 
+_EVERYWHERE = {"curtain", "door", "window"}
+"""Seen from so many places that, tried early, they would be every second target of a home; they are tried last."""
 _MAX_SCENES = 1000
 _MAX_PER_SCENE = 100
 _FIXED = ("seed", "size", "fov_deg", "fps", "places")
@@ -182,7 +184,8 @@ def _categories(world: Walkable, entropy: list[int], number: int) -> list[str]:
         return []
     first = known[np.random.default_rng(entropy).permutation(len(known))[number % len(known)]]
     others = np.random.default_rng([*entropy, number]).permutation(len(known))
-    return [first, *(known[n] for n in others if known[n] != first)]
+    rest = [known[n] for n in others if known[n] != first]
+    return [first, *sorted(rest, key=lambda category: category in _EVERYWHERE)]
 
 
 @lru_cache(maxsize=1)

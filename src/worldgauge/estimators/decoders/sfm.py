@@ -25,7 +25,7 @@ from worldgauge.estimators.decoders._votes import Election, elect
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
 from worldgauge.estimators.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
 from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
-from worldgauge.estimators.decoders.poses import between, ground_path, heading_change_deg, path_length
+from worldgauge.estimators.decoders.poses import anchor_fault, between, ground_path, heading_change_deg, path_length
 from worldgauge.estimators.decoders.sampling import Indices, evenly_spaced
 from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
 from worldgauge.video import Frame, resize
@@ -101,10 +101,10 @@ class SfmGlobal:
             attempts.append({"frames": len(path.registered), "status": path.status, "reason": path.reason})
             if best is None or _rank(path) < _rank(best):
                 best = path
-            if path.status == "ok" or len(request.video) <= frames:
+            if path.status == "ok" or len(request.video) <= frames or _unanchored(request, path):
                 break
         assert best is not None
-        if best.status != "ok" and self._fallback:
+        if best.status != "ok" and self._fallback and not _unanchored(request, best):
             other = fall_back(best, request)
             attempts.append({"decoder": FALLBACK, "status": other.status, "reason": other.reason})
             if _rank(other) < _rank(best):
@@ -238,6 +238,13 @@ def _diagnostics(model: Model, election: Election, evidence: Evidence) -> dict[s
         "starts": election.starts,
         "starts_difference": None if election.difference is None else round(election.difference, 5),
     }
+
+
+def _unanchored(request: DecodeRequest, path: DecodedPath) -> bool:
+    """Whether a path has no scale for want of an anchor at a known distance: no other way would find one."""
+    return path.status == "no_scale" and (
+        request.anchor is None or bool(anchor_fault(1.0, 1.0, request.anchor_distance_m))
+    )
 
 
 _ORDER = ("ok", "stationary", "partial", "no_scale", "failed")

@@ -109,7 +109,7 @@ def _walker(scenario: Scenario, times: FloatArray, rng: np.random.Generator) -> 
         )
     speed = speed_of(scenario)
     slowing = speed**2 / (2 * Gait().acceleration)
-    return walk_to_target(scenario, current_pose(scenario), times, speed * float(times[-1]) - slowing)
+    return walk_to_target(scenario, current_pose(scenario), times, speed * scenario.horizon_s - slowing)
 
 
 def _noisy(scenario: Scenario, times: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -127,7 +127,9 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         truth=_fitted(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
         truth_poses=poses_at(scenario, times) if wants_truth and scenario.poses is not None else None,
     )
-    return Question(request, fps, hfov_deg, planned.planner if planned else None, prompt)
+    # Whoever is handed the truth follows nobody.
+    planner = planned.planner if planned and "truth" not in spec.inputs else None
+    return Question(request, fps, hfov_deg, planner, prompt)
 
 
 def stored_poses(record: Record) -> FloatArray | None:

@@ -50,7 +50,9 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     for field, metric in METRICS.items():
         value = None if chosen is None or not chosen.valid else float(getattr(chosen, field))
         facts = told if metric != HEADLINE else {**told, **_facts(record, scenario, path, values, settings)}
-        series = _errors(xy, scenario, settings) if value is not None and xy is not None and field == "ade" else ()
+        series = (
+            _errors(path, xy, scenario, settings) if value is not None and xy is not None and field == "ade" else ()
+        )
         reason = None if value is not None else why
         found.append(score_of(record, metric, value, reason=reason, series=series, facts=facts))
     if is_drive:
@@ -122,13 +124,16 @@ def _numbers(scores: PathScores) -> dict[str, float] | None:
     return {field: float(getattr(scores, field)) for field in METRICS} if scores.valid else None
 
 
-def _errors(xy: FloatArray, scenario: Scenario, settings: Settings) -> list[tuple[int, float | None]]:
-    """Metres between each decoded point and the row of the true path that its index falls on: (row, metres)."""
+def _errors(
+    path: DecodedPath, xy: FloatArray, scenario: Scenario, settings: Settings
+) -> list[tuple[int, float | None]]:
+    """Metres between each decoded point and the row of the true path that its index falls on, by frame of the video."""
     start = scenario.history_rows if PROFILES[settings.profile].cut_history else 0
     rows = np.rint(np.linspace(start, len(scenario.path_xy) - 1, len(xy))).astype(int)
     apart = np.linalg.norm(np.asarray(xy) - scenario.path_xy[rows], axis=1)
-    # Two points may fall on one row of a very short path; a series has one value a place.
-    return [(row, distance) for row, distance in dict(zip(rows.tolist(), apart.tolist(), strict=True)).items()]
+    frames = path.frame_indices if len(path.frame_indices) == len(xy) else np.arange(len(xy))
+    # A video of few frames may have two points at one of them; a series has one value a place.
+    return list(dict(zip(frames.tolist(), apart.tolist(), strict=True)).items())
 
 
 def _extras(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge import polyline
 from worldgauge.datasets.target import Scenario, open_video, path_of_poses
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
@@ -77,9 +78,10 @@ class Trail:
     def question_from(self, folder: Path) -> Scenario:
         """The scenario as it stands now: the robot's place is the current frame, where it has been is the history.
 
-        Its pictures and its video are written to `folder`, anew each time.
+        What is left of its time is what it takes less for what was driven. Its pictures and its video are written to `folder`, anew each time.
         """
         scenario, here = self._scenario, len(self._poses) - 1
+        spent_s = polyline.length(self.driven_xy) / self._stride_m * scenario.dt
         anchor = self._anchor()
         poses = np.array(self._poses[anchor:])
         folder.mkdir(exist_ok=True)
@@ -97,6 +99,7 @@ class Trail:
             first_video_frame=0,
             poses=poses,
             path_xy=path_of_poses(poses, here - anchor),
+            horizon_s=max(0.0, scenario.horizon_s - spent_s),
             history_rows=here - anchor,
             history_s=(here - anchor) * scenario.dt,
             anchor_distance_m=float(np.hypot(*(poses[-1] - poses[0])[:2, 3])),

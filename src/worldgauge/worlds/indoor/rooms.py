@@ -27,6 +27,7 @@ from worldgauge.episode import WorldFacts
 from worldgauge.errors import WorldError
 from worldgauge.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint, Point
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ CLIPS = ("curve", "turn", "straight", "moving_box", "blur", "low_contrast", "sti
 PATH_M, SECONDS, HISTORY_M = 4.34, 8.0, 1.07
 EYE_M = 0.45
 KEPT_OFF_M = 1.2
+FLOOR_CELL_M, WALKER_M = 0.05, 0.6
 LOW_CONTRAST = 0.15
 BLUR_PX = 1.6
 
@@ -115,6 +117,23 @@ class Room:
     def facts(self) -> WorldFacts:
         """Its arguments and the digest of its boxes."""
         return WorldFacts("room", self._params, self.boxes.digest())
+
+    @cached_property
+    def floor(self) -> FloorPlan:
+        """Cells of 5 cm, free where no box stands."""
+        cells = round(ROOM_M[0] / FLOOR_CELL_M), round(ROOM_M[1] / FLOOR_CELL_M)
+        free = np.ones(cells, bool)
+        for low, high in zip(self.boxes.bounds[:, :3], self.boxes.bounds[:, 3:], strict=True):
+            if low[2] < WALKER_M and high[2] > 0.0:
+                first = np.clip(np.floor(low[:2] / FLOOR_CELL_M).astype(int), 0, cells)
+                last = np.clip(np.ceil(high[:2] / FLOOR_CELL_M).astype(int), 0, cells)
+                free[first[0] : last[0], first[1] : last[1]] = False
+        return FloorPlan(free, np.zeros(cells, np.float32), (0.0, 0.0), FLOOR_CELL_M)
+
+    @property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """None: its boxes have no names."""
+        return ()
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
         """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
