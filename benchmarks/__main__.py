@@ -7,13 +7,31 @@ import argparse
 import importlib
 import json
 
-NAMES = ("render", "collect", "ssim", "sgcs", "resume", "memory", "serving", "chaos", "scale", "path_scores")
+NAMES = (
+    "render",
+    "collect",
+    "ssim",
+    "sgcs",
+    "resume",
+    "memory",
+    "serving",
+    "chaos",
+    "scale",
+    "path_scores",
+    "decoders",
+)
+LONG = ("decoder_check",)
+"""Only when named: takes more than two minutes."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n")[0])
     parser.add_argument(
-        "names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES) + "; default: all"
+        "names",
+        nargs="*",
+        choices=[*NAMES, *LONG, []],
+        metavar="NAME",
+        help=f"{', '.join(NAMES)}; default: all. Only when named: {', '.join(LONG)}",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a benchmark, one a line")
     options = parser.parse_args()

@@ -42,7 +42,8 @@ class SfmGlobal:
     """Camera path by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 
     frames: looked at first, and retry_frames: when those give no sound path; both at least 3. Points of the path are
-    among them. cross_check: compare with the decoder `klt-vo`: "auto" where there are few points, "always", "never".
+    among them. cross_check: compare with the decoder `klt-vo`: "auto" where there are few points or
+    the first two models differ, "always", "never".
     fallback: ask `klt-vo` when there is no sound path.
     A path is sound when it passes `gates` and two models from other random starts agree on it (`_votes`).
     Raises MissingExtraError without PyCOLMAP, UsageError for settings that cannot be meant.
@@ -112,8 +113,9 @@ class SfmGlobal:
         best = replace(best, diagnostics={"decoder_used": self.name, **best.diagnostics, "attempts": attempts})
         if self._cross_check == "never" or best.diagnostics["decoder_used"] != self.name:
             return best
-        few = best.diagnostics.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
-        return cross_checked(best, request) if few or self._cross_check == "always" else best
+        told = best.diagnostics
+        doubtful = told.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED or told.get("starts", 0) > 2
+        return cross_checked(best, request) if doubtful or self._cross_check == "always" else best
 
     def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int) -> DecodedPath:
         """One reconstruction, from its frames to its path."""
@@ -196,7 +198,7 @@ def _path(
         "registered": registered,
         "anchor_real": request.anchor_distance_m,
         "focal_px": model.focal_px / pictures.enlarged,
-        "diagnostics": _diagnostics(model, election, evidence),
+        "diagnostics": _diagnostics(model, election, evidence, pictures.focal_px),
     }
     if status != "failed" and not election.agreed:
         status, reason = "failed", f"{election.starts} models of the same frames show different paths"
@@ -230,8 +232,10 @@ def _path(
     return DecodedPath(status, SfmGlobal.name, reason, xy=found.xy, scale=found.scale, **facts)
 
 
-def _diagnostics(model: Model, election: Election, evidence: Evidence) -> dict[str, Any]:
+def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px: float | None) -> dict[str, Any]:
+    """focal_over_given: focal length found over the one that the field of view says, None where none was given."""
     return {
+        "focal_over_given": None if given_px is None else round(model.focal_px / given_px, 4),
         "reprojection_px": round(model.reprojection_px, 4),
         "points_per_frame": round(model.points_per_frame, 2),
         "focal_widths": round(evidence.focal_widths, 4),
