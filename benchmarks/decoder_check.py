@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._decoder_clips import CONDITIONS, Case, cases
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders import DecodedPath
+from worldgauge.estimators.decoders import DecodedPath, decoders
 from worldgauge.estimators.decoders.agreement import FLAGGED, align_path, disagreement
 from worldgauge.geometry import relative
 
@@ -84,7 +83,7 @@ def measured(path: DecodedPath, case: Case) -> Row:
 
 
 def _walked(walk: str, seed: int, kept: str | None) -> list[Row]:
-    first, second = estimators.get("sfm-global")(cross_check="never", fallback=False), estimators.get("klt-vo")()
+    first, second = decoders.get("sfm-global")(cross_check="never", fallback=False), decoders.get("klt-vo")()
     rows = []
     for case in cases(walk, seed):
         a, b = first.decode(case.request), second.decode(case.request)

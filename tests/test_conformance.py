@@ -13,6 +13,7 @@ from support.samples import FOLDERS
 from worldgauge.episode import Episode
 from worldgauge.errors import WorldgaugeError
 from worldgauge.estimators import estimators
+from worldgauge.estimators.decoders import decoders
 from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.metrics import metrics
 from worldgauge.models import models
@@ -22,7 +23,7 @@ from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.worlds import World, open_world, worlds
 
-REGISTRIES = {r.kind: r for r in (suites, models, metrics, worlds, estimators)}
+REGISTRIES = {r.kind: r for r in (suites, models, metrics, worlds, estimators, decoders)}
 ALL = [(kind, entry.name) for kind, registry in REGISTRIES.items() for entry in registry]
 
 

@@ -51,19 +51,6 @@ def test_things_are_found_without_a_list(things: Registry[type]) -> None:
     assert [entry.name for entry in things] == ["iron", "wooden"]
 
 
-def test_things_in_named_folders_are_found_too(things: Registry[type], tmp_path: Path) -> None:
-    folder = tmp_path / things._package / "more"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    clay = f"from {things._package} import things\n@things.register('fired')\nclass Fired: ...\n"
-    (folder / "clay.py").write_text(clay)
-    assert "fired" not in Registry("thing", package=things._package, group="toys.none")
-    wide: Registry[type] = Registry("thing", package=things._package, group="toys.none", folders=("more",))
-    sys.modules[things._package].things = wide  # type: ignore[attr-defined]
-    sys.modules.pop(f"{things._package}.wood", None)
-    assert wide.names() == ["fired", "wooden"]
-
-
 def test_an_entry_says_what_it_is(things: Registry[type]) -> None:
     entry = things.entry("wooden")
     assert entry.summary == "Made of wood."

@@ -96,6 +96,7 @@ class Kind(StrEnum):
     metrics = "metrics"
     worlds = "worlds"
     estimators = "estimators"
+    decoders = "decoders"
 
 
 class Segmenter(StrEnum):
@@ -326,7 +327,8 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 
     from worldgauge import cli_show as show
 
-    package = importlib.import_module(f"worldgauge.{kind.value}")
+    place = "estimators.decoders" if kind is Kind.decoders else kind.value
+    package = importlib.import_module(f"worldgauge.{place}")
     show.entries(kind.value, getattr(package, kind.value), json)
 
 

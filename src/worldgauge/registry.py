@@ -46,14 +46,12 @@ class Registry(Generic[T]):
     """Names of one kind of thing.
 
     kind: word used in messages ("model"). package: the folder whose modules register themselves
-    when imported. folders: those in it whose modules do, too. group: entry-point group in which
-    other packages offer theirs.
+    when imported. group: entry-point group in which other packages offer theirs.
     """
 
-    def __init__(self, kind: str, *, package: str, group: str, folders: tuple[str, ...] = ()) -> None:
+    def __init__(self, kind: str, *, package: str, group: str) -> None:
         self.kind = kind
         self._package = package
-        self._folders = folders
         self._group = group
         self._entries: dict[str, Entry[T]] = {}
         self._complete = False
@@ -104,10 +102,10 @@ class Registry(Generic[T]):
             return
         self._complete = True  # first: modules may ask while they are imported
         try:
-            for package in (self._package, *(f"{self._package}.{folder}" for folder in self._folders)):
-                for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-                    if not module.name.startswith("_"):
-                        self._import(f"{package}.{module.name}")
+            package = importlib.import_module(self._package)
+            for module in pkgutil.iter_modules(package.__path__):
+                if not module.name.startswith("_"):
+                    self._import(f"{self._package}.{module.name}")
             for point in entry_points(group=self._group):
                 self._add(Entry(point.name, point.value, point))
         except BaseException:

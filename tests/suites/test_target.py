@@ -25,7 +25,7 @@ from worldgauge.suites.target.protocol import make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.video import Clip
 
-EXACT = {"decoder": "exact-path"}
+EXACT = {"decoder": "exact"}
 
 
 def perform(model: WorldModel, task: Task, folder: Path, **settings: object) -> Record:
@@ -357,7 +357,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("options", "error", "words"),
         [
-            ({"decodr": "exact-path"}, UnknownNameError, "decoder"),
+            ({"decodr": "exact"}, UnknownNameError, "decoder"),
             ({"decoder": "sfm"}, UnknownNameError, "sfm-global"),
             ({"decoder": "colour"}, UnknownNameError, "decoder"),
             ({"decoder": "sfm-global?frmes=9"}, UsageError, "frames"),

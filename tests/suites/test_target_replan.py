@@ -23,7 +23,7 @@ from worldgauge.suites.target.trail import ANCHOR_M, Trail
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan
 
-DRIVE = {"decoder": "exact-path", "protocol": "replan", "fps": 2, "asks": 6}
+DRIVE = {"decoder": "exact", "protocol": "replan", "fps": 2, "asks": 6}
 
 
 class Veering(Render):

@@ -53,7 +53,7 @@ def head(task: int, end: float | None, *, status: str = "ok", decoder: str = "ex
 
 def tables(scores: dict[str, list[Score]], failed: dict[str, list[Failure]] | None = None, **kinds: str) -> list[Table]:
     known = {name: kinds.get(name, "subject") for name in scores}
-    return Target(decoder="exact-path").summarize(scores, known, failed or {})
+    return Target(decoder="exact").summarize(scores, known, failed or {})
 
 
 def row(table: Table, label: str) -> dict[str, object]:
@@ -200,7 +200,7 @@ def test_intervals_and_the_smallest_difference_that_could_be_seen() -> None:
 
 
 def test_the_published_tables_are_the_papers() -> None:
-    found = {"".join(table.title.split(",")[:2]): table for table in Target(decoder="exact-path").published()}
+    found = {"".join(table.title.split(",")[:2]): table for table in Target(decoder="exact").published()}
     assert len(found) == 6
     one = found["Table 1 decoder vggt"]
     assert len(one.rows) == 12

@@ -7,6 +7,4 @@ from typing import Any
 
 from worldgauge.registry import Registry
 
-estimators: Registry[Callable[..., Any]] = Registry(
-    "estimator", package=__name__, folders=("decoders",), group="worldgauge.estimators"
-)
+estimators: Registry[Callable[..., Any]] = Registry("estimator", package=__name__, group="worldgauge.estimators")

@@ -10,8 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders._bundle import rotation_of
 from worldgauge.estimators.decoders._klt_views import place, triangulate, turn_between, two_views
 from worldgauge.estimators.decoders.agreement import align_path
@@ -172,7 +171,7 @@ def test_videos_without_a_path(frames: np.ndarray, status: str) -> None:
 
 
 def test_registered_with_its_settings() -> None:
-    decoder = estimators.get("klt-vo")()
+    decoder = decoders.get("klt-vo")()
     assert (decoder.name, decoder.version) == ("klt-vo", 1)
     assert set(decoder.settings) == {"key_frames", "followed", "opencv"}
 

@@ -35,7 +35,7 @@ def expected() -> FloatArray:
 
 
 def test_exact_is_the_path_of_the_world() -> None:
-    path = open_decoder("exact-path").decode(request_of(poses=poses_of_walk()))
+    path = open_decoder("exact").decode(request_of(poses=poses_of_walk()))
     assert path.status == "ok"
     np.testing.assert_allclose(path.xy, expected(), atol=1e-12)
     assert path.frame_indices.tolist() == list(range(0, 25, 3))
@@ -43,24 +43,24 @@ def test_exact_is_the_path_of_the_world() -> None:
 
 
 def test_exact_measures_on_the_ground_where_the_camera_looks_down() -> None:
-    path = open_decoder("exact-path").decode(request_of(poses=poses_of_walk(pitch=-0.5)))
+    path = open_decoder("exact").decode(request_of(poses=poses_of_walk(pitch=-0.5)))
     np.testing.assert_allclose(path.xy, expected(), atol=1e-12)
 
 
 def test_exact_is_stationary_only_where_nothing_moves() -> None:
     still = np.tile(poses_of_walk()[:1], (FRAMES, 1, 1))
-    path = open_decoder("exact-path").decode(request_of(poses=still))
+    path = open_decoder("exact").decode(request_of(poses=still))
     assert path.status == "stationary"
     np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
     turning = pose_from_yaw_pitch(np.zeros((FRAMES, 3)), np.linspace(0, 1, FRAMES))
-    turned = open_decoder("exact-path").decode(request_of(poses=turning))
+    turned = open_decoder("exact").decode(request_of(poses=turning))
     assert turned.status == "ok"
     assert turned.diagnostics["turn_deg"] == pytest.approx(-np.degrees(1), abs=1e-3)
 
 
 @pytest.mark.parametrize("poses", [None, poses_of_walk()[:-1], np.full((FRAMES, 4, 4), np.nan)])
 def test_exact_fails_where_it_does_not_know(poses: FloatArray | None) -> None:
-    path = open_decoder("exact-path").decode(request_of(poses=poses))
+    path = open_decoder("exact").decode(request_of(poses=poses))
     assert path.status == "failed"
     assert path.xy is None
     assert "pose" in path.reason

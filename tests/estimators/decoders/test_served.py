@@ -15,7 +15,7 @@ import pytest
 from support.served import MODELS, PYTHON, command, http_server
 from support.vectors import DEFAULT, cases
 from worldgauge.errors import LostError, SubjectError, UnknownNameError, UsageError
-from worldgauge.estimators.decoders import DecodeRequest, decoder_names, open_decoder
+from worldgauge.estimators.decoders import DecodeRequest, decoders, open_decoder
 from worldgauge.estimators.decoders.served import ServedDecoder
 from worldgauge.video import Clip
 
@@ -277,7 +277,7 @@ def test_settings_come_as_a_query_too() -> None:
     with closing(decoder):
         assert decoder.settings["compat"] == "released"
         assert decoder._remote.deadline_s == 9
-    assert "served" in decoder_names()
+    assert "served" in decoders
 
 
 def test_the_decoder_on_the_page_is_one(tmp_path: Path, opened: Opened) -> None:

@@ -49,7 +49,7 @@ class Map:
 def build_map(xy: FloatArray, focal: float, focal_prior: tuple[float, float] | None) -> Map | None:
     """The map of points seen at `xy` (K, P, 2) pixels from the image centre, NaN where unseen; None without a start.
 
-    focal, focal_prior: as `adjust` takes them.
+    focal: pixels, where the search starts; focal_prior: as `adjust` takes it.
     """
     best: Map | None = None
     for tolerance_px in TOLERANCES_PX:
@@ -81,8 +81,8 @@ def _starts(xy: FloatArray, focal: float, tolerance_px: float, most: int = 2) ->
     found: list[_Start] = []
     for loosened in (1.0, 0.5):
         for first in range(0, len(xy) - 1, 4):
-            second = first
-            while (second := second + 1) < len(xy):
+            tried = first
+            for second in range(first + 1, len(xy)):
                 common = seen[first] & seen[second]
                 if common.sum() < MIN_COMMON:
                     break
@@ -91,11 +91,13 @@ def _starts(xy: FloatArray, focal: float, tolerance_px: float, most: int = 2) ->
                     continue
                 if turn_between(a, b, focal, rounds=4)[1] < np.radians(MIN_START_DEG) * focal * loosened / 2:
                     continue
+                # What the frame after one that was tried shows is hardly different.
+                if tried == second - 1 != first:
+                    continue
+                tried = second
                 pair = two_views(a, b, focal, tolerance_px)
-                # What the next frame shows is hardly different.
-                second += 1
                 if pair is not None and pair.parallax_deg >= MIN_START_DEG * loosened:
-                    found.append(_Start(first, second - 1, pair.rotation, pair.translation, pair.parallax_deg))
+                    found.append(_Start(first, second, pair.rotation, pair.translation, pair.parallax_deg))
                     break
             if len(found) == most:
                 return found

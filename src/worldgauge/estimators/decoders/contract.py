@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.geometry import FloatArray
+from worldgauge.registry import Registry
 from worldgauge.video import Clip, Frame
 
 Status = Literal["ok", "stationary", "partial", "no_scale", "failed"]
@@ -27,7 +28,7 @@ class DecodeRequest:
     video: generated frames, the first follows the current frame. anchor: first real frame of the history; None where
     there is none. anchor_distance_m: metres in the plane between the cameras of the anchor and of the current frame.
     hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4, 4) where they are known without
-    decoding (embedded worlds, world frame), for the decoder `exact-path` alone. content, name: SHA-256 of the video
+    decoding (embedded worlds, world frame), for the decoder `exact` alone. content, name: SHA-256 of the video
     file, and what it is called, such as "model/scenario", for decoders that look recorded paths up; empty when unknown.
     """
 
@@ -71,7 +72,7 @@ class DecodedPath:
 
 
 class Decoder(Protocol):
-    """A way to find the camera path. Made with its settings, all with defaults; registered in `estimators`.
+    """A way to find the camera path. Made with its settings, all with defaults; registered in `decoders`.
 
     version: raised whenever the same video may get another path. settings: plain JSON values, with what else decides
     the result (versions of libraries): part of what a cached path is looked up by.
@@ -88,3 +89,9 @@ class Decoder(Protocol):
     def decode(self, request: DecodeRequest) -> DecodedPath:
         """The path; never raises for what a video may hold, that is a status. Same request, same path."""
         ...
+
+
+decoders: Registry[Callable[..., Decoder]] = Registry(
+    "decoder", package="worldgauge.estimators.decoders", group="worldgauge.decoders"
+)
+"""A registry of their own beside `estimators`: a suite takes any of them by name, and nothing else."""

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators import estimators
 from worldgauge.estimators.decoders.agreement import disagreement
-from worldgauge.estimators.decoders.contract import DecodedPath, Decoder, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, Decoder, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"
 MAX_DISAGREEMENT = 0.1
@@ -45,7 +44,7 @@ def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
         width = request.video.width
         request = replace(request, hfov_deg=float(np.degrees(2 * np.arctan(width / 2 / path.focal_px))))
     try:
-        decoder: Decoder = estimators.get(FALLBACK)()
+        decoder: Decoder = decoders.get(FALLBACK)()
     except WorldgaugeError as error:
         return DecodedPath("failed", FALLBACK, str(error))
     return decoder.decode(request)
@@ -53,4 +52,4 @@ def fall_back(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
 
 def second_opinion_version() -> int | None:
     """Version of `klt-vo`; a path may depend on it."""
-    return getattr(estimators.get(FALLBACK), "version", None) if FALLBACK in estimators else None
+    return getattr(decoders.get(FALLBACK), "version", None) if FALLBACK in decoders else None

@@ -1,4 +1,4 @@
-"""`exact-path`: the path that the world itself knows; what every other decoder is measured against."""
+"""`exact`: the path that the world itself knows; what every other decoder is measured against."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge.errors import ShapeError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.poses import ground_path, heading_change_deg, path_length
 from worldgauge.estimators.decoders.sampling import evenly_spaced
 from worldgauge.estimators.decoders.stillness import stationary_path
@@ -17,14 +16,14 @@ from worldgauge.estimators.decoders.stillness import stationary_path
 STILL_M, STILL_RAD = 1e-6, 1e-6
 
 
-@estimators.register("exact-path", kind="decoder")
+@decoders.register("exact")
 class Exact:
     """The path of the poses that come with the request: embedded worlds only. No frame is looked at.
 
     The ground is the plane across the z axis of the world, so a camera that looks down has no shorter path.
     """
 
-    name = "exact-path"
+    name = "exact"
     version = 1
     cacheable = False
     settings: Mapping[str, Any] = {}

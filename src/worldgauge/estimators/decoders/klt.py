@@ -1,6 +1,6 @@
 """`klt-vo`: visual odometry on followed points, with bundle adjustment. Needs no weights and nothing but OpenCV.
 
-    path = estimators.get("klt-vo")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
+    path = decoders.get("klt-vo")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
 
 Points are followed from frame to frame, so repeated textures do not confuse it as they confuse matching; what it
 cannot bridge is a cut. Source: Target-Bench, world decoder; the method is ours (docs/suites/target.md).
@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from worldgauge.errors import DataError
-from worldgauge.estimators import estimators
 from worldgauge.estimators.decoders._klt_anchor import AnchorPlace, FirstFrame, place_anchor
 from worldgauge.estimators.decoders._klt_map import Map, build_map, turning_in_place
 from worldgauge.estimators.decoders._klt_tracks import Gray, Tracks, follow
 from worldgauge.estimators.decoders._klt_views import AGREE_PX
-from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
 from worldgauge.estimators.decoders.poses import between, ground_path, path_length
 from worldgauge.estimators.decoders.sampling import Indices, evenly_spaced
@@ -43,7 +42,7 @@ _LEAST_LEAD = 0.01
 more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
 
 
-@estimators.register("klt-vo", kind="decoder")
+@decoders.register("klt-vo")
 class KltVo:
     """Camera path from points followed through the video (Lucas-Kanade), PnP and bundle adjustment.
 

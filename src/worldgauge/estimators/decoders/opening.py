@@ -6,9 +6,8 @@ import inspect
 from typing import Any
 from urllib.parse import parse_qsl
 
-from worldgauge.errors import UnknownNameError, UsageError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders.contract import Decoder
+from worldgauge.errors import UsageError
+from worldgauge.estimators.decoders.contract import Decoder, decoders
 from worldgauge.serving import is_served
 from worldgauge_serve import strict_json
 
@@ -27,15 +26,8 @@ def open_decoder(text: str, **settings: Any) -> Decoder:
     return _make(name, {**_settings_of(query, text), **settings})
 
 
-def decoder_names() -> list[str]:
-    """Names of the registered decoders, sorted."""
-    return [entry.name for entry in estimators if hasattr(entry.load(), "decode")]
-
-
 def _make(name: str, settings: dict[str, Any]) -> Decoder:
-    if name not in estimators or not hasattr(estimators.get(name), "decode"):
-        raise UnknownNameError("decoder", name, decoder_names())
-    made = estimators.get(name)
+    made = decoders.get(name)
     signature = inspect.signature(made)
     try:
         signature.bind(**settings)

@@ -1,6 +1,6 @@
 """`precomputed`: camera poses that somebody else has estimated, from one file a video.
 
-    decoder = estimators.get("precomputed")(folder="poses/my-model")
+    decoder = decoders.get("precomputed")(folder="poses/my-model")
     decoder.decode(DecodeRequest(video, None, None, name="sample_096_custom_segment_000_249"))
 
 Looked for are `<folder>/<content>` and then `<folder>/<name>`, of the request, with .npz, .json or .txt:
@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import DataError, ShapeError, UsageError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.poses import (
     Layout,
     between,
@@ -50,7 +49,7 @@ MAX_POSES = 100_000
 FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 
 
-@estimators.register("precomputed", kind="decoder")
+@decoders.register("precomputed")
 class Precomputed:
     """Camera paths from poses in files, one a video (see `worldgauge.estimators.decoders.recorded`).
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import DataError, NotApplicableError, ShapeError, UsageError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.poses import Layout, ground_path, poses_of, released_path
 from worldgauge.estimators.decoders.sampling import evenly_spaced, every_second
 from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
@@ -30,7 +29,7 @@ _LOOKED_AT, _LOOKED_AT_PX = 17, 640
 _MAX_TEXT = 200
 
 
-@estimators.register("served", kind="decoder")
+@decoders.register("served")
 class ServedDecoder:
     """Camera paths from poses that a server estimates: VGGT, SpatialTrackerV2, ViPE or one of your own.
 

@@ -1,6 +1,6 @@
 """`sfm-global`, the default decoder: structure from motion on 17 frames and the anchor. Needs no weights.
 
-    path = estimators.get("sfm-global")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
+    path = decoders.get("sfm-global")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
     path.status, path.xy                                        # "ok", (9, 2) metres, +y ahead
 
 Stands on PyCOLMAP: pip install "worldgauge[sfm]". Source: Target-Bench specification, section 9.3.
@@ -19,10 +19,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from worldgauge.errors import DataError, MissingExtraError, UsageError
-from worldgauge.estimators import estimators
 from worldgauge.estimators.decoders._mapping import Gray, Matched, Model, pycolmap
 from worldgauge.estimators.decoders._votes import Election, elect
-from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest
+from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
 from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
 from worldgauge.estimators.decoders.poses import anchor_fault, between, ground_path, heading_change_deg, path_length
@@ -37,7 +36,7 @@ MIN_POINTS_UNCHECKED = 30.0
 CrossCheck = Literal["auto", "always", "never"]
 
 
-@estimators.register("sfm-global", kind="decoder")
+@decoders.register("sfm-global")
 class SfmGlobal:
     """Camera path by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 

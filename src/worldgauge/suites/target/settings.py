@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from worldgauge.datasets.target import HORIZONS_S
 from worldgauge.errors import MissingExtraError, UnknownNameError, UsageError
-from worldgauge.estimators.decoders import decoder_names, open_decoder
+from worldgauge.estimators.decoders import decoders, open_decoder
 from worldgauge.metrics.waypoints import Mode, profile_of
 from worldgauge.serving import is_served
 from worldgauge.suites.target.planners import PLANNERS
@@ -35,7 +35,8 @@ class Settings:
     parity: "released" switches our corrections of decoding, horizons and edge cases off.
     protocol: "once", a single video a scenario; "replan", which drives the beginning of each plan in an embedded world
     and asks again from there, `asks` times at most.
-    labels_digest, prompt_digest: of what those name, found anew, so that an edited file counts as another one.
+    labels_digest, prompt_digest, decoder_version: of what those name, found anew, so that an edited file or a decoder
+    that gives other paths counts as another one.
     """
 
     profile: str = "released"
@@ -54,6 +55,7 @@ class Settings:
     asks: int = 8
     labels_digest: str | None = None
     prompt_digest: str | None = None
+    decoder_version: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
@@ -89,6 +91,7 @@ class Settings:
             horizon_s=float(settings.horizon_s),
             labels_digest=_labels_digest(settings.labels),
             prompt_digest=template_of(settings.prompt).digest,
+            decoder_version=_version_of(settings.decoder),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -110,12 +113,16 @@ def _check_decoder(text: str) -> None:
     name, query, _ = text.partition("?")
     if is_served(text):
         return
-    if name not in decoder_names():
-        raise UnknownNameError("decoder", name, decoder_names())
+    decoders.entry(name)
     if query:
         # What it stands on may be missing where videos are only made.
         with suppress(MissingExtraError):
             open_decoder(text)
+
+
+def _version_of(text: str) -> int | None:
+    """Of a registered decoder; None of a served one, which is not started to ask."""
+    return None if is_served(text) else getattr(decoders.get(text.partition("?")[0]), "version", None)
 
 
 def _check_choice(name: str, value: Any, hint: Any) -> None:

@@ -78,7 +78,8 @@ class Trail:
     def question_from(self, folder: Path) -> Scenario:
         """The scenario as it stands now: the robot's place is the current frame, where it has been is the history.
 
-        What is left of its time is what it takes less for what was driven. Its pictures and its video are written to `folder`, anew each time.
+        Its time is what the driven part leaves of it. Its pictures and its video are written to `folder`, anew each
+        time.
         """
         scenario, here = self._scenario, len(self._poses) - 1
         spent_s = polyline.length(self.driven_xy) / self._stride_m * scenario.dt
