@@ -12,6 +12,10 @@ demo: $(VENV)/.base
 	  --size 256x144 --workers $(WORKERS)
 	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/runs --out $(DEMO)/report.html
+	$(BIN)/worldgauge collect target --out $(DEMO)/target/data --scenes 2 --per-scene 1 --size 480x270 --workers $(WORKERS)
+	$(BIN)/worldgauge run target --data $(DEMO)/target/data --model truth --model render --model ahead --model freeze \
+	  --set fps=12 --out $(DEMO)/target/runs --workers $(WORKERS)
+	$(BIN)/worldgauge report $(DEMO)/target/runs --out $(DEMO)/target/report.html
 
 test: $(VENV)/.dev $(VENV)/.other chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"

@@ -172,7 +172,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class Axis:
-    """One column of an action array: kind "button" (0 or 1) or "angle" (radians).
+    """One column of an action array: kind "button" (0 or 1), "angle" (radians) or "length" (metres).
 
     motion: (forward, left, up in metres, yaw, pitch in radians) that the value 1 causes.
     """

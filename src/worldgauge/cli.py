@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from worldgauge import __version__
+from worldgauge.cli_collect import collect_app
+from worldgauge.cli_options import (
+    FAILED,
+    KNOWN_ERROR,
+    Data,
+    Deadline,
+    DryRun,
+    Gpus,
+    Json,
+    Limit,
+    Models,
+    On,
+    References,
+    Retry,
+    Seed,
+    Settings,
+    Workers,
+    resumable,
+)
 from worldgauge.errors import UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
-    from worldgauge.engine.collect import Collected
     from worldgauge.engine.result import RunResult
 
 app = typer.Typer(
@@ -28,64 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class _Collections(TyperGroup):
-    """A command for each benchmark."""
-
-    def get_command(self, context: Any, name: str) -> Any:
-        """The command, or one line that says which there are."""
-        command = super().get_command(context, name)
-        if command is None:
-            raise UsageError(f"nothing is collected for '{name}'; known: {', '.join(self.list_commands(context))}")
-        return command
-
-
-collect_app = typer.Typer(
-    cls=_Collections,
-    help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
-    no_args_is_help=True,
-)
 app.add_typer(collect_app, name="collect")
-
-FAILED = 1
-KNOWN_ERROR = 2
-INTERRUPTED = 130
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, progress on stderr.")]
-Workers = Annotated[int, typer.Option(help="Processes that work side by side.")]
-On = Annotated[
-    str | None,
-    typer.Option(help="Where the workers are: local, ray (RAY_ADDRESS, or one started here), ray://HOST:PORT."),
-]
-Gpus = Annotated[
-    float | None,
-    typer.Option("--gpus-per-worker", help="GPUs of each worker, a share such as 0.5 or whole ones; else as declared."),
-]
-Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-Out = Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")]
-Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
-Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02; or a model of "
-        "another environment or machine: cmd:COMMAND, pipe:COMMAND, http://HOST:PORT. Can be repeated. "
-        "Naming a module, a file or a command runs its code.",
-    ),
-]
-References = Annotated[bool, typer.Option("--references", help="Also ask every reference model of the suite.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
-]
-Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
-Deadline = Annotated[
-    float,
-    typer.Option(help="Seconds without a frame, or a sign of scoring, after which a task ends. Loading may take 1800."),
-]
-Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
 
 
 class Kind(StrEnum):
@@ -134,62 +93,6 @@ def _common(
     pass
 
 
-@collect_app.command("loopnav")
-def collect_loopnav(
-    out: Out,
-    settlements: Annotated[int, typer.Option(help="Villages, each a world of its own.")] = 12,
-    ranges: Annotated[str, typer.Option(help="Distances of the goals in blocks.")] = "5,15,30,50",
-    types: Annotated[str, typer.Option(help="Forms of the loop.")] = "ABA,ABCA",
-    per_combination: Annotated[int, typer.Option(help="Loops for each village, type and range.")] = 20,
-    seed: Seed = 42,
-    workers: Workers = 1,
-    on: On = None,
-    size: Size = "640x360",
-    sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Loops in generated villages, in LoopNav's layout."""
-    from worldgauge.engine import collect as engine
-
-    arguments: dict[str, Any] = {
-        "settlements": settlements,
-        "ranges": [_whole(part, "--ranges") for part in ranges.split(",")],
-        "types": types.split(","),
-        "per_combination": per_combination,
-        "seed": seed,
-        "size": _size(size),
-        "sampling": sampling,
-    }
-    _collect("loopnav", engine.collect_loopnav, engine.count_loopnav, out, arguments, workers, on, dry_run, json)
-
-
-@collect_app.command("target")
-def collect_target(
-    out: Out,
-    scenes: Annotated[int, typer.Option(help="Settlements and homes, each a world of its own.")] = 25,
-    per_scene: Annotated[int, typer.Option(help="Scenarios for each scene.")] = 5,
-    places: Annotated[str, typer.Option(help="Where scenes are, by turns.")] = "outdoors,indoors",
-    seed: Seed = 42,
-    workers: Workers = 1,
-    on: On = None,
-    size: Size = "640x360",
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Walks to named things, in Target-Bench's layout."""
-    from worldgauge.engine import collect as engine
-
-    arguments: dict[str, Any] = {
-        "scenes": scenes,
-        "per_scene": per_scene,
-        "places": places.split(","),
-        "seed": seed,
-        "size": _size(size),
-    }
-    _collect("target", engine.collect_target, engine.count_target, out, arguments, workers, on, dry_run, json)
-
-
 @app.command("generate", help="The first half of run: make the records, leave the scoring to score.")
 @app.command("run", help="Ask models all tasks of a suite and score them; started again, it goes on where it stopped.")
 def ask(
@@ -230,7 +133,7 @@ def ask(
     if dry_run:
         show.plans(engine.dry_run(suite, **arguments), json)
         return
-    with _resumable(), show.Running() as progress:
+    with resumable(), show.Running() as progress:
         result = engine.run(suite, **arguments, workers=workers, deadline_s=deadline, progress=progress)
     _finish(result, json)
 
@@ -260,13 +163,13 @@ def score(
     if videos is None:
         if out is not None:
             raise UsageError("score --out goes with --videos; scores of runs stay in their run folders")
-        with _resumable(), show.Running() as progress:
+        with resumable(), show.Running() as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
         _finish(result, json)
         return
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
-    with _resumable(), show.Running() as progress:
+    with resumable(), show.Running() as progress:
         result, shelf = score_videos(str(runs[0]), videos=videos, data=data, out=out, progress=progress, **shared)
     show.unused_videos(shelf)
     _finish(result, json, unused_videos={name: list(left) for name, left in shelf.strays.items()})
@@ -366,29 +269,6 @@ def validate_metric(
         raise typer.Exit(FAILED)
 
 
-def _collect(
-    benchmark: str,
-    collect: Callable[..., Collected],
-    count: Callable[[Path, Mapping[str, Any]], tuple[int, int]],
-    out: Path,
-    arguments: Mapping[str, Any],
-    workers: int,
-    on: str | None,
-    dry_run: bool,
-    json: bool,
-) -> None:
-    from worldgauge import cli_show as show
-
-    if dry_run:
-        show.collection_plan(benchmark, out, arguments, count(out, arguments), json)
-        return
-    with _resumable(), show.Collecting(benchmark) as progress:
-        collected = collect(out, **arguments, workers=workers, on=on, progress=progress)
-    show.collected(benchmark, collected, json)
-    if collected.failures:
-        raise typer.Exit(FAILED)
-
-
 def _finish(result: RunResult, json: bool, **more: Any) -> None:
     from worldgauge import cli_show as show
 
@@ -418,15 +298,6 @@ def _reference_texts(suite: str) -> dict[str, str]:
     return {name: f"{name}?{query}" for name, query in settings.items()}
 
 
-@contextmanager
-def _resumable() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-
-
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
     from worldgauge.engine.subjects import value_of
 
@@ -439,18 +310,6 @@ def _settings(pairs: list[str] | None) -> dict[str, Any]:
             raise UsageError(f"--set gives '{name}' twice")
         found[name] = value_of(value)
     return found
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.partition("x")
-    return _whole(width, "--size"), _whole(height, "--size")
-
-
-def _whole(text: str, option: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{option} takes whole numbers, not '{text}'") from None
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

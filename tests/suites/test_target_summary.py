@@ -90,6 +90,14 @@ def test_a_failed_task_counts_like_a_path_that_was_not_found() -> None:
     assert "1 failed: no path." in by_score[0].notes
 
 
+def test_reasons_that_differ_in_a_number_or_a_file_are_one() -> None:
+    own = [head(i, None, status="failed", why=f"{why} points a frame") for i, why in enumerate((1.5, 2.25, 3))]
+    lost = [Failure(f"t{i}", {}, f"no video of this task: expected /v/a_custom_segment_{i}.mp4") for i in (3, 4)]
+    notes = tables({"a": own}, {"a": lost})[0].notes
+    assert "3 failed: 1.5 points a frame, and alike." in notes
+    assert "2 failed: no video of this task: expected /v/a_custom_segment_3.mp4, and alike." in notes
+
+
 def test_a_part_of_a_path_counts_where_all_count_as_a_failure_only() -> None:
     scored, every, *_ = tables({"a": [head(0, 4.0), head(1, 3.9, status="partial")]})
     assert row(scored, "a")["overall"].mean == pytest.approx((overall(4) + overall(3.9)) / 2)

@@ -40,7 +40,7 @@ class Map:
     parallax_deg: float
 
     def errors_px(self, xy: FloatArray) -> FloatArray:
-        """Reprojection errors of all sightings, pixels."""
+        """Reprojection errors of all sightings that are used, pixels."""
         frame, point = np.nonzero(self.seen & self.placed[:, None] & self.known)
         squared, _ = squared_errors(self.scene, Sightings(frame, point, xy[frame, point]))
         return np.sqrt(squared)

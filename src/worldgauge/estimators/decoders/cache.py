@@ -34,8 +34,8 @@ def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> Dec
 
     content: what the frames are, such as the SHA-256 of the video file; nothing is cached where it is empty. Whoever
     decodes a part of a file, or a view of it with other colours, says so in `content`.
-    An entry that is damaged is made anew; a cache that cannot be written is done without. Decoders whose attribute
-    `cacheable` is False are always asked.
+    A path that says in its diagnostics "error" is not kept. An entry that is damaged is made anew; a cache that cannot
+    be written is done without. Decoders whose attribute `cacheable` is False are always asked.
     """
     folder = cache_folder()
     if folder is None or not content or not getattr(decoder, "cacheable", True):
@@ -46,6 +46,8 @@ def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> Dec
     if known is not None:
         return known
     path = decoder.decode(request)
+    if "error" in path.diagnostics:
+        return path  # of the decoder, such as a GPU out of memory: it may work tomorrow
     # A full disk, or diagnostics that are no JSON: the path is as good without.
     with suppress(OSError, ValueError, TypeError):
         _write(entry, json.dumps({**as_json(path), "key": key}, sort_keys=True, allow_nan=False))

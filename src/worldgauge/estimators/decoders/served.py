@@ -87,7 +87,8 @@ class ServedDecoder:
             moved = None if self._compat else _displacement_px(request.video)
             frames = np.stack(list(request.video.take(indices.tolist())))
         except DataError as error:
-            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
+            why = f"{self.name}: {error}".split("\n")[0]
+            return replace(blank, reason=why, diagnostics={**blank.diagnostics, "error": type(error).__name__})
         if moved is not None and moved < STILL_PX:
             real_m = request.anchor_distance_m
             told = {"displacement_px": round(moved, 4), "decoder_used": self.name}

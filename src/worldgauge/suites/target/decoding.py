@@ -14,6 +14,7 @@ from worldgauge.errors import DataError, UsageError
 from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder
 from worldgauge.estimators.decoders.cache import decode_cached
 from worldgauge.geometry import FloatArray
+from worldgauge.serving import is_served
 from worldgauge.suites.contract import Record
 from worldgauge.suites.target.protocol import stored_poses
 from worldgauge.suites.target.settings import Settings
@@ -63,7 +64,7 @@ def decode_video(
     distance = float(scenario.anchor_distance_m)
     request = DecodeRequest(
         clip,
-        anchor=_anchor(scenario, clip),
+        anchor=_anchor(scenario, clip, settings.parity),
         anchor_distance_m=distance if np.isfinite(distance) else None,
         hfov_deg=hfov_deg,
         poses=poses,
@@ -80,6 +81,8 @@ def decoder_of(settings: Settings) -> Decoder:
 
 @lru_cache(maxsize=2)
 def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
+    if is_served(text):  # its network is loaded when it is opened: once
+        return open_decoder(text) if parity is None else open_decoder(text, compat=parity)
     decoder = open_decoder(text)
     options: dict[str, Any] = {}
     if "cross_check" in decoder.settings:
@@ -92,13 +95,16 @@ def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
     return open_decoder(text, **changed) if changed else decoder
 
 
-def _anchor(scenario: Scenario, clip: Clip) -> Frame | None:
+def _anchor(scenario: Scenario, clip: Clip, parity: str | None) -> Frame | None:
     """The first real frame as the video would show it: its centre in the shape of the video, and its size.
 
     A shape that differs is a part of the view; where model and recording see the same width, the focal length is kept.
+    parity: "released" leaves it as it is, for each decoder to make fit.
     """
     if scenario.first_frame is None:
         return None
+    if parity == "released":
+        return read_image(scenario.first_frame)
     frame = Clip.from_array(read_image(scenario.first_frame)[None], clip.fps)
     return frame.cropped(clip.width, clip.height).resized(clip.width, clip.height)[0]
 

@@ -49,4 +49,4 @@ def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Setting
     truth = scenario.future_xy if profile.cut_history else scenario.path_xy
     circles = corridor(truth, profile)
     placed = np.column_stack([world_of_path(circles[:, :2], pose), circles[:, 2]])
-    return Exhibit(paths, placed, stills, diagnostics)
+    return Exhibit(paths, placed, stills, diagnostics, scenario.target_text)

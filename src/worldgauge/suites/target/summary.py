@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -246,8 +247,11 @@ def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds
     expected = sum(len(entry.lines) for entry in subjects)
     lost = [line for entry in subjects for line in entry.lines if line.values is None]
     yield f"{expected} answers expected = {expected - len(lost)} scored + {len(lost)} failed."
-    for why, count in sorted(Counter(_short(line.why) for line in lost).items()):
-        yield f"{count} failed: {why}."
+    alike: dict[str, list[str]] = {}
+    for line in lost:
+        alike.setdefault(_DETAIL.sub("#", line.why), []).append(_short(line.why))
+    for reasons in alike.values():
+        yield f"{len(reasons)} failed: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
     told = [score.facts for own in heads.values() for score in own]
     partial = sum(fact["status"] == "partial" for fact in told)
     if partial:
@@ -280,8 +284,12 @@ def _led(score: Score, kind: str) -> bool:
     return score.facts["planner"] is not None and (score.facts["control"] == "camera" or kind == "subject")
 
 
+_DETAIL = re.compile(r"\S*/\S*|\S+_custom_segment_\S+|\d+(\.\d+)?")
+"""Files, scenarios and numbers, in which reasons of one kind differ."""
+
+
 def _short(why: str) -> str:
-    """A reason without the names of files and scenarios that would make each one of its kind."""
+    """A reason that fits a line."""
     text = why.removeprefix("scoring: ").rstrip(".")
     return text if len(text) <= 120 else text[:117] + "..."
 

@@ -1,0 +1,125 @@
+"""`worldgauge collect`: a command for each benchmark that data can be made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
+from worldgauge.errors import UsageError
+
+if TYPE_CHECKING:
+    from worldgauge.engine.collect import Collected
+
+
+class _Collections(TyperGroup):
+    """A command for each benchmark."""
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """The command, or one line that says which there are."""
+        command = super().get_command(context, name)
+        if command is None:
+            raise UsageError(f"nothing is collected for '{name}'; known: {', '.join(self.list_commands(context))}")
+        return command
+
+
+collect_app = typer.Typer(
+    cls=_Collections,
+    help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
+    no_args_is_help=True,
+)
+
+
+@collect_app.command("loopnav")
+def collect_loopnav(
+    out: Out,
+    settlements: Annotated[int, typer.Option(help="Villages, each a world of its own.")] = 12,
+    ranges: Annotated[str, typer.Option(help="Distances of the goals in blocks.")] = "5,15,30,50",
+    types: Annotated[str, typer.Option(help="Forms of the loop.")] = "ABA,ABCA",
+    per_combination: Annotated[int, typer.Option(help="Loops for each village, type and range.")] = 20,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    size: Size = "640x360",
+    sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Loops in generated villages, in LoopNav's layout."""
+    from worldgauge.engine import collect as engine
+
+    arguments: dict[str, Any] = {
+        "settlements": settlements,
+        "ranges": [_whole(part, "--ranges") for part in ranges.split(",")],
+        "types": types.split(","),
+        "per_combination": per_combination,
+        "seed": seed,
+        "size": _size(size),
+        "sampling": sampling,
+    }
+    _collect("loopnav", engine.collect_loopnav, engine.count_loopnav, out, arguments, workers, on, dry_run, json)
+
+
+@collect_app.command("target")
+def collect_target(
+    out: Out,
+    scenes: Annotated[int, typer.Option(help="Settlements and homes, each a world of its own.")] = 25,
+    per_scene: Annotated[int, typer.Option(help="Scenarios for each scene.")] = 5,
+    places: Annotated[str, typer.Option(help="Where scenes are, by turns.")] = "outdoors,indoors",
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    size: Size = "640x360",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Walks to named things, in Target-Bench's layout."""
+    from worldgauge.engine import collect as engine
+
+    arguments: dict[str, Any] = {
+        "scenes": scenes,
+        "per_scene": per_scene,
+        "places": places.split(","),
+        "seed": seed,
+        "size": _size(size),
+    }
+    _collect("target", engine.collect_target, engine.count_target, out, arguments, workers, on, dry_run, json)
+
+
+def _collect(
+    benchmark: str,
+    collect: Callable[..., Collected],
+    count: Callable[[Path, Mapping[str, Any]], tuple[int, int]],
+    out: Path,
+    arguments: Mapping[str, Any],
+    workers: int,
+    on: str | None,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    from worldgauge import cli_show as show
+
+    if dry_run:
+        show.collection_plan(benchmark, out, arguments, count(out, arguments), json)
+        return
+    with resumable(), show.Collecting(benchmark) as progress:
+        collected = collect(out, **arguments, workers=workers, on=on, progress=progress)
+    show.collected(benchmark, collected, json)
+    if collected.failures:
+        raise typer.Exit(FAILED)
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    return _whole(width, "--size"), _whole(height, "--size")
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{option} takes whole numbers, not '{text}'") from None

@@ -1,0 +1,60 @@
+"""What commands have in common: options, exit codes, and how a stopped command says good-bye."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FAILED = 1
+KNOWN_ERROR = 2
+INTERRUPTED = 130
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, progress on stderr.")]
+Workers = Annotated[int, typer.Option(help="Processes that work side by side.")]
+On = Annotated[
+    str | None,
+    typer.Option(help="Where the workers are: local, ray (RAY_ADDRESS, or one started here), ray://HOST:PORT."),
+]
+Gpus = Annotated[
+    float | None,
+    typer.Option("--gpus-per-worker", help="GPUs of each worker, a share such as 0.5 or whole ones; else as declared."),
+]
+Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Out = Annotated[Path, typer.Option(help="Folder of the data set that is made or continued.")]
+Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
+Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        help="Name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02; or a model of "
+        "another environment or machine: cmd:COMMAND, pipe:COMMAND, http://HOST:PORT. Can be repeated. "
+        "Naming a module, a file or a command runs its code.",
+    ),
+]
+References = Annotated[bool, typer.Option("--references", help="Also ask every reference model of the suite.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
+]
+Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
+Deadline = Annotated[
+    float,
+    typer.Option(help="Seconds without a frame, or a sign of scoring, after which a task ends. Loading may take 1800."),
+]
+Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """A Ctrl-C is no failure: what is done is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
