@@ -172,12 +172,13 @@ class TestQuestion:
         narrow = np.degrees(2 * np.arctan(np.tan(np.radians(40)) * 9 / 16))
         assert question.hfov_deg == pytest.approx(narrow, abs=0.1)
 
-    def test_truth_begins_at_the_current_frame(self, curve: Scenario) -> None:
+    def test_truth_follows_the_current_frame(self, curve: Scenario) -> None:
         request = make_question(curve, ModelSpec("m", inputs=frozenset({"truth"})), Settings(), seed=1).request
         assert len(request.truth) == request.horizon == 40
-        np.testing.assert_array_equal(request.truth_poses, curve.poses[curve.history_rows :])
+        held = [*range(curve.history_rows + 1, len(curve.poses)), len(curve.poses) - 1]
+        np.testing.assert_array_equal(request.truth_poses, curve.poses[held])
         video = Clip.open(curve.video)
-        assert np.array_equal(request.truth[0], video[curve.history_rows])
+        assert np.array_equal(request.truth[0], video[curve.history_rows + 1])
         assert np.array_equal(request.truth[39], video[len(video) - 1])
 
     def test_published_data_have_a_frame_of_an_assumed_camera_and_no_world(self, curve: Scenario) -> None:
@@ -295,8 +296,8 @@ class TestScores:
     def test_straight_line_is_what_ahead_does(self, scores: dict[str, dict[str, Score]]) -> None:
         facts = scores["ahead"]["path/overall"].facts
         assert facts["profiles"]["aligned"]["fde"] == pytest.approx(
-            facts["baselines"]["straight line"]["aligned"]["fde"], abs=0.02
-        )
+            facts["baselines"]["straight line"]["aligned"]["fde"], abs=0.12
+        ), "the recording ends a row, 0.2 s, before the 8 s are over"
 
     def test_the_profile_changes_the_headline_and_nothing_else(self, tasks: list[Task], tmp_path: Path) -> None:
         record = perform(models.get("truth")(), tasks[0], tmp_path)
@@ -309,7 +310,8 @@ class TestScores:
 
     def test_errors_along_the_path(self, scores: dict[str, dict[str, Score]], curve: Scenario) -> None:
         head, series = scores["freeze"]["path/overall"], scores["freeze"]["path/ade"].series
-        assert [frame for frame, _ in series] == head.facts["frame_indices"] == [0, 4, 9, 14, 19, 24, 29, 34, 39]
+        assert [frame for frame, _ in series] == head.facts["frame_indices"] == [0, 5, 10, 15, 20, 25, 30, 35, 40]
+        assert head.facts["frames_shown"] == [0, 4, 9, 14, 19, 24, 29, 34, 39], "of the video: the first is before it"
         rows = np.rint(np.linspace(0, len(curve.path_xy) - 1, 9)).astype(int)
         np.testing.assert_allclose([metres for _, metres in series], np.linalg.norm(curve.path_xy[rows], axis=1))
 
@@ -431,6 +433,7 @@ class TestPicture:
         assert found.corridor.shape == (20, 3)
         apart = np.linalg.norm(found.corridor[-1, :2] - walk[-1])
         assert apart < 1e-3
-        assert list(found.stills["truth"]) == scores["truth"]["path/overall"].facts["frame_indices"]
+        assert list(found.stills["truth"]) == scores["truth"]["path/overall"].facts["frames_shown"]
+        assert found.caption == curve.target_text
         assert found.diagnostics["noise"]["status"] == "failed"
         assert found.diagnostics["noise"]["why"]

@@ -8,7 +8,7 @@ import pytest
 
 from worldgauge.actions import camera_path
 from worldgauge.datasets.target import Scenario, discover, path_of_poses, world_of_path
-from worldgauge.errors import NotApplicableError
+from worldgauge.errors import DataError, NotApplicableError
 from worldgauge.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.target.planners import (
     INFORMED,
@@ -185,7 +185,7 @@ def test_a_walker_that_stands_in_a_wall_has_no_way(
 ) -> None:
     monkeypatch.setattr("worldgauge.suites.target.walker.open_world", lambda facts: Hall(hall))
     scenario = dataclasses.replace(curve, target=TARGET)
-    with pytest.raises(NotApplicableError, match="no way leads"):
+    with pytest.raises(DataError, match="no way leads"):
         walk_to_target(scenario, pose_from_yaw_pitch((6.0, 5.0, 0.6), 0.0), np.arange(1, 9) / 1.0, 4.0)
 
 

@@ -164,7 +164,9 @@ def test_published_data_cannot_be_driven_in(scenarios: Path, tmp_path: Path) -> 
         suite.perform(next(iter(suite.tasks(data))), models.get("freeze")(), QuietBench(tmp_path))
 
 
-@pytest.mark.parametrize("bad", [{"protocol": "twice"}, {"asks": 0}, {"asks": 1.5}])
+@pytest.mark.parametrize(
+    "bad", [{"protocol": "twice"}, {"asks": 0}, {"asks": 1.5}, {"protocol": "replan", "horizon_s": 6}]
+)
 def test_settings_that_cannot_be_meant(bad: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(bad))):
         Target(**bad)
@@ -179,7 +181,7 @@ def test_what_decodes_on_the_way_is_part_of_the_record() -> None:
 def test_the_table_holds_both_ways_of_driving(rendered: tuple[Record, dict[str, Score]]) -> None:
     _, scores = rendered
     table = Target(**DRIVE).summarize({"render": list(scores.values())}, {"render": "reference"}, {})[1]
-    assert table.title == "Re-planning against the first plan alone"
+    assert table.title == "Re-planning against the first plan alone, decoder exact"
     assert [row.label for row in table.rows] == ["render, re-planning", "render, first plan alone"]
     assert table.rows[0].cells[0].mean == 1
     assert table.rows[1].cells[-1].mean == 1, "one question"

@@ -27,7 +27,15 @@ def numbers(path: np.ndarray) -> dict[str, dict[str, float]]:
     return found
 
 
-def head(task: int, end: float | None, *, status: str = "ok", decoder: str = "exact", why: str = "no path") -> Score:
+def head(
+    task: int,
+    end: float | None,
+    *,
+    status: str = "ok",
+    decoder: str = "exact",
+    why: str = "no path",
+    **diagnostics: str,
+) -> Score:
     """The headline of a path that goes straight to `end` metres ahead; None where there is no path."""
     path = None if end is None else np.column_stack([np.zeros(9), np.linspace(0, end, 9)])
     profiles = {} if path is None else numbers(path)
@@ -39,6 +47,8 @@ def head(task: int, end: float | None, *, status: str = "ok", decoder: str = "ex
         "profiles": profiles,
         "planner": "walker",
         "control": "camera",
+        "xy": None if path is None else path.tolist(),
+        "diagnostics": dict(diagnostics),
         "baselines": {name: numbers(path) for name, path in line.items()},
     }
     return Score(
@@ -227,3 +237,23 @@ def test_the_published_tables_are_the_papers() -> None:
         assert "15 april 2026" in table.notes[0].lower()
     assert row(found["Table 3 decoder vipe"], "gt_video")["overall"].mean == 0.249
     assert row(found["Table 4 horizons"], "Wan2.2-Plus, 4 s")["FDE (m)"].mean == 1.4
+
+
+def test_a_doubted_path_is_counted_and_said() -> None:
+    """Whoever reads the first table must know that a second decoder saw another path in the same video."""
+    own = [head(0, 4.0, cross_check="disagrees"), head(1, 4.0, cross_check="agrees"), head(2, None)]
+    tables = summarized({"m": own})
+    assert any(note.startswith("1 scored paths are doubted") for note in tables[0].notes)
+    became = tables[-1]
+    cells = dict(zip(became.columns, became.rows[0].cells, strict=True))
+    assert cells["doubted"].mean == 1
+
+
+def test_what_the_fallback_found_is_said() -> None:
+    tables = summarized({"m": [head(0, 4.0, decoder="sfm-global", decoder_used="klt-vo"), head(1, 4.0)]})
+    assert any("1 paths were found by the fallback klt-vo" in note for note in tables[0].notes)
+
+
+def test_without_the_true_video_the_ceiling_is_said_to_be_missing() -> None:
+    assert any("add --model truth" in note for note in summarized({"m": [head(0, 4.0)]})[0].notes)
+    assert not any("add --model truth" in note for note in summarized({"truth": [head(0, 4.0)]})[0].notes)

@@ -28,7 +28,9 @@ from worldgauge.datasets.target_scenario import (
     Scenario,
     fingerprint_of,
     open_video,
+    picked,
     truth_clip,
+    video_frames_of,
 )
 from worldgauge.datasets.target_videos import Matched, match, model_videos, videos_folder
 from worldgauge.datasets.target_write import Segment, scenario_name, write_labels, write_scenario, write_segment
@@ -56,6 +58,7 @@ __all__ = [
     "model_videos",
     "open_video",
     "path_of_poses",
+    "picked",
     "read_image",
     "read_raw",
     "rebase",
@@ -64,6 +67,7 @@ __all__ = [
     "scenario_name",
     "scenarios_folder",
     "truth_clip",
+    "video_frames_of",
     "videos_folder",
     "world_of_path",
     "write_labels",

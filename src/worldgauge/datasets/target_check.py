@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import numpy as np
 from worldgauge import polyline
 from worldgauge.datasets.loopnav_check import Finding, Severity, Spread
 from worldgauge.datasets.target_files import image_size
-from worldgauge.datasets.target_index import discover, labels_file, load_labels
-from worldgauge.datasets.target_scenario import HORIZONS_S, Scenario, open_video
+from worldgauge.datasets.target_index import discover, labels_beside, labels_file
+from worldgauge.datasets.target_scenario import HORIZONS_S, Label, Scenario, open_video
 from worldgauge.errors import DataError
 from worldgauge.video import problems
 
@@ -73,20 +73,21 @@ class Report:
 def check(root: Path, *, decode: bool = False) -> Report:
     """Statistics and findings of a folder; pictures and videos are opened, and decoded whole where `decode` says so.
 
-    Raises DataError when there is no such folder or its labels cannot be read.
+    Raises DataError when there is no such folder.
     """
     scenarios = discover(root)
     valid = [scenario for scenario in scenarios if scenario.fault is None]
     later = {f"{h:g}": [s for s in discover(root, h) if s.fault is None] for h in HORIZONS_S[1:]}
     frames, of_files = _of_files(valid, decode)
+    labels, broken = labels_beside(Path(root))
     findings = sorted(
         [
             *_of_folder(scenarios),
             *_grouped("error", "not usable", ((s.id, s.fault) for s in scenarios if s.fault)),
-            *_grouped("warning", "usable", ((s.id, text) for s in valid for text in s.warnings)),
+            *_grouped("warning", "usable", ((s.id, text) for s in valid for text in s.warnings if text != broken)),
             *_grouped("warning", "odd", _odd_paths(valid)),
             *of_files,
-            *_of_labels(Path(root), scenarios),
+            *_of_labels(Path(root), scenarios, labels, broken),
             *_of_horizons(valid, later),
         ],
         key=lambda finding: _SEVERITIES.index(finding.severity),
@@ -174,11 +175,16 @@ def _of_files(valid: Sequence[Scenario], decode: bool) -> tuple[int, list[Findin
     return frames, [*_grouped("error", "not usable", errors), *_grouped("warning", "odd", warnings)]
 
 
-def _of_labels(root: Path, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
+def _of_labels(
+    root: Path, scenarios: Sequence[Scenario], labels: Mapping[str, Label], broken: str | None
+) -> Iterator[Finding]:
+    if broken is not None:
+        yield Finding("error", broken)
+        return
     unknown = [scenario.id for scenario in scenarios if scenario.label == "unknown"]
     path = labels_file(root)
     if path is not None:
-        strangers = sorted(set(load_labels(path)) - {scenario.folder.name for scenario in scenarios})
+        strangers = sorted(set(labels) - {scenario.folder.name for scenario in scenarios})
         if strangers:
             text = f"{path.name} names {len(strangers)} scenarios that are not there (first: {strangers[0]})"
             yield Finding("warning", text)

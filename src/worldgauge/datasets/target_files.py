@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,9 @@ MAX_TEXT_BYTES = 16 * 2**20
 MAX_CAPTION_BYTES = 64 * 2**10
 MAX_IMAGE_BYTES = 256 * 2**20
 MAX_COORDINATE_M = 1e6
+SECONDS_A_ROW = (1 / 240, 1.0)
+FOCAL_PX = (0.1, 1e6)
+ROTATION_TOLERANCE = 1e-6
 GAPS = ("", "nan", "na", "n/a", "null", "none")
 """What stands for no value in a csv, in any case."""
 
@@ -64,21 +69,22 @@ def read_path(path: Path) -> Path2D:
     Raises DataError for missing columns and for values that are no numbers, infinite or beyond a million metres.
     """
     rows = csv.reader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
-    header = [name.strip().lower() for name in next(rows, [])]
-    if not {"x", "y"} <= set(header):
-        raise DataError(f"{path}: needs the columns x and y, has {', '.join(header) or 'none'}")
-    columns = header.index("x"), header.index("y")
     values: list[tuple[float, float]] = []
     kept: list[int] = []
     number = -1
-    for row in rows:
-        if not row:
-            continue
-        number += 1
-        x, y = (_cell(row, column, f"{path}: row {number}") for column in columns)
-        if not (math.isnan(x) or math.isnan(y)):
-            values.append((x, y))
-            kept.append(number)
+    with _whole_csv(path):
+        header = [name.strip().lower() for name in next(rows, [])]
+        if not {"x", "y"} <= set(header):
+            raise DataError(f"{path}: needs the columns x and y, has {', '.join(header) or 'none'}")
+        columns = header.index("x"), header.index("y")
+        for row in rows:
+            if not row:
+                continue
+            number += 1
+            x, y = (_cell(row, column, f"{path}: row {number}") for column in columns)
+            if not (math.isnan(x) or math.isnan(y)):
+                values.append((x, y))
+                kept.append(number)
     return Path2D(np.array(values, np.float64).reshape(-1, 2), np.array(kept, np.int64), number + 1)
 
 
@@ -107,7 +113,11 @@ def read_labels(path: Path) -> dict[str, Label]:
 
     Raises DataError for missing columns, other values, and a name with two labels.
     """
-    rows = csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
+    with _whole_csv(path):
+        return _labels_of(csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES))), path)
+
+
+def _labels_of(rows: csv.DictReader[str], path: Path) -> dict[str, Label]:
     if not {"name", "is_explicit"} <= set(rows.fieldnames or ()):
         raise DataError(f"{path}: needs the columns name and is_explicit, has {', '.join(rows.fieldnames or ())}")
     words: dict[str, Label] = {"1": "explicit", "1.0": "explicit", "true": "explicit"}
@@ -155,21 +165,25 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def read_sidecar(path: Path) -> SideCar:
-    """What an embedded world adds. Raises DataError naming the field that is not what it should be."""
+    """What an embedded world adds. Raises DataError naming the field that is not what it should be.
+
+    All of it is checked, since whoever renders believes it: no pose, camera or time goes on that cannot be.
+    """
     content = read_metadata(path)
     if content.get("format") != SIDECAR_FORMAT:
         raise DataError(f"{path}: field 'format' is not '{SIDECAR_FORMAT}'; remove or repair the file")
     if content.get("version") != SIDECAR_VERSION:
         raise DataError(f"{path}: version {content.get('version')} is not {SIDECAR_VERSION}; collect the data again")
     try:
-        poses = np.array(content["poses"], np.float64).reshape(-1, 3, 4)
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # 1e999 is infinite; lone surrogates
+        poses = _whole_poses(content["poses"])
         target = content["target"]
         return SideCar(
-            world=WorldFacts(**content["world"]),
-            camera=Camera(**content["camera"]),
-            poses=_whole_poses(poses),
-            history_rows=int(content["history_rows"]),
-            dt=float(content["dt"]),
+            world=_world(content["world"]),
+            camera=_camera(content["camera"]),
+            poses=poses,
+            history_rows=_whole(content, "history_rows", 0, len(poses) - 1),
+            dt=_number(content, "dt", *SECONDS_A_ROW),
             target=None if target is None else _landmark(target),
             wordings={str(key): str(text) for key, text in content["wordings"].items()},
             label=content["label"] if content["label"] in ("explicit", "implicit") else "unknown",
@@ -177,8 +191,10 @@ def read_sidecar(path: Path) -> SideCar:
             split=str(content["split"]),
             place=str(content["place"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{path}: not a side-car of ours ({error!r}); collect the data again") from error
+    except KeyError as error:
+        raise DataError(f"{path}: field {error} is missing; collect the data again") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise DataError(f"{path}: not a side-car of ours ({error}); collect the data again") from error
 
 
 def read_text(path: Path, limit: int) -> str:
@@ -218,17 +234,83 @@ def _png_size(path: Path, data: bytes) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _whole_poses(upper: FloatArray) -> FloatArray:
-    if not np.isfinite(upper).all():
-        raise ValueError("poses that are not finite")
-    poses = np.zeros((len(upper), 4, 4))
-    poses[:, :3] = upper
+@contextmanager
+def _whole_csv(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except csv.Error as error:
+        raise DataError(f"{path}: not a readable csv ({error}); write or download it again") from error
+
+
+def _number(content: Mapping[str, Any], key: str, low: float, high: float) -> float:
+    """A number within [low, high]; ValueError naming the field else."""
+    value = content[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise ValueError(f"field '{key}' is {_short(value)}; give a number from {low:.3g} to {high:.3g}")
+    return float(value)
+
+
+def _whole(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
+    """A whole number within [low, high]; ValueError naming the field else."""
+    value = content[key]
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"field '{key}' is {_short(value)}; give a whole number from {low} to {high}")
+    return value
+
+
+def _world(content: Mapping[str, Any]) -> WorldFacts:
+    facts = WorldFacts(**content)
+    known = isinstance(facts.name, str) and isinstance(facts.params, dict)
+    if not known or not (facts.digest is None or isinstance(facts.digest, str)):
+        raise ValueError("field 'world' needs a name, an object of params and a digest or null")
+    return facts
+
+
+def _camera(content: Mapping[str, Any]) -> Camera:
+    camera = Camera(
+        width=_whole(content, "width", 2, MAX_PIXELS),
+        height=_whole(content, "height", 2, MAX_PIXELS),
+        fx=_number(content, "fx", *FOCAL_PX),
+        fy=_number(content, "fy", *FOCAL_PX),
+        cx=_number(content, "cx", -FOCAL_PX[1], FOCAL_PX[1]),
+        cy=_number(content, "cy", -FOCAL_PX[1], FOCAL_PX[1]),
+    )
+    if camera.width * camera.height > MAX_PIXELS:
+        raise ValueError(f"field 'camera': {camera.width}x{camera.height} pixels pass the limit of {MAX_PIXELS}")
+    return camera
+
+
+def _whole_poses(rows: Any) -> FloatArray:
+    """(T, 4, 4) of rows of twelve numbers; ValueError naming the first that is no place and direction."""
+    if not isinstance(rows, list) or not rows:
+        raise ValueError("field 'poses' is no list of poses")
+    for number, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != 12 or any(type(value) not in (int, float) for value in row):
+            raise ValueError(f"field 'poses': row {number} has not twelve numbers")
+    poses = np.zeros((len(rows), 4, 4))
+    poses[:, :3] = np.array(rows, np.float64).reshape(-1, 3, 4)
     poses[:, 3, 3] = 1
+    far = np.logical_not((np.abs(poses[:, :3, 3]) <= MAX_COORDINATE_M).all(axis=1))
+    turn = poses[:, :3, :3]
+    with np.errstate(over="ignore", invalid="ignore"):
+        skew = np.abs(np.swapaxes(turn, 1, 2) @ turn - np.eye(3)).max(axis=(1, 2))
+        wrong = far | ~(skew <= ROTATION_TOLERANCE) | ~(np.linalg.det(turn) > 0)
+    if wrong.any():
+        number = int(np.argmax(wrong))
+        what = f"is beyond +-{MAX_COORDINATE_M:.0e} m" if far[number] else "has no rotation"
+        raise ValueError(f"field 'poses': row {number} {what}")
     return poses
 
 
 def _landmark(row: Mapping[str, Any]) -> Landmark:
-    low, high = (tuple(float(value) for value in row[key]) for key in ("low", "high"))
-    if len(low) != 3 or len(high) != 3:
-        raise ValueError("corners of the target need three numbers")
-    return Landmark(str(row["category"]), int(row["instance"]), (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+    corners = []
+    for key in ("low", "high"):
+        named = dict(zip("xyz", row[key], strict=True))
+        x, y, z = (_number(named, axis, -MAX_COORDINATE_M, MAX_COORDINATE_M) for axis in "xyz")
+        corners.append((x, y, z))
+    return Landmark(str(row["category"]), _whole(row, "instance", 0, 2**16 - 1), corners[0], corners[1])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -23,15 +23,21 @@ def discover(
     root: holds scenario folders, or `Benchmark` or `dataset/Benchmark`. horizon_s: 8, 6 or 4; scenarios of the shorter
     ones begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and turned to the heading there
     (compat="released": not turned; 4 s from its own csv). labels: a csv; else `im_ex_test_only.csv` beside the data.
-    What is wrong with one scenario is its `fault`. Raises DataError when there is no such folder or the labels cannot
-    be read, UsageError for other horizons.
+    What is wrong with one scenario is its `fault`. Labels beside the data that cannot be read label none, which is a
+    warning of every scenario. Raises DataError when there is no such folder or labels that were given cannot be read,
+    UsageError for other horizons.
     """
     if horizon_s not in HORIZONS_S:
         raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
     place = scenarios_folder(root)
-    known = load_labels(labels) if labels is not None else _labels_beside(Path(root), place)
+    known, broken = (load_labels(labels), None) if labels is not None else labels_beside(Path(root))
     split = "benchmark" if place.resolve().name.lower() == "benchmark" else "unknown"
-    found = [load(folder, horizon_s, compat=compat, label=known.get(folder.name)) for folder in _folders(place)]
+    found = [
+        load(folder, horizon_s, compat=compat, label="unknown" if broken else known.get(folder.name))
+        for folder in _folders(place)
+    ]
+    if broken:
+        found = [replace(scenario, warnings=(*scenario.warnings, broken)) for scenario in found]
     return [scenario if scenario.split != "unknown" else replace(scenario, split=split) for scenario in found]
 
 
@@ -56,6 +62,15 @@ def labels_file(root: Path) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
+def labels_beside(root: Path) -> tuple[dict[str, Label], str | None]:
+    """The labels that lie with the data, and why they cannot be read, if so: nobody asked for that file."""
+    path = labels_file(root)
+    try:
+        return ({} if path is None else load_labels(path)), None
+    except DataError as error:
+        return {}, f"no label is known: {error}"
+
+
 def _folders(place: Path) -> list[Path]:
     """Folders that are scenarios, also broken ones: by their name, or by a file that carries it."""
     found = []
@@ -67,8 +82,3 @@ def _folders(place: Path) -> list[Path]:
         ):
             found.append(folder)
     return found
-
-
-def _labels_beside(root: Path, place: Path) -> dict[str, Label]:
-    path = labels_file(root)
-    return {} if path is None else load_labels(path)

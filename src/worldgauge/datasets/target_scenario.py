@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray
-from worldgauge.video import Clip
+from worldgauge.video import Clip, Frame
 from worldgauge.worlds.floor import Landmark
 
 Label = Literal["explicit", "implicit", "unknown"]
@@ -80,17 +81,51 @@ class Scenario:
 
 
 def truth_clip(scenario: Scenario) -> Clip:
-    """The real frames from the current one to the end; frame k belongs to row `history_rows` + k.
+    """The real frames from the current one to the end, one a row; frame k belongs to row `history_rows` + k.
 
-    Where the video has another number of frames than the path has rows, frames are found in proportion.
-    Raises DataError where there is no video, it cannot be read, or it ends before the current frame.
+    Where the video has another number of frames than the path has rows, each is found in proportion, and the rate is
+    that of the rows. Raises DataError where there is no video or it cannot be read.
     """
     clip = open_video(scenario)
-    rows = scenario.first_video_frame + len(scenario.path_xy)
-    start = scenario.first_video_frame + scenario.history_rows
-    if rows and len(clip) != rows:
-        start = min(round(start * (len(clip) - 1) / max(rows - 1, 1)), len(clip) - 1)
-    return clip[start:]
+    if len(clip) == _all_rows(scenario):
+        return clip[scenario.first_video_frame + scenario.history_rows :]
+    frames = video_frames_of(scenario, np.arange(scenario.history_rows, len(scenario.path_xy)), len(clip))
+    return picked(clip, frames.tolist(), 1 / scenario.dt)
+
+
+def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArray[np.int64]:
+    """Frames, (n,) of the `n_frames` of the scenario's video, that belong to rows (n,) of its path.
+
+    Row and frame are one where there is a frame a row, counted from frame `first_video_frame`; else in proportion,
+    first to first and last to last. Rows may be fractions, or before the path; beyond the video its end is held.
+    """
+    at = np.asarray(rows, np.float64) + scenario.first_video_frame
+    n_rows = _all_rows(scenario)
+    if n_frames != n_rows:
+        at = at * (n_frames - 1) / max(n_rows - 1, 1)
+    return np.clip(np.rint(at), 0, n_frames - 1).astype(np.int64)
+
+
+def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
+    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when asked for."""
+    return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
+
+
+class _Picked:
+    def __init__(self, clip: Clip, indices: Sequence[int]) -> None:
+        self._clip = clip
+        self._indices = indices
+
+    def frame(self, index: int) -> Frame:
+        return self._clip[self._indices[index]]
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        return self._clip.take(self._indices[index] for index in indices)
+
+
+def _all_rows(scenario: Scenario) -> int:
+    """Rows of the whole walk, also those before a later horizon."""
+    return scenario.first_video_frame + len(scenario.path_xy)
 
 
 def open_video(scenario: Scenario) -> Clip:

@@ -28,8 +28,9 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
     """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
 
     root: the folder of the models, or one that holds the folder of this horizon, itself or below `dataset`. Names are
-    looked up, never made into paths. Raises DataError for a missing folder, for two videos of one scenario and for
-    links that lead out of the folder.
+    looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model `videos`,
+    which plays them, fails that scenario alone. Raises DataError for a missing folder and for links that lead out of
+    it.
     """
     place = videos_folder(root, horizon_s)
     found: dict[str, dict[str, Path]] = {}
@@ -43,9 +44,7 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
                 if path.suffix.lower() not in SUFFIXES or path.name.startswith(".") or not path.is_file():
                     continue
                 _check_inside(path, place)
-                if path.stem in videos:
-                    raise DataError(f"{path} and {videos[path.stem].name} are two videos of one scenario; leave one")
-                videos[path.stem] = path
+                videos.setdefault(path.stem, path)
     except OSError as error:
         raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
     return found

@@ -53,11 +53,23 @@ worlds: Registry[Callable[..., World]] = Registry("world", package=__name__, gro
 def open_world(facts: WorldFacts) -> World:
     """The world that `facts` describe, built again and cached (the last four).
 
-    Raises WorldError when its cells differ from those the facts were taken of.
+    Raises WorldError when the world does not take its arguments, or its cells differ from those the facts were taken
+    of.
     """
-    # Facts read from JSON hold lists, which the cache cannot take.
-    params = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.params.items()}
-    return _open(facts.name, tuple(sorted(params.items())), facts.digest)
+    try:
+        # Facts read from JSON hold lists, which the cache cannot take.
+        params = {name: _frozen(value) for name, value in facts.params.items()}
+        return _open(facts.name, tuple(sorted(params.items())), facts.digest)
+    except (TypeError, ValueError, OverflowError) as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in facts.params.items())[:200]
+        why = " ".join(str(error).split())
+        raise WorldError(
+            f"world '{facts.name}' cannot be built with {given or 'no arguments'}: {why}; collect the data again"
+        ) from error
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=4)

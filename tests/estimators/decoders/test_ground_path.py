@@ -5,17 +5,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from support.vectors import cases
+from worldgauge import polyline
 from worldgauge.errors import ShapeError, UsageError
 from worldgauge.estimators.decoders.poses import (
     anchor_fault,
     between,
     ground_path,
     heading_change_deg,
-    path_length,
     poses_of,
     poses_of_quaternions,
     released_path,
-    up_of_pitch,
 )
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch
 
@@ -83,7 +82,7 @@ def test_a_path_by_hand() -> None:
     assert path.scale == pytest.approx(2.0)
     assert path.anchor_estimated == pytest.approx(0.5)
     assert heading_change_deg(path.rotations) == pytest.approx(90.0)
-    assert path_length(path.positions) == pytest.approx(6.0)
+    assert polyline.length(path.positions) == pytest.approx(6.0)
 
 
 def test_world_frame_and_unit_do_not_matter(rng: np.random.Generator) -> None:
@@ -106,7 +105,7 @@ def test_a_camera_that_looks_down_has_the_same_path_once_its_tilt_is_known() -> 
     right = ground_path(level, None, None).xy
     short = ground_path(tilted, None, None).xy
     assert short[1, 1] == pytest.approx(right[1, 1] * np.cos(0.4))
-    np.testing.assert_allclose(ground_path(tilted, None, None, up=up_of_pitch(-0.4)).xy, right, atol=1e-12)
+    np.testing.assert_allclose(ground_path(tilted, None, None, up=(0, -np.cos(0.4), -np.sin(0.4))).xy, right, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,10 @@ def _check_options(
     demand("per_scene", per_scene, 1 <= per_scene <= _MAX_PER_SCENE, f"1 to {_MAX_PER_SCENE}")
     demand("places", list(places), distinct(places, PLACES), f"different ones of {', '.join(PLACES)}")
     demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
-    demand("size", tuple(size), len(size) == 2 and min(size) >= 16, "width and height in pixels, 16 at least")
+    usable = len(size) == 2 and min(size) >= 16 and not any(side % 2 for side in size)
+    demand(
+        "size", tuple(size), usable, "even width and height in pixels, 16 at least (the video format has no odd ones)"
+    )
     demand("fov_deg", fov_deg, 20 <= fov_deg <= 150, "20 to 150 degrees")
     demand("fps", fps, 1 <= fps <= 60, "1 to 60")
 

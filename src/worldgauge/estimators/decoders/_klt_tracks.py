@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Gray = NDArray[np.uint8]
+from worldgauge.estimators.decoders._pictures import Gray
+
 Float32 = NDArray[np.float32]
 
 SIFT_SEEDS = 1200

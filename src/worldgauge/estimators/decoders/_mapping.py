@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import MissingExtraError
+from worldgauge.estimators.decoders._pictures import Gray
 from worldgauge.geometry import FloatArray, invert
-
-Gray = NDArray[np.uint8]
 
 MAX_FEATURES = 2048
 OVERLAP = 8

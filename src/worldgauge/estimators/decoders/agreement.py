@@ -10,7 +10,7 @@ from worldgauge.errors import ShapeError
 from worldgauge.geometry import FloatArray, Sim3
 
 FLAGGED = 0.10
-"""Share of the path length from which on two decoders disagree."""
+"""Share of the path length above which two decoders disagree (Target-Bench specification, section 9.3)."""
 _STILL = 1e-9
 
 

@@ -7,19 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.decoders.agreement import disagreement
+from worldgauge.estimators.decoders.agreement import FLAGGED, disagreement
 from worldgauge.estimators.decoders.contract import DecodedPath, Decoder, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"
-MAX_DISAGREEMENT = 0.1
-"""Of the path length, after similarity alignment (Target-Bench specification, section 9.3)."""
 
 
 def cross_checked(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
     """`path` with what `klt-vo` says of the same video in its diagnostics; nothing else is changed.
 
     disagreement: distance of the two paths as a share of the path length. cross_check: "agrees", "disagrees" (above
-    `MAX_DISAGREEMENT`), or why there is no comparison.
+    `FLAGGED`), or why there is no comparison.
     """
     apart: float | None = None
     if path.positions is None or len(path.positions) < 3:
@@ -34,7 +32,7 @@ def cross_checked(path: DecodedPath, request: DecodeRequest) -> DecodedPath:
                 verdict = f"{FALLBACK} has {len(shared)} frames in common"
             else:
                 apart = disagreement(path.positions[here], other.positions[there])
-                verdict = "agrees" if apart <= MAX_DISAGREEMENT else "disagrees"
+                verdict = "agrees" if apart <= FLAGGED else "disagrees"
     return replace(path, diagnostics={**path.diagnostics, "disagreement": apart, "cross_check": verdict})
 
 

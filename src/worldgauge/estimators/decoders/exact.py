@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge import polyline
 from worldgauge.errors import ShapeError
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
-from worldgauge.estimators.decoders.poses import ground_path, heading_change_deg, path_length
+from worldgauge.estimators.decoders.poses import ground_path, heading_change_deg
 from worldgauge.estimators.decoders.sampling import evenly_spaced
 from worldgauge.estimators.decoders.stillness import stationary_path
 
@@ -56,6 +57,6 @@ class Exact:
             anchor_real=request.anchor_distance_m,
             diagnostics={
                 "turn_deg": heading_change_deg(path.rotations),
-                "path_length": round(path_length(path.positions), 4),
+                "path_length": round(polyline.length(path.positions), 4),
             },
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.estimators.decoders.contract import Status
+from worldgauge import polyline
+from worldgauge.estimators.decoders.contract import DecodedPath, Status
+from worldgauge.estimators.decoders.sampling import Indices
 
 MIN_REGISTERED = 0.9
 MIN_REGISTERED_PARTIAL = 0.5
@@ -16,6 +18,8 @@ MIN_POINTS_PER_FRAME = 10.0
 FOCAL_WIDTHS = (0.4, 2.5)
 MAX_SPEED_M_S = 3.0
 """All of these: Target-Bench specification, section 9.3."""
+MIN_FROM_START = 3
+"""Placed frames of a partial path; with one or two, it reads as a camera that stands still. Ours."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,31 @@ def prefix(registered: NDArray[np.bool_]) -> int:
     """How many frames from the first on are placed without a gap."""
     gaps = np.flatnonzero(~registered)
     return int(gaps[0]) if len(gaps) else len(registered)
+
+
+def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) -> tuple[Indices, Indices, str]:
+    """What of a partial reconstruction is a path: which of its `frames` (m,), which of the `points` (n,) of the path.
+
+    And why that is too little for a path, empty where it is enough: `MIN_FROM_START` frames, and two points.
+    """
+    kept = np.arange(prefix(registered), dtype=np.int64)
+    points = points[points <= frames[kept[-1]]] if len(kept) else points[:0]
+    if len(kept) >= MIN_FROM_START and len(points) > 1:
+        return kept, points, ""
+    count = f"{len(kept)} frame{'' if len(kept) == 1 else 's'}"
+    return kept, points, f"only {count} from the start {'was' if len(kept) == 1 else 'were'} placed"
+
+
+def walkable(path: DecodedPath, fps: float) -> DecodedPath:
+    """`path`, or `failed` without `xy` where it has metres that nobody walks in its time; its shape is kept.
+
+    fps: of the video; where it is none, nothing is known about the time.
+    """
+    if path.xy is None or path.positions is None or not 0 < fps < np.inf:
+        return path
+    seconds = float(path.frame_indices[-1] - path.frame_indices[0]) / fps
+    fault = speed_fault(polyline.length(path.positions), seconds)
+    return replace(path, status="failed", reason=fault, xy=None) if fault else path
 
 
 def speed_fault(length_m: float, seconds: float) -> str:

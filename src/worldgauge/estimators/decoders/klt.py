@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge import polyline
 from worldgauge.errors import DataError
 from worldgauge.estimators.decoders._klt_anchor import AnchorPlace, FirstFrame, place_anchor
 from worldgauge.estimators.decoders._klt_map import Map, build_map, turning_in_place
-from worldgauge.estimators.decoders._klt_tracks import Gray, Tracks, follow
+from worldgauge.estimators.decoders._klt_tracks import Tracks, follow
 from worldgauge.estimators.decoders._klt_views import AGREE_PX
+from worldgauge.estimators.decoders._pictures import Gray, working_size
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
-from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
-from worldgauge.estimators.decoders.poses import between, ground_path, path_length
+from worldgauge.estimators.decoders.gates import Evidence, from_start, judge, walkable
+from worldgauge.estimators.decoders.poses import between, ground_path
 from worldgauge.estimators.decoders.sampling import Indices, evenly_spaced
 from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
 from worldgauge.geometry import FloatArray, invert, rotation_angle
@@ -32,14 +34,13 @@ from worldgauge.video import Frame
 FOLLOWED = 129
 """Frames looked at; a longer video is thinned out."""
 KEY_FRAMES = 33
-LONGEST_SIDE = 640
 GUESSED_FOCAL = 0.8
 """In image widths, where no field of view is given: 64 degrees."""
 _GUESSES = np.array([0.8, 0.6, 1.0, 0.5, 0.7, 0.9, 1.2])
 _PRIOR_GIVEN, _PRIOR_GUESSED = 0.1, 0.7
 MIN_AGREEING = 0.4
-"""Of all sightings in placed frames, those that must lie where they should: rooms 0.85 and more, voxel worlds 0.55; in
-frames bent by 3 px 0.6 and right, by 6 px 0.3 and wrong."""
+"""Of all sightings in placed frames, those that must lie where they should: 0.55 and more in rooms and voxel worlds,
+0.6 and right in frames bent by 3 px, 0.3 and wrong in frames bent by 6 px."""
 _LEAST_LEAD = 0.01
 """By how much the place of the anchor must be more like it than any other that was tried: right ones led by 0.029 and
 more, the one seen wrong by 0.0001 (nine walks in voxel worlds)."""
@@ -85,7 +86,7 @@ class KltVo:
             return self._stationary(request, "a video of one frame", shown, 1)
         keys = np.union1d(evenly_spaced(count, self._key_frames), shown)
         frames = np.union1d(evenly_spaced(count, self._followed), keys)
-        size = _working_size(request.video.width, request.video.height)
+        size = working_size(request.video.width, request.video.height)
         images = [_gray(frame, size) for frame in request.video.take(frames.tolist())]
         keyed = np.searchsorted(frames, keys).tolist()
 
@@ -155,8 +156,9 @@ class KltVo:
 
         kept = np.flatnonzero(built.placed)
         if status == "partial":
-            kept = kept[: prefix(built.placed)]
-            shown = shown[shown <= keys[kept[-1]]]
+            kept, shown, fault = from_start(built.placed, keys, shown)
+            if fault:
+                return DecodedPath("failed", self.name, fault, **facts)
         gaps = shown[~np.isin(shown, keys[kept])]
         if len(gaps):
             diagnostics["interpolated"] = gaps.tolist()
@@ -170,22 +172,20 @@ class KltVo:
                 "anchor_lead": round(there.lead, 4),
             }
         path = ground_path(between(poses, keys[kept], shown), anchor, request.anchor_distance_m)
-        length = path_length(path.positions)
         why = why if anchored is not None else "no anchor frame was given"
         if there is not None:
-            seconds = float(shown[-1] - shown[0]) / request.video.fps
             unclear = "" if there.lead >= _LEAST_LEAD else "the anchor frame fits two places equally well"
-            scaled = path.scale is not None
-            fault = path.fault or unclear or (speed_fault(length, seconds) if scaled else "")
+            fault = path.fault or unclear
             status, why = ("no_scale", fault) if fault else (status, why)
         found = {"positions": path.positions, "rotations": path.rotations, "frame_indices": shown, **facts}
         if there is None or status == "no_scale":
             found["positions"] = path.positions / (path.scale or 1.0)
             return DecodedPath("no_scale", self.name, why, anchor_estimated=path.anchor_estimated, **found)
-        diagnostics["path_length"] = round(length, 4)
-        return DecodedPath(
+        diagnostics["path_length"] = round(polyline.length(path.positions), 4)
+        scaled = DecodedPath(
             status, self.name, why, xy=path.xy, scale=path.scale, anchor_estimated=path.anchor_estimated, **found
         )
+        return walkable(scaled, request.video.fps)
 
 
 def _first_frame(image: Gray, built: Map, tracks: Tracks, xy: FloatArray) -> FirstFrame:
@@ -217,12 +217,8 @@ def _camera_to_world(rotations: FloatArray, translations: FloatArray) -> FloatAr
     return invert(poses)
 
 
-def _working_size(width: int, height: int) -> tuple[int, int]:
-    factor = LONGEST_SIDE / max(width, height)
-    return max(1, round(width * factor)), max(1, round(height * factor))
-
-
 def _gray(frame: Frame, size: tuple[int, int]) -> Gray:
+    """Grey, then at `size`: one channel to resize in place of three, for 129 frames (`gray_at` rounds otherwise)."""
     import cv2
 
     gray = np.asarray(cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY), np.uint8)

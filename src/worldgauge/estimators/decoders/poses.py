@@ -20,6 +20,8 @@ MIN_ANCHOR_SHARE = 0.02
 """Of the extent of the path: a shorter anchor says nothing about its size."""
 MIN_ANCHOR_UNITS = 1e-6
 MIN_ANCHOR_M = 0.05
+_TOO_LARGE = 1e100
+"""Above this, squares and products of coordinates may be infinite."""
 
 
 class GroundPath(NamedTuple):
@@ -53,20 +55,19 @@ def ground_path(
     """Path of camera-to-world `poses` (n, 4, 4), n >= 1, of any world frame and unit.
 
     anchor: (4, 4) pose of the camera at the anchor, None when the poses are metres. anchor_real_m: metres between it
-    and the first pose. up: (3,) the direction against gravity in the frame of the first camera where it is known
-    (`up_of_pitch`); by default the camera is taken as level, and the ground is the plane of its x and z axes.
+    and the first pose. up: (3,) the direction against gravity in the frame of the first camera where it is known; by default the camera is taken as level, and the ground is the plane of its x and z axes.
     Without a scale (see `fault`), positions keep the unit of the input.
     Raises ShapeError for other shapes, values that are not finite, and an `up` along the optical axis.
     Source: Target-Bench, world decoder; corrections of ours: full re-basing to the first pose, distance of centres,
     and no scale from an anchor that is too short.
     """
-    own = _checked(poses, "poses")
+    own = checked(poses, "poses")
     based = relative(own[0], own)
     based[0] = np.eye(4)
     positions, rotations = based[:, :3, 3], based[:, :3, :3]
     if anchor is None:
         return GroundPath(_on_ground(positions, up), positions, rotations, 1.0, None, "")
-    anchor_pose = _checked(np.asarray(anchor, np.float64)[None], "anchor")[0]
+    anchor_pose = checked(np.asarray(anchor, np.float64)[None], "anchor")[0]
     estimated = float(np.linalg.norm(anchor_pose[:3, 3] - own[0, :3, 3]))
     fault = anchor_fault(estimated, float(np.linalg.norm(positions, axis=1).max()), anchor_real_m)
     if fault or anchor_real_m is None:
@@ -96,11 +97,6 @@ def between(poses: FloatArray, known: ArrayLike, wanted: ArrayLike) -> FloatArra
     return found
 
 
-def path_length(positions: FloatArray) -> float:
-    """Length of the way through `positions` (n, d), in their unit."""
-    return float(np.linalg.norm(np.diff(positions, axis=0), axis=1).sum())
-
-
 def heading_change_deg(rotations: FloatArray) -> float:
     """How far the last camera looks to the right of the first, (n, 3, 3) in the frame of the first; degrees."""
     ahead = rotations[-1][:, 2]
@@ -124,18 +120,14 @@ def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
     return ""
 
 
-def up_of_pitch(pitch_rad: float) -> FloatArray:
-    """The direction against gravity (3,) in the frame of a camera without roll that looks up by `pitch_rad`."""
-    return np.array([0.0, -np.cos(pitch_rad), np.sin(pitch_rad)])
-
-
 def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | None = None) -> ReleasedPath | None:
     """The path as the released code makes it, with its faults: for reproduction only.
 
     matrices: as `layout` says. anchor_real_m: metres, not used for "vipe".
     None where the released code skips a scenario: an anchor at exactly no distance. No other distance is refused; a
     real distance of 0 puts every point at the origin.
-    Raises ShapeError for other shapes and UsageError for another layout or no distance.
+    Raises ShapeError for other shapes, for values that are not finite, before or after, and where the first camera of
+    "spatracker" has no inverse; UsageError for another layout or no distance.
     Source: Target-Bench, released evaluation scripts of the three decoders.
     """
     if layout == "vipe":
@@ -157,7 +149,11 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
         cameras = _square(matrices)
         if len(cameras) < 2:
             raise ShapeError(f"'{layout}' needs the anchor and a frame, got {len(cameras)} cameras")
-        based = np.linalg.inv(cameras[1]) @ cameras
+        try:
+            with np.errstate(all="ignore"):  # what is too large for a number is told by `_released`
+                based = np.linalg.inv(cameras[1]) @ cameras
+        except np.linalg.LinAlgError:
+            raise ShapeError("the pose of the first frame has no inverse") from None
         distance = float(np.linalg.norm(based[1, :3, 3] - based[0, :3, 3]))
         centres = based[1:, :3, 3]
     if distance == 0.0:
@@ -204,7 +200,10 @@ def poses_of_quaternions(rows: ArrayLike) -> FloatArray:
 
 
 def _released(centres: FloatArray, scale: float, distance: float | None) -> ReleasedPath:
-    xyz = scale * centres[:, [0, 2, 1]]
+    with np.errstate(all="ignore"):
+        xyz = scale * centres[:, [0, 2, 1]]
+    if not np.isfinite(xyz).all() or not np.isfinite(scale):
+        raise ShapeError("the released rules make values of these poses that are not finite")
     return ReleasedPath(xyz[:, :2], xyz, scale, distance)
 
 
@@ -225,12 +224,12 @@ def _on_ground(positions: FloatArray, up: ArrayLike | None) -> FloatArray:
     return own
 
 
-def _checked(poses: ArrayLike, what: str) -> FloatArray:
+def checked(poses: ArrayLike, what: str) -> FloatArray:
+    """`poses` (n, 4, 4), n >= 1, each a rotation and a translation. Raises ShapeError naming the frame, and `what`."""
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4) or len(own) == 0:
         raise ShapeError(f"{what}: expected (n, 4, 4) with n >= 1, got {own.shape}")
-    if not np.isfinite(own).all():
-        raise ShapeError(f"{what}: frame {int(np.argwhere(~np.isfinite(own))[0][0])} holds values that are not finite")
+    _finite(own, f"{what}: frame")
     turns = own[:, :3, :3]
     off = np.abs(turns @ np.swapaxes(turns, -1, -2) - np.eye(3)).max((-1, -2)) + (np.linalg.det(turns) < 0)
     if off.max() > 1e-3:
@@ -243,6 +242,7 @@ def _square(matrices: ArrayLike) -> FloatArray:
     own = np.asarray(matrices, np.float64)
     if own.ndim != 3 or own.shape[1:] not in ((3, 4), (4, 4)):
         raise ShapeError(f"expected matrices (n, 3, 4) or (n, 4, 4), got {own.shape}")
+    _finite(own, "matrix")
     whole = np.zeros((len(own), 4, 4))
     whole[:, :3] = own[:, :3]
     whole[:, 3, 3] = 1.0
@@ -253,6 +253,11 @@ def _rows(rows: ArrayLike) -> FloatArray:
     table = np.asarray(rows, np.float64)
     if table.ndim != 2 or table.shape[1] != 7 or len(table) == 0:
         raise ShapeError(f"expected rows tx ty tz qx qy qz qw (n, 7) with n >= 1, got {table.shape}")
-    if not np.isfinite(table).all():
-        raise ShapeError(f"row {int(np.argwhere(~np.isfinite(table))[0][0])} holds values that are not finite")
+    _finite(table, "row")
     return table
+
+
+def _finite(values: FloatArray, what: str) -> None:
+    wrong = np.argwhere(~(np.abs(values) < _TOO_LARGE))
+    if len(wrong):
+        raise ShapeError(f"{what} {int(wrong[0][0])} holds values that are not finite, or too large")

@@ -25,14 +25,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge import polyline
 from worldgauge.errors import DataError, ShapeError, UsageError
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.estimators.decoders.gates import from_start, walkable
 from worldgauge.estimators.decoders.poses import (
     Layout,
     between,
+    checked,
     ground_path,
     heading_change_deg,
-    path_length,
     poses_of,
     poses_of_quaternions,
     released_path,
@@ -45,6 +47,7 @@ FORMAT, FORMAT_VERSION = "worldgauge-poses", 1
 SUFFIXES = (".npz", ".json", ".txt")
 MAX_BYTES = 64 * 2**20
 MAX_POSES = 100_000
+_MAX_SECONDS = 1e12
 
 FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 
@@ -54,7 +57,7 @@ class Precomputed:
     """Camera paths from poses in files, one a video (see `worldgauge.estimators.decoders.recorded`).
 
     folder: where they lie. layout: "poses" as above; "vggt", "spatracker", "vipe": `poses` holds what that released
-    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts.
+    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts, at any speed.
     Raises UsageError when there is no such folder, or no rule of that name.
     """
 
@@ -116,14 +119,18 @@ class Precomputed:
         if frames[0] != 0 or frames[-1] >= count or (np.diff(frames) <= 0).any():
             raise DataError(f"frames must ascend from 0 to at most {count - 1}, got {frames[0]} to {frames[-1]}")
         scored = evenly_spaced(count, request.n_points)
-        shown = scored[scored <= frames[-1]]
+        registered = np.ones(len(frames), bool)
+        _, shown, short = from_start(registered, frames, scored)
+        whole = len(shown) == len(scored)
+        if short and not whole:
+            raise DataError(short)
         anchor = None if recorded.metric else recorded.anchor
         if anchor is None and not recorded.metric:
             raise DataError("poses that are not metres need the pose of the 'anchor'")
-        found = ground_path(between(recorded.poses, frames, shown), anchor, request.anchor_distance_m)
-        whole = len(shown) == len(scored)
+        poses = checked(recorded.poses, "poses")
+        found = ground_path(between(poses, frames, shown), anchor, request.anchor_distance_m)
         late = "" if whole else f"the poses end at frame {frames[-1]} of {count}"
-        return DecodedPath(
+        path = DecodedPath(
             "no_scale" if found.fault else "ok" if whole else "partial",
             self.name,
             found.fault or late,
@@ -131,15 +138,16 @@ class Precomputed:
             positions=found.positions,
             rotations=found.rotations,
             frame_indices=shown,
-            registered=np.ones(len(frames), bool),
+            registered=registered,
             scale=found.scale,
             anchor_estimated=found.anchor_estimated,
             anchor_real=request.anchor_distance_m,
             diagnostics={
                 "turn_deg": heading_change_deg(found.rotations),
-                "path_length": round(path_length(found.positions), 4),
+                "path_length": round(polyline.length(found.positions), 4),
             },
         )
+        return walkable(path, request.video.fps)
 
     def _released(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
         layout: Layout = self._layout  # type: ignore[assignment]
@@ -190,17 +198,19 @@ def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Re
         else:
             return _read_tum(file, fps)
         return _recorded(fields, layout)
-    except (ShapeError, ValueError, RecursionError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except DataError:
+        raise
+    except Exception as error:  # NumPy, zipfile and zlib raise what they like at a file that is none
         raise DataError(f"{file}: no poses ({' '.join(str(error).split())[:200]})") from error
 
 
 def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
     if "poses" not in fields:
         raise ValueError(f"field 'poses' is missing; there are: {', '.join(sorted(fields)) or 'none'}")
-    raw = np.asarray(fields["poses"], np.float64)
+    raw = _numbers(fields["poses"], "poses")
     if len(np.atleast_1d(raw)) > MAX_POSES:
         raise ValueError(f"more than {MAX_POSES} poses")
-    anchor = None if fields.get("anchor") is None else np.asarray(fields["anchor"], np.float64)
+    anchor = None if fields.get("anchor") is None else _numbers(fields["anchor"], "anchor")
     if layout == "poses":
         if raw.ndim != 3 or raw.shape[1:] != (4, 4) or not len(raw):
             raise ValueError(f"poses are {raw.shape}; give (n, 4, 4)")
@@ -219,6 +229,13 @@ def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
     if metric is not None and np.asarray(metric).dtype.kind != "b":
         raise ValueError("metric is true or false")
     return Recorded(poses, frames, anchor, anchor is None if metric is None else bool(metric), raw)
+
+
+def _numbers(values: Any, what: str) -> FloatArray:
+    found = np.asarray(values)
+    if found.dtype.kind not in "iuf":
+        raise ValueError(f"{what} are {found.dtype}; give numbers")
+    return found.astype(np.float64)
 
 
 def _read_npz(file: Path) -> dict[str, Any]:
@@ -242,7 +259,7 @@ def _read_tum(file: Path, fps: float) -> Recorded:
     if not rows or any(len(row) != 8 for row in rows) or len(rows) > MAX_POSES:
         raise ValueError("needs lines of eight numbers: seconds tx ty tz qx qy qz qw")
     table: NDArray[np.float64] = np.array(rows, np.float64)
-    if not fps > 0 or not np.isfinite(table).all():
-        raise ValueError("seconds need a video with a frame rate, and finite numbers")
+    if not 0 < fps < np.inf or not (np.abs(table[:, 0]) < _MAX_SECONDS).all():
+        raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
     poses = poses_of_quaternions(table[:, 1:])
     return Recorded(poses, np.rint(table[:, 0] * fps).astype(np.int64), None, True, table[:, 1:])

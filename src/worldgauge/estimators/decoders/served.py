@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import DataError, NotApplicableError, ShapeError, UsageError
+from worldgauge.estimators.decoders._pictures import gray_at, working_size
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.estimators.decoders.gates import walkable
 from worldgauge.estimators.decoders.poses import Layout, ground_path, poses_of, released_path
 from worldgauge.estimators.decoders.sampling import evenly_spaced, every_second
 from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
@@ -19,13 +21,13 @@ from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.messages import plain
 from worldgauge.subject import Needs
-from worldgauge.video import Clip, resize
+from worldgauge.video import Clip
 
 KIND = "decoder"
 MAX_SKEW = 0.05
 """How far a matrix may be from a rotation, in its entries: what 16-bit networks leave is put right, more is refused."""
-_LOOKED_AT, _LOOKED_AT_PX = 17, 640
-"""Frames that tell whether the camera moves at all, and their longest side."""
+_LOOKED_AT = 17
+"""Frames that tell whether the camera moves at all."""
 _MAX_TEXT = 200
 
 
@@ -36,7 +38,7 @@ class ServedDecoder:
     at: "cmd:...", "pipe:..." or "http://..." as for models. layout: whose way the frames are chosen and the poses are
     given ("vggt", "spatracker", "vipe"); by default as the server says. compat: "" turns poses into a path by our
     rules (a video that stands still is not asked about), "released" by those of the released scripts, with their
-    faults. deadline_s: longest time for one video.
+    faults and at any speed. deadline_s: longest time for one video.
     Which frames are looked at is as released: `n_points` over the whole video, for spatracker one a second.
     Source: Target-Bench, world decoders.
     """
@@ -144,7 +146,7 @@ class ServedDecoder:
             given, skew = _rotations_put_right(given)
         poses, anchor = poses_of(given, self._layout)
         path = ground_path(poses, anchor, real_m)
-        return replace(
+        found = replace(
             blank,
             status="no_scale" if path.fault else "ok",
             reason=path.fault,
@@ -155,16 +157,14 @@ class ServedDecoder:
             anchor_estimated=path.anchor_estimated,
             diagnostics={"skew": skew},
         )
+        return walkable(found, request.video.fps)
 
 
 def _displacement_px(video: Clip) -> float | None:
     """`stillness.displacement_px` of frames all over a video."""
-    import cv2
-
-    share = _LOOKED_AT_PX / max(video.width, video.height)
-    size = max(1, round(video.width * share)), max(1, round(video.height * share))
+    size = working_size(video.width, video.height)
     taken = video.take(evenly_spaced(len(video), _LOOKED_AT).tolist())
-    return displacement_px([np.asarray(cv2.cvtColor(resize(f, *size), cv2.COLOR_RGB2GRAY), np.uint8) for f in taken])
+    return displacement_px([gray_at(frame, size) for frame in taken])
 
 
 def _rotations_put_right(given: NDArray[Any]) -> tuple[FloatArray, float]:

@@ -18,18 +18,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from worldgauge import polyline
 from worldgauge.errors import DataError, MissingExtraError, UsageError
-from worldgauge.estimators.decoders._mapping import Gray, Matched, Model, pycolmap
+from worldgauge.estimators.decoders._mapping import Matched, Model, pycolmap
+from worldgauge.estimators.decoders._pictures import Gray, gray_at, working_size
 from worldgauge.estimators.decoders._votes import Election, elect
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
-from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
-from worldgauge.estimators.decoders.poses import anchor_fault, between, ground_path, heading_change_deg, path_length
+from worldgauge.estimators.decoders.gates import Evidence, from_start, judge, walkable
+from worldgauge.estimators.decoders.poses import anchor_fault, between, ground_path, heading_change_deg
 from worldgauge.estimators.decoders.sampling import Indices, evenly_spaced
 from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, stationary_path
-from worldgauge.video import Frame, resize
 
-LONGEST_SIDE_PX = 640
 MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
 
@@ -165,14 +165,13 @@ class _Pictures:
         video = request.video
         indices = np.union1d(evenly_spaced(len(video), most), evenly_spaced(len(video), request.n_points))
         indices = np.union1d(indices, evenly_spaced(len(video), 17))
-        enlarged = LONGEST_SIDE_PX / max(video.width, video.height)
-        width, height = max(1, round(video.width * enlarged)), max(1, round(video.height * enlarged))
+        size = working_size(video.width, video.height)
         focal = None
         if request.hfov_deg is not None and 1 < request.hfov_deg < 179:
-            focal = float(width / 2 / np.tan(np.radians(request.hfov_deg) / 2))
-        grays = [_gray(frame, width, height) for frame in video.take(indices.tolist())]
-        anchor = None if request.anchor is None else _gray(request.anchor, width, height)
-        return cls(indices, grays, anchor, focal, width / video.width)
+            focal = float(size[0] / 2 / np.tan(np.radians(request.hfov_deg) / 2))
+        grays = [gray_at(frame, size) for frame in video.take(indices.tolist())]
+        anchor = None if request.anchor is None else gray_at(request.anchor, size)
+        return cls(indices, grays, anchor, focal, size[0] / video.width)
 
     def at(self, indices: Indices) -> list[Gray]:
         return [self.grays[i] for i in np.searchsorted(self.indices, indices)]
@@ -206,15 +205,16 @@ def _path(
 
     kept = np.flatnonzero(registered)
     if status == "partial":
-        kept = kept[: prefix(registered)]
-        scored = scored[scored <= looked_at[kept[-1]]]
+        kept, scored, fault = from_start(registered, looked_at, scored)
+        if fault:
+            return DecodedPath("failed", SfmGlobal.name, fault, **facts)
     own = np.stack([model.poses[first + int(i)] for i in kept])
     anchor = model.poses.get(0) if anchored else None
     found = ground_path(between(own, looked_at[kept], scored), anchor, request.anchor_distance_m)
     facts |= {"positions": found.positions, "rotations": found.rotations, "frame_indices": scored}
     facts["diagnostics"] |= {
         "turn_deg": heading_change_deg(found.rotations),
-        "path_length": round(path_length(found.positions), 4),
+        "path_length": round(polyline.length(found.positions), 4),
     }
     if not np.isin(scored, looked_at[kept]).all():
         facts["diagnostics"]["interpolated"] = scored[~np.isin(scored, looked_at[kept])].tolist()
@@ -224,11 +224,8 @@ def _path(
     facts["anchor_estimated"] = found.anchor_estimated
     if found.xy is None:
         return DecodedPath("no_scale", SfmGlobal.name, found.fault, **facts)
-    seconds = float(scored[-1] - scored[0]) / request.video.fps if request.video.fps > 0 else 0.0
-    fault = speed_fault(path_length(found.positions), seconds)
-    if fault:
-        return DecodedPath("failed", SfmGlobal.name, fault, **facts)
-    return DecodedPath(status, SfmGlobal.name, reason, xy=found.xy, scale=found.scale, **facts)
+    path = DecodedPath(status, SfmGlobal.name, reason, xy=found.xy, scale=found.scale, **facts)
+    return walkable(path, request.video.fps)
 
 
 def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px: float | None) -> dict[str, Any]:
@@ -250,17 +247,12 @@ def _unanchored(request: DecodeRequest, path: DecodedPath) -> bool:
     )
 
 
-_ORDER = ("ok", "stationary", "partial", "no_scale", "failed")
+_ORDER = ("ok", "partial", "stationary", "no_scale", "failed")
+"""Best first: a part of a path that was seen says more than a second decoder that saw no walk."""
 
 
 def _rank(path: DecodedPath) -> int:
     return _ORDER.index(path.status)
-
-
-def _gray(frame: Frame, width: int, height: int) -> Gray:
-    import cv2
-
-    return np.asarray(cv2.cvtColor(np.ascontiguousarray(resize(frame, width, height)), cv2.COLOR_RGB2GRAY), np.uint8)
 
 
 def _one_line(error: Exception) -> str:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from worldgauge.estimators.decoders._pictures import Gray
 from worldgauge.estimators.decoders.contract import DecodedPath
 from worldgauge.estimators.decoders.sampling import Indices
-
-Gray = NDArray[np.uint8]
 
 STILL_PX = 0.5
 """Target-Bench specification, section 9.3; a still room with noise and compression moves 0.1 px, a walk over 100 px."""

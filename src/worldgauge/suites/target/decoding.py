@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from worldgauge.estimators.decoders.cache import decode_cached
 from worldgauge.geometry import FloatArray
 from worldgauge.serving import is_served
 from worldgauge.suites.contract import Record
+from worldgauge.suites.target.frames import current_frame, led
+from worldgauge.suites.target.planners import current_pose
 from worldgauge.suites.target.protocol import stored_poses
 from worldgauge.suites.target.settings import Settings
 from worldgauge.video import Clip, Frame
@@ -44,6 +47,8 @@ def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPa
         hfov_deg=record.facts["hfov_deg"],
         poses=stored_poses(record),
         name=f"{record.subject}/{record.task.id}",
+        follows=record.facts["finished_video"] is None,
+        crop=record.facts["crop"],
     )
 
 
@@ -55,16 +60,25 @@ def decode_video(
     hfov_deg: float | None,
     poses: FloatArray | None,
     name: str,
+    follows: bool,
+    crop: Sequence[int] | None = None,
 ) -> DecodedPath:
-    """The path in the video at `path`, which begins at the scenario's current frame; cached by the video's content.
+    """The path in the video at `path`, from the scenario's current frame on; cached by the video's content.
 
-    hfov_deg, poses, name: as of `DecodeRequest`.
+    hfov_deg, poses, name: as of `DecodeRequest`. follows: the video's first frame comes after the current one, as that
+    of a rollout does: the path then begins with the current picture, frame 0, and frame k + 1 is frame k of the video.
+    A finished video begins with it, as published ones do. crop: ratio of the centre part that the model draws.
     """
     clip, content = Clip.open(path), _sha256(path)
     distance = float(scenario.anchor_distance_m)
+    if follows and settings.parity is None:
+        current = current_frame(scenario)
+        content = hashlib.sha256(content.encode() + current.tobytes()).hexdigest()
+        clip = led(_as_drawn(current, clip, crop, follows), clip)
+        poses = None if poses is None else np.concatenate([current_pose(scenario)[None], poses])
     request = DecodeRequest(
         clip,
-        anchor=_anchor(scenario, clip, settings.parity),
+        anchor=_anchor(scenario, clip, settings.parity, crop, follows),
         anchor_distance_m=distance if np.isfinite(distance) else None,
         hfov_deg=hfov_deg,
         poses=poses,
@@ -85,7 +99,9 @@ def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
         return open_decoder(text) if parity is None else open_decoder(text, compat=parity)
     decoder = open_decoder(text)
     options: dict[str, Any] = {}
-    if "cross_check" in decoder.settings:
+    if "cross_check=" in text:
+        pass  # said with the decoder itself
+    elif "cross_check" in decoder.settings:
         options["cross_check"] = cross_check
     elif cross_check == "always":
         raise UsageError(f"target setting 'cross_check': decoder '{decoder.name}' has none; take sfm-global")
@@ -95,18 +111,24 @@ def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
     return open_decoder(text, **changed) if changed else decoder
 
 
-def _anchor(scenario: Scenario, clip: Clip, parity: str | None) -> Frame | None:
-    """The first real frame as the video would show it: its centre in the shape of the video, and its size.
-
-    A shape that differs is a part of the view; where model and recording see the same width, the focal length is kept.
-    parity: "released" leaves it as it is, for each decoder to make fit.
-    """
+def _anchor(
+    scenario: Scenario, clip: Clip, parity: str | None, crop: Sequence[int] | None, follows: bool
+) -> Frame | None:
+    """The first real frame as the video would show it; parity="released" leaves it for each decoder to make fit."""
     if scenario.first_frame is None:
         return None
-    if parity == "released":
-        return read_image(scenario.first_frame)
-    frame = Clip.from_array(read_image(scenario.first_frame)[None], clip.fps)
-    return frame.cropped(clip.width, clip.height).resized(clip.width, clip.height)[0]
+    frame = read_image(scenario.first_frame)
+    return frame if parity == "released" else _as_drawn(frame, clip, crop, follows)
+
+
+def _as_drawn(frame: Frame, clip: Clip, crop: Sequence[int] | None, follows: bool) -> Frame:
+    """A real frame as `clip` would show it: as a model was handed it; of a finished video, the centre of its shape."""
+    whole = Clip.from_array(frame[None], clip.fps)
+    if not follows:
+        whole = whole.cropped(clip.width, clip.height)
+    elif crop is not None:
+        whole = whole.cropped(crop[0], crop[1])
+    return whole.resized(clip.width, clip.height)[0]
 
 
 def _sha256(path: Path) -> str:

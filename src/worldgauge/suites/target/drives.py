@@ -14,7 +14,7 @@ from worldgauge.estimators.decoders import N_POINTS, DecodedPath
 from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.metrics.waypoints_extra import reach_metre
 from worldgauge.statistics import paired_difference
-from worldgauge.suites.contract import Better, Cell, Record, Row, Score, Table
+from worldgauge.suites.contract import Better, Cell, Failure, Record, Row, Score, Table
 from worldgauge.suites.tables import cell_of
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.planners import current_pose
@@ -54,8 +54,9 @@ def driven(record: Record, scenario: Scenario, settings: Settings) -> DecodedPat
     return DecodedPath("ok", decoder, xy=xy, frame_indices=rows, diagnostics={"plans": statuses, "contacts": contacts})
 
 
-def drive_scores(record: Record, scenario: Scenario) -> Iterator[Score]:
+def drive_scores(record: Record, scenario: Scenario, settings: Settings) -> Iterator[Score]:
     """Scores of the drive; `facts["once"]` of each has what the first plan alone would have come to."""
+    decoder = decoder_of(settings).name
     once, asks = record.facts["once"], record.facts["asks"]
     values: dict[str, float] = {}
     alone: dict[str, float] = {}
@@ -73,11 +74,16 @@ def drive_scores(record: Record, scenario: Scenario) -> Iterator[Score]:
             n=int(metric in values),
             reason=None if metric in values else "no plan was found in any of its videos",
             group=record.task.group,
-            facts={"once": alone.get(metric)},
+            facts={"once": alone.get(metric), "decoder": decoder},
         )
 
 
-def comparison(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Table | None:
+def comparison(
+    scores: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+    decoders: str,
+) -> Table | None:
     """Re-planning against the first plan alone, two rows a subject; None where nothing was driven."""
     rows: list[Row] = []
     notes = ["Reached: within 1 m of the end of the true path. The first plan alone is driven to its end unseen."]
@@ -86,14 +92,15 @@ def comparison(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) 
         if not by_metric[REACHED]:
             continue
         kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
-        rows.append(Row(f"{subject}, re-planning", _cells(by_metric, again=True), kind))
-        rows.append(Row(f"{subject}, first plan alone", _cells(by_metric, again=False), kind))
+        lost = len(failed.get(subject, ()))
+        rows.append(Row(f"{subject}, re-planning", _cells(by_metric, lost, again=True), kind))
+        rows.append(Row(f"{subject}, first plan alone", _cells(by_metric, lost, again=False), kind))
         notes += _compared(subject, by_metric[END_DISTANCE])
     if not rows:
         return None
     return Table(
         metric=REACHED,
-        title="Re-planning against the first plan alone",
+        title=f"Re-planning against the first plan alone, decoder {decoders}",
         unit="1",
         better="higher",
         columns=tuple(column for column, _, _, _ in COLUMNS.values()),
@@ -122,10 +129,14 @@ def _seen_from_start(xy: Any, scenario: Scenario) -> FloatArray:
     return rebase(points, 0, float(yaw_pitch_from_pose(pose)[0]))[1:]
 
 
-def _cells(scores: Mapping[str, Sequence[Score]], *, again: bool) -> tuple[Cell, ...]:
-    """One row: of the drives with re-planning, or of the first plans alone."""
+def _cells(scores: Mapping[str, Sequence[Score]], lost: int, *, again: bool) -> tuple[Cell, ...]:
+    """One row: of the drives with re-planning, or of the first plans alone. lost: scenarios without a record."""
     return tuple(
-        cell_of([score.value if again else score.facts["once"] for score in scores[metric]], (0.0, most))
+        cell_of(
+            [score.value if again else score.facts["once"] for score in scores[metric]],
+            (0.0, most),
+            expected=len(scores[metric]) + lost,
+        )
         for metric, (_, _, _, most) in COLUMNS.items()
     )
 

@@ -33,7 +33,7 @@ def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Setting
         if facts["xy"]:
             paths[label] = world_of_path(np.array(facts["xy"]), pose)
         if facts["frame_indices"]:
-            stills[label] = facts["frame_indices"]
+            stills[label] = facts["frames_shown"]
         found, total = facts["registered"]
         diagnostics[label] = {
             "status": facts["status"].replace("_", " "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.datasets.target import Scenario, open_video, read_image, truth_clip
 from worldgauge.errors import DataError
@@ -38,18 +39,48 @@ def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArra
 
 
 def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
-    """`count` real frames, `fps` a second, from the current one on; the last one is held where the recording ends.
+    """`count` real frames, `fps` a second, that follow the current one; the last is held where the recording ends.
 
-    Raises DataError without a video.
+    Of the size of the current picture. Raises DataError without a video.
     """
-    clip = truth_clip(scenario)
-    indices = np.minimum(np.rint(np.arange(count) / fps / scenario.dt), len(clip) - 1).astype(int)
-    return picked(clip, indices.tolist(), fps)
+    height, width = current_frame(scenario).shape[:2]
+    clip = truth_clip(scenario).resized(width, height)
+    return picked(clip, np.minimum(rows_after(scenario, count, fps), len(clip) - 1).tolist(), fps)
+
+
+def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
+    """Rows of the path (count,), counted from the current one, that are nearest to frames at `fps` after it."""
+    rows: NDArray[np.int64] = np.rint(np.arange(1, count + 1) / fps / scenario.dt).astype(np.int64)
+    return rows
+
+
+def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
+    """When the frames of `truth_at` were taken (count,), seconds after the current one."""
+    return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
+
+
+def led(frame: Frame, clip: Clip) -> Clip:
+    """`clip` with `frame` (H, W, 3), of its size, before its first one."""
+    return Clip(_Led(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 
 def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
     """A clip of the frames of `clip` at `indices`, which may repeat; decoded when asked for."""
     return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
+
+
+class _Led:
+    def __init__(self, frame: Frame, clip: Clip) -> None:
+        self._first = frame
+        self._clip = clip
+
+    def frame(self, index: int) -> Frame:
+        return self._first if index == 0 else self._clip[index - 1]
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        wanted = list(indices)
+        following = self._clip.take(index - 1 for index in wanted if index)
+        return (next(following) if index else self._first for index in wanted)
 
 
 class _Picked:

@@ -20,7 +20,7 @@ from worldgauge.errors import NotApplicableError, SubjectError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
 from worldgauge.suites.contract import Bench, Record, Task
-from worldgauge.suites.target.frames import history, truth_at
+from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.prompts import template_of
 from worldgauge.suites.target.settings import Settings
@@ -115,7 +115,6 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
     if spec.control == "text":
         prompt = template_of(settings.prompt).filled(scenario.target_text, settings.horizon_s)
     wants_truth = "truth" in spec.inputs and scenario.video is not None
-    times = np.arange(horizon) / fps
     request = RolloutRequest(
         context,
         horizon=horizon,
@@ -125,7 +124,9 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         text=prompt,
         world=scenario.world if "world" in spec.inputs else None,
         truth=_fitted(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
-        truth_poses=poses_at(scenario, times) if wants_truth and scenario.poses is not None else None,
+        truth_poses=poses_at(scenario, seconds_after(scenario, horizon, fps))
+        if wants_truth and scenario.poses is not None
+        else None,
     )
     # Whoever is handed the truth follows nobody.
     planner = planned.planner if planned and "truth" not in spec.inputs else None
@@ -160,7 +161,7 @@ def _finished(task: Task, subject: WorldModel, scenario: Scenario, bench: Bench)
         "frames_generated": len(clip),
         "fps": clip.fps,
         "resolution": [clip.width, clip.height],
-        "hfov_deg": None if scenario.camera is None else _hfov_deg(scenario.camera),
+        "hfov_deg": None if scenario.camera is None else _hfov_deg(_seen_in(scenario.camera, clip)),
         "context_frames_used": None,
         "planner": None,
         "planner_informed": False,
@@ -212,6 +213,12 @@ def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float
     if "depth" in spec.inputs and scenario.world is not None:
         context = replace(context, depth=_depth_of(context, scenario.world))
     return context, hfov_deg
+
+
+def _seen_in(camera: Camera, clip: Clip) -> Camera:
+    """The camera of the centre of the view that has the shape of `clip`."""
+    width = min(camera.width, round(camera.height * clip.width / clip.height))
+    return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:

@@ -22,7 +22,8 @@ from worldgauge.subject import HoldsVideos, ModelSpec, WorldModel
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.target.decoding import SCORED, decode_video
 from worldgauge.suites.target.driving import drive
-from worldgauge.suites.target.protocol import ROLLOUT, ask, common_facts, make_question
+from worldgauge.suites.target.planners import INFORMED, default_planner
+from worldgauge.suites.target.protocol import ROLLOUT, Question, ask, common_facts, make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 from worldgauge.suites.target.trail import Trail
@@ -81,8 +82,14 @@ def perform_replan(task: Task, subject: WorldModel, bench: Bench, settings: Sett
     now = bench.directory / "now"
     for number in range(settings.asks):
         here = trail.question_from(now)
-        path = _imagine(here, subject, bench, settings, task, number)
-        told: dict[str, Any] = {"status": path.status, "reason": path.reason, "plan": None, "contact": False}
+        path, question = _imagine(here, subject, bench, settings, task, number)
+        told: dict[str, Any] = {
+            "prompt": question.prompt,
+            "status": path.status,
+            "reason": path.reason,
+            "plan": None,
+            "contact": False,
+        }
         asks.append(told)
         if path.status not in SCORED or path.xy is None:
             continue
@@ -107,7 +114,11 @@ def perform_replan(task: Task, subject: WorldModel, bench: Bench, settings: Sett
         "frames_generated": len(seen),
         "fps": seen.fps,
         "resolution": [seen.width, seen.height],
-        "planner": None if subject.spec.control == "text" else settings.planner or "walker",
+        "planner": question.planner,
+        "planner_informed": question.planner in INFORMED,
+        "prompt": question.prompt,
+        "context_frames_used": len(question.request.context),
+        "finished_video": None,
         "asks": asks,
         "driven": trail.driven_xy.tolist(),
         "once": once,
@@ -133,22 +144,31 @@ def leg_of(path: DecodedPath, pose: FloatArray) -> Leg:
 
 def _imagine(
     here: Scenario, subject: WorldModel, bench: Bench, settings: Settings, task: Task, number: int
-) -> DecodedPath:
-    """The path in the video that `subject` makes from where the robot is."""
+) -> tuple[DecodedPath, Question]:
+    """The path in the video that `subject` makes from where the robot is, and what it was asked."""
     question = make_question(here, subject.spec, settings, seed=bench.seed + number)
     request = replace(question.request, task=f"{task.id}.{number}")
     video = bench.directory / "now" / "imagined.mp4"
     poses = ask(subject, request, video, question.fps, bench)
-    path = decode_video(video, here, settings, hfov_deg=question.hfov_deg, poses=poses, name=f"{task.id}.{number}")
+    path = decode_video(
+        video,
+        here,
+        settings,
+        hfov_deg=question.hfov_deg,
+        poses=poses,
+        name=f"{task.id}.{number}",
+        follows=True,
+        crop=subject.spec.crop,
+    )
     bench.progress(0, 0)
-    return path
+    return path, question
 
 
 def _floor_of(scenario: Scenario, subject: WorldModel, settings: Settings) -> FloorPlan:
     spec: ModelSpec = subject.spec
     if isinstance(subject, HoldsVideos) or "truth" in spec.inputs:
         raise NotApplicableError(f"'{spec.name}' has one video a scenario: it cannot be asked again from another place")
-    if settings.planner == "recorded" and spec.control != "text":
+    if spec.control != "text" and (settings.planner or default_planner(scenario)) == "recorded":
         raise NotApplicableError("the recorded path has one start: take planner=walker, noisy, straight or still")
     world = None if scenario.world is None else open_world(scenario.world)
     floor = getattr(world, "floor", None)

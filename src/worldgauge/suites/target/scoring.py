@@ -56,7 +56,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         reason = None if value is not None else why
         found.append(score_of(record, metric, value, reason=reason, series=series, facts=facts))
     if is_drive:
-        found += drive_scores(record, scenario)
+        found += drive_scores(record, scenario, settings)
     if settings.extras:
         found += _extras(record, scenario, path, None if why else xy, why, told)
     return sorted(found, key=lambda one: one.metric)
@@ -103,6 +103,7 @@ def _facts(
         "profiles": {name: _numbers(one) for name, one in values.items()},
         "xy": None if path.xy is None else np.asarray(path.xy, np.float64).tolist(),
         "frame_indices": [int(index) for index in path.frame_indices],
+        "frames_shown": _frames_shown(record, path, settings),
         "scale": path.scale,
         "anchor_estimated": path.anchor_estimated,
         "anchor_real_m": path.anchor_real,
@@ -118,6 +119,12 @@ def _facts(
         "planner": record.facts["planner"],
         "warnings": list(scenario.warnings),
     }
+
+
+def _frames_shown(record: Record, path: DecodedPath, settings: Settings) -> list[int]:
+    """Frames of the stored video that the points belong to; for the current picture before it, its first one."""
+    led = settings.parity is None and "driven" not in record.facts and record.facts["finished_video"] is None
+    return [max(0, int(index) - led) for index in path.frame_indices]
 
 
 def _numbers(scores: PathScores) -> dict[str, float] | None:

@@ -68,7 +68,9 @@ class Settings:
         hints = get_type_hints(cls)
         for name in ("cross_check", "mode", "parity", "protocol"):
             _check_choice(name, getattr(settings, name), hints[name])
-        for name in ("profile", "decoder", "prompt"):
+        for name in ("profile", "decoder", "prompt", "planner"):
+            if name == "planner" and settings.planner is None:
+                continue
             if not isinstance(getattr(settings, name), str):
                 raise UsageError(f"target setting '{name}' must be a name, got {getattr(settings, name)!r}")
         profile_of(settings.profile)
@@ -86,6 +88,8 @@ class Settings:
                 raise UsageError(f"target setting '{name}' must be a whole number of at least 1, got {value!r}")
         if not isinstance(settings.extras, bool):
             raise UsageError(f"target setting 'extras' must be true or false, got {settings.extras!r}")
+        if settings.protocol == "replan" and settings.horizon_s != HORIZONS_S[0]:
+            raise UsageError("protocol=replan begins with the whole history: it goes with horizon_s=8 only")
         return replace(
             settings,
             horizon_s=float(settings.horizon_s),
@@ -104,8 +108,8 @@ def _labels_digest(labels: Any) -> str | None:
         return None
     try:
         return hashlib.sha256(Path(str(labels)).expanduser().read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"target setting 'labels': {labels} cannot be read ({error.strerror})") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"target setting 'labels': {labels} cannot be read ({error})") from error
 
 
 def _check_decoder(text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from worldgauge.metrics import metrics
+from worldgauge.metrics.waypoints import PROFILES
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 from worldgauge.suites.target.baselines import NAMES
@@ -26,12 +27,11 @@ COLUMNS = {
 WORST = {"overall": 0.0, "soft_endpoint": 0.0, "approach_consistency": 0.0, "miss_rate": 100.0}
 """What a failure counts as in the average over `all`; it has no distances."""
 STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
-NO_VIDEO = "no video"
+NO_VIDEO, DOUBTED = "no video", "doubted"
 TASKS = "tasks"
 """Unit of tables whose cells are numbers of tasks."""
 
 LABELS = ("explicit", "implicit")
-WEIGHTS_NOTE = "The weights of the overall score add up to 0.90: no path scores 1."
 
 Values = Mapping[str, float] | None
 
@@ -87,7 +87,7 @@ def summarize(
         if any(entry.lines for entry in own):
             tables.append(_leaderboard(title.format(f"Targets that are {_MEANING[label]}, "), own, notes=()))
     tables += _by_group(title, chosen)
-    drives = comparison(scores, kinds)
+    drives = comparison(scores, kinds, failed, _decoders(told))
     if drives is not None:
         tables.insert(1, drives)
     tables.append(_by_profile(_decoders(told), by_profile))
@@ -151,7 +151,7 @@ def _leaderboard(
         better="higher",
         columns=tuple(COLUMNS.values()),
         rows=tuple(ordered(rows, "higher", 0)),
-        notes=(*notes, WEIGHTS_NOTE),
+        notes=(*notes, *_weights_note(title)),
         betters=tuple(_better(field) for field in COLUMNS),
     )
 
@@ -192,7 +192,7 @@ def _by_group(title: str, entries: Sequence[Entry]) -> Iterator[Table]:
             "higher",
             (*(one for one, _ in parts), "all"),
             tuple(ordered(rows, "higher")),
-            (WEIGHTS_NOTE,),
+            tuple(_weights_note(title)),
         )
 
 
@@ -227,9 +227,23 @@ def _statuses(
         counts = Counter(_plain(score.facts["status"]) for score in own)
         counts[NO_VIDEO] = len(failed.get(subject, ()))
         expected = counts.total()
-        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
+        counts[DOUBTED] = sum(_is_doubted(score.facts) for score in own)
+        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in (*columns, DOUBTED))
         rows.append(Row(subject, cells, "reference" if kinds[subject] == "reference" else "subject"))
+    columns = (*columns, DOUBTED)
     return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
+
+
+def _is_doubted(fact: Mapping[str, Any]) -> bool:
+    """Whether a scored path is another one to the second decoder."""
+    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") == "disagrees"
+
+
+def _weights_note(title: str) -> Iterator[str]:
+    """That a perfect path does not score 1, where the weights of the profile in `title` do not add up to it."""
+    sums = {round(sum(PROFILES[name].weights), 9) for name in PROFILES if f"profile {name}" in title}
+    for total in sorted(sums - {1.0}):
+        yield f"The weights of the overall score add up to {total:.2f}: no path scores 1."
 
 
 def _plain(status: str) -> str:
@@ -238,7 +252,8 @@ def _plain(status: str) -> str:
 
 _STATUS_NOTE = (
     "ok: the whole path was found. stationary: the camera does not move, a valid path. partial: a part of it, scored "
-    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used."
+    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used. "
+    "doubted: scored, but another path to a second decoder; counted among the first three as well."
 )
 
 
@@ -256,6 +271,18 @@ def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds
     partial = sum(fact["status"] == "partial" for fact in told)
     if partial:
         yield f"{partial} scored paths are only a part of what their video shows."
+    doubted = sum(_is_doubted(fact) for fact in told)
+    if doubted:
+        yield (
+            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video. They count; "
+            "look at them."
+        )
+    fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in told if fact["xy"])
+    for name, count in sorted(fallen.items()):
+        if name not in {fact["decoder"] for fact in told}:
+            yield f"{count} paths were found by the fallback {name}."
+    if not any(label.startswith(("truth", "gt_video")) for label in heads):
+        yield "The row of the true video is missing, which shows what the decoder costs: add --model truth."
     if len({fact["decoder"] for fact in told}) > 1:
         yield "These rows were made with different decoders and must not be compared."
     if len({fact["profile"] for fact in told}) > 1:

@@ -13,7 +13,8 @@ from worldgauge import polyline
 from worldgauge.datasets.target import Scenario, open_video, path_of_poses
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
-from worldgauge.video import Clip, Writer
+from worldgauge.suites.target.frames import current_frame
+from worldgauge.video import Clip, Writer, resize
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan
 
@@ -39,7 +40,9 @@ class Trail:
         rows = scenario.history_rows + 1
         self._poses: list[FloatArray] = list(scenario.poses[:rows])
         first = scenario.first_video_frame
-        self._frames = list(open_video(scenario)[first : first + rows])
+        self._frames = [*open_video(scenario)[first : first + rows - 1], current_frame(scenario)]
+        size = self._frames[-1].shape[1::-1]
+        self._frames = [resize(frame, *size) for frame in self._frames]
         self.start = len(self._poses) - 1
         speed = scenario.anchor_distance_m / scenario.history_s if scenario.history_s > 0 else 0.0
         self._stride_m = max(speed, LEAST_SPEED_M_S) * scenario.dt

@@ -9,7 +9,7 @@ from worldgauge.collect.clearance import RADIUS_M, find_way, resampled, ways_to
 from worldgauge.collect.smoothing import Strides, floor_heights, smooth_way, stride
 from worldgauge.collect.target_walks import END_M, distance_from_box
 from worldgauge.datasets.target import Scenario
-from worldgauge.errors import NotApplicableError
+from worldgauge.errors import DataError
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan, Landmark
@@ -39,7 +39,7 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
 
     length_m: of a way at the pace so far, slowing at its end; it decides between places in front of a large target.
     The walk comes to rest before the target at the last moment; where that is too far, as far on the way as it can.
-    Raises NotApplicableError where no way leads there.
+    Raises DataError where no way leads there: the scenario was to be answered, so it fails.
     """
     assert scenario.world is not None
     assert scenario.target is not None
@@ -50,7 +50,7 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
     goal = place_before(floor, scenario.target, start, radius, length_m) if radius > 0 else None
     way = None if goal is None else find_way(floor, here, goal, radius_m=radius)
     if way is None:
-        raise NotApplicableError(f"no way leads the walker to the target of '{scenario.id}'; take planner=recorded")
+        raise DataError(f"no way leads the walker to the target of '{scenario.id}'; take planner=recorded")
     if polyline.length(way) < ARRIVED_M:
         return np.repeat(start[None], len(times), axis=0)
     dt = float(times[-1] / len(times))
