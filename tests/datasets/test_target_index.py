@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from support.target_fixture import BAD, make_bad_inputs, make_target_data, make_wm_videos
 from worldgauge.datasets import target
-from worldgauge.errors import DataError, UsageError
+from worldgauge.errors import DataError, SubjectError, UsageError, WorldError
+from worldgauge.models.videos import Videos
+from worldgauge.worlds import open_world
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +151,109 @@ def test_csv_of_other_habits(data: Path) -> None:
         assert first(data).fault
 
 
+HUGE = "1" * 131_073
+
+
+def test_fields_beyond_the_limit_of_csv_are_told(data: Path, tmp_path: Path) -> None:
+    scenario = first(data)
+    path = scenario.folder / f"{scenario.id}_trajectory.csv"
+    for text in (f"x,y\n0,{HUGE}\n", f"x,{HUGE}\n0,1\n"):
+        path.write_text(text)
+        assert "trajectory.csv: not a readable csv (field larger" in str(first(data).fault)
+    labels = tmp_path / "labels.csv"
+    for text in (f"name,is_explicit\n{HUGE},1\n", f"name,{HUGE}\n"):
+        labels.write_text(text)
+        with pytest.raises(DataError, match=r"labels\.csv: not a readable csv"):
+            target.discover(data, labels=labels)
+
+
+def test_broken_labels_beside_the_data_label_none(data: Path) -> None:
+    labels = target.labels_file(data)
+    assert labels is not None
+    for text, reason in (("name\nx\n", "needs the columns"), (f"name,is_explicit\n{HUGE},1\n", "field larger")):
+        labels.write_text(text)
+        found = target.discover(data)
+        assert [scenario.fault for scenario in found] == [None] * 3
+        assert {scenario.label for scenario in found} == {"unknown"}
+        for scenario in found:
+            (warning,) = scenario.warnings
+            assert str(labels) in warning
+            assert reason in warning
+        with pytest.raises(DataError, match=r"im_ex_test_only\.csv"):
+            target.discover(data, labels=labels)
+
+
+NO_ROTATION = [1.0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.01, 0]
+MIRROR = [1.0, 0, 0, 0, 0, 1, 0, 0, 0, 0, -1, 0]
+FAR = [1.0, 0, 0, 2e6, 0, 1, 0, 0, 0, 0, 1, 0]
+INF = float("inf")
+CAR = [
+    *((("dt",), value, "'dt'") for value in (0, -0.04, 0.004, 1.1, 1e9, "0.04", True, None, [0.04])),
+    *((("camera", "width"), value, "'width'") for value in (0, 1, -80, 80.5, "80", 2**40)),
+    (("camera", "height"), 2**20, "1048576 pixels pass the limit"),
+    *((("camera", key), value, f"'{key}'") for key in ("fx", "fy") for value in (0, -1.0, 1e-300, "1", 10**400)),
+    *((("camera", key), value, f"'{key}'") for key in ("cx", "cy") for value in (None, -1e300, False)),
+    (("camera", "cx"), INF, "not JSON compliant"),
+    (("poses",), [], "no list of poses"),
+    (("poses",), 7, "no list of poses"),
+    (("poses", 3), [0.0] * 11, "row 3 has not twelve numbers"),
+    (("poses", 3), ["1"] * 12, "row 3 has not twelve numbers"),
+    (("poses", 3), [10**400] * 12, "too large"),
+    (("poses", 3), [1e200] * 12, "row 3 is beyond"),
+    (("poses", 3), [1e200, *MIRROR[1:]], "row 3 has no rotation"),
+    (("poses", 3), NO_ROTATION, "row 3 has no rotation"),
+    (("poses", 3), MIRROR, "row 3 has no rotation"),
+    (("poses", 3), FAR, "row 3 is beyond"),
+    (("history_rows",), 1.5, "'history_rows'"),
+    (("world",), {"name": ["room"], "params": {}}, "'world'"),
+    (("world",), {"name": "room", "params": []}, "'world'"),
+    (("world", "params", "contrast"), INF, "not JSON compliant"),
+    (("world", "other"), 1, "other"),
+    (("target", "low"), [0, 0], "collect the data again"),
+    (("target", "low", 0), 1e300, "'x'"),
+    (("target", "instance"), -1, "'instance'"),
+    (("category",), "\ud800", "surrogates"),
+    (("wordings",), [], "collect the data again"),
+]
+
+
+@pytest.mark.parametrize(("at", "value", "words"), CAR)
+def test_a_side_car_that_cannot_be_is_a_fault(data: Path, at: tuple[str | int, ...], value: object, words: str) -> None:
+    scenario = first(data)
+    path = scenario.folder / f"{scenario.id}_world.json"
+    content = part = json.loads(path.read_text())
+    for key in at[:-1]:
+        part = part[key]
+    part[at[-1]] = value
+    path.write_text(json.dumps(content).replace("Infinity", "1e999"))
+    for horizon_s in (8.0, 6.0):
+        found = first(data, horizon_s)
+        assert words in str(found.fault)
+        assert "world.json" in str(found.fault)
+        assert "\n" not in str(found.fault)
+        target.fingerprint_of(found)
+    assert [one.fault for one in target.discover(data)[1:]] == [None, None]
+
+
+def test_a_side_car_without_a_field_is_a_fault(data: Path) -> None:
+    scenario = first(data)
+    path = scenario.folder / f"{scenario.id}_world.json"
+    content = json.loads(path.read_text())
+    for key in content.keys() - {"camera_height_m", "format", "version"}:
+        path.write_text(json.dumps({name: value for name, value in content.items() if name != key}))
+        assert f"field '{key}' is missing" in str(first(data).fault)
+
+
+def test_a_world_that_does_not_take_its_arguments_is_one_line(data: Path) -> None:
+    facts = first(data).world
+    assert facts is not None
+    wrong = ({"kind": "plains"}, {"seed": "one"}, {"walk": "nowhere"}, {"seed": {"a": 1}}, {"box_offset": [[1, 2], 3]})
+    for params in wrong:
+        with pytest.raises(WorldError, match="world 'room' cannot be built with") as caught:
+            open_world(replace(facts, params=params))
+        assert "\n" not in str(caught.value)
+
+
 def test_labels_are_found_given_or_refused(data: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     name = first(data).id
@@ -214,10 +320,26 @@ def test_a_truth_video_of_another_length_is_found_in_proportion(data: Path) -> N
     frames = [frame for frame in Clip.open(scenario.video) for _ in range(2)]
     write_video(scenario.video, frames, 4.0)
     truth = target.truth_clip(first(data))
-    # Row 4 of 0..19 is frame 8.2 of 0..39.
-    assert len(truth) == 40 - 8
+    # Row 4 of 0..19 is frame 8.2 of 0..39, and every row has its frame, up to the last.
+    wanted = [round(row * 39 / 19) for row in range(4, 20)]
+    assert (len(truth), truth.fps, wanted[0], wanted[-1]) == (16, 2.0, 8, 39)
+    video = Clip.open(scenario.video)
+    np.testing.assert_array_equal(truth[5], video[wanted[5]])
+    np.testing.assert_array_equal(truth[3:].to_array(), np.stack(list(video.take(wanted[3:]))))
     write_video(scenario.video, frames[:1], 4.0)
-    assert len(target.truth_clip(first(data))) == 1
+    assert len(target.truth_clip(first(data))) == 16, "the only frame is held"
+
+
+def test_frames_of_rows(data: Path) -> None:
+    whole, later = first(data), first(data, 6.0)
+    rows = np.arange(20)
+    assert target.video_frames_of(whole, rows, 20).tolist() == rows.tolist()
+    assert target.video_frames_of(whole, rows, 10).tolist() == [round(row * 9 / 19) for row in rows]
+    assert target.video_frames_of(whole, [-3, 2.6, 25], 20).tolist() == [0, 3, 19]
+    assert target.video_frames_of(whole, rows, 1).tolist() == [0] * 20
+    assert later.first_video_frame == 8
+    assert target.video_frames_of(later, [-8, 0, 11], 20).tolist() == [0, 8, 19], "the video is of the whole walk"
+    assert target.video_frames_of(later, [-8, 0, 11], 39).tolist() == [0, 16, 38]
 
 
 class TestModelVideos:
@@ -240,13 +362,25 @@ class TestModelVideos:
         with pytest.raises(UsageError):
             target.videos_folder(tmp_path, 3.0)
 
-    def test_two_videos_of_one_scenario_and_links_are_refused(self, original: Path, tmp_path: Path) -> None:
+    def test_two_videos_of_one_scenario_are_one_in_the_list(self, original: Path, tmp_path: Path) -> None:
         root = make_wm_videos(tmp_path / "wm_videos", original, models=("still",))
         video = next(iter((root / "still").iterdir()))
         video.with_suffix(".avi").write_bytes(b"x")
-        with pytest.raises(DataError, match="two videos"):
-            target.model_videos(root)
-        video.with_suffix(".avi").unlink()
+        found = target.model_videos(root)["still"]
+        assert len(found) == 3
+        assert found[video.stem] == video.with_suffix(".avi"), "the first by name"
+
+    def test_two_videos_of_one_scenario_fail_it_alone(self, original: Path, tmp_path: Path) -> None:
+        root = make_wm_videos(tmp_path / "wm_videos", original, models=("gt_video",))
+        first_video, *others = sorted((root / "gt_video").iterdir())
+        shutil.copy(first_video, first_video.with_suffix(".avi"))
+        model = Videos(str(root / "gt_video"), control="text")
+        with pytest.raises(SubjectError, match="two videos of one task"):
+            model.video_of(first_video.stem)
+        assert [model.video_of(video.stem) for video in others] == others
+
+    def test_links_are_refused(self, original: Path, tmp_path: Path) -> None:
+        root = make_wm_videos(tmp_path / "wm_videos", original, models=("still",))
         (root / "linked").symlink_to(original)
         with pytest.raises(DataError, match="leads out"):
             target.model_videos(root)

@@ -64,6 +64,15 @@ class TestCheck:
             assert any(words in text for text in texts), (words, texts)
         assert any("3 scenarios have no label" in text for text in texts)
 
+    def test_broken_labels_are_one_error(self, original: Path, tmp_path: Path) -> None:
+        root = Path(shutil.copytree(original, tmp_path / "data"))
+        (root / "dataset" / "im_ex_test_only.csv").write_text("name,is_explicit\nx,maybe\n")
+        report = target.check(root)
+        assert (report.n_scenarios, report.n_valid) == (3, 3)
+        (finding,) = report.findings
+        assert finding.severity == "error"
+        assert "im_ex_test_only.csv: row 0: is_explicit is 'maybe'; give 1 or 0" in finding.text
+
     def test_nothing_there(self, tmp_path: Path) -> None:
         assert [finding.severity for finding in target.check(tmp_path).findings] == ["error"]
 

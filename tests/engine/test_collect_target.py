@@ -171,6 +171,8 @@ def test_another_seed_size_or_place_is_refused_in_the_same_folder(collected: tup
         {"places": ("underwater",)},
         {"seed": -1},
         {"size": (0, 9)},
+        {"size": (65, 36)},
+        {"size": (64, 35)},
         {"fov_deg": 180},
         {"fps": 0},
     ],

@@ -308,6 +308,19 @@ class TestScores:
         vipe = scored(record, profile="vipe_config")["path/overall"]
         assert list(vipe.facts["profiles"]) == ["vipe_config", "released", "aligned", "paper_text"]
 
+    @pytest.mark.parametrize("fps", [2, 5])
+    def test_a_perfect_model_on_the_true_path_is_worth_the_truth(
+        self, fps: int, tasks: list[Task], tmp_path: Path
+    ) -> None:
+        """At any rate: the step from the current frame to the first imagined one is a part of the path."""
+        asked = {"planner": "recorded", "fps": fps, "profile": "aligned"}
+        found = {
+            name: scored(perform(models.get(name)(), tasks[0], tmp_path / name, **asked), **asked)["path/overall"]
+            for name in ("truth", "render")
+        }
+        assert found["render"].value == pytest.approx(found["truth"].value, abs=0.005)
+        assert found["render"].value == pytest.approx(0.9, abs=0.01)
+
     def test_errors_along_the_path(self, scores: dict[str, dict[str, Score]], curve: Scenario) -> None:
         head, series = scores["freeze"]["path/overall"], scores["freeze"]["path/ade"].series
         assert [frame for frame, _ in series] == head.facts["frame_indices"] == [0, 5, 10, 15, 20, 25, 30, 35, 40]

@@ -242,18 +242,18 @@ def test_the_published_tables_are_the_papers() -> None:
 def test_a_doubted_path_is_counted_and_said() -> None:
     """Whoever reads the first table must know that a second decoder saw another path in the same video."""
     own = [head(0, 4.0, cross_check="disagrees"), head(1, 4.0, cross_check="agrees"), head(2, None)]
-    tables = summarized({"m": own})
-    assert any(note.startswith("1 scored paths are doubted") for note in tables[0].notes)
-    became = tables[-1]
+    made = tables({"m": own})
+    assert any(note.startswith("1 scored paths are doubted") for note in made[0].notes)
+    became = made[-1]
     cells = dict(zip(became.columns, became.rows[0].cells, strict=True))
     assert cells["doubted"].mean == 1
 
 
 def test_what_the_fallback_found_is_said() -> None:
-    tables = summarized({"m": [head(0, 4.0, decoder="sfm-global", decoder_used="klt-vo"), head(1, 4.0)]})
-    assert any("1 paths were found by the fallback klt-vo" in note for note in tables[0].notes)
+    made = tables({"m": [head(0, 4.0, decoder="sfm-global", decoder_used="klt-vo"), head(1, 4.0)]})
+    assert any("1 paths were found by the fallback klt-vo" in note for note in made[0].notes)
 
 
 def test_without_the_true_video_the_ceiling_is_said_to_be_missing() -> None:
-    assert any("add --model truth" in note for note in summarized({"m": [head(0, 4.0)]})[0].notes)
-    assert not any("add --model truth" in note for note in summarized({"truth": [head(0, 4.0)]})[0].notes)
+    assert any("add --model truth" in note for note in tables({"m": [head(0, 4.0)]})[0].notes)
+    assert not any("add --model truth" in note for note in tables({"truth": [head(0, 4.0)]})[0].notes)

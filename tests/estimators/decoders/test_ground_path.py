@@ -105,7 +105,9 @@ def test_a_camera_that_looks_down_has_the_same_path_once_its_tilt_is_known() -> 
     right = ground_path(level, None, None).xy
     short = ground_path(tilted, None, None).xy
     assert short[1, 1] == pytest.approx(right[1, 1] * np.cos(0.4))
-    np.testing.assert_allclose(ground_path(tilted, None, None, up=(0, -np.cos(0.4), -np.sin(0.4))).xy, right, atol=1e-12)
+    np.testing.assert_allclose(
+        ground_path(tilted, None, None, up=(0, -np.cos(0.4), -np.sin(0.4))).xy, right, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
