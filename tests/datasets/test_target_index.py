@@ -247,7 +247,7 @@ def test_a_side_car_without_a_field_is_a_fault(data: Path) -> None:
 def test_a_world_that_does_not_take_its_arguments_is_one_line(data: Path) -> None:
     facts = first(data).world
     assert facts is not None
-    wrong = ({"kind": "plains"}, {"seed": "one"}, {"walk": "nowhere"}, {"seed": {"a": 1}}, {"box_offset": [[1, 2], 3]})
+    wrong = ({"kind": "plains"}, {"seed": "one"}, {"seed": {"a": 1}}, {"box_offset": [[1, 2], 3]})
     for params in wrong:
         with pytest.raises(WorldError, match="world 'room' cannot be built with") as caught:
             open_world(replace(facts, params=params))

@@ -7,7 +7,8 @@ import pytest
 
 from worldgauge.estimators.decoders._mapping import Model
 from worldgauge.estimators.decoders._votes import difference, elect
-from worldgauge.estimators.decoders.gates import Evidence, judge, prefix, speed_fault
+from worldgauge.estimators.decoders.contract import DecodedPath
+from worldgauge.estimators.decoders.gates import Evidence, from_start, judge, prefix, speed_fault, walkable
 from worldgauge.estimators.decoders.stillness import displacement_px
 from worldgauge.geometry import pose_from_yaw_pitch
 
@@ -59,6 +60,44 @@ def test_nobody_walks_faster_than_3_m_s() -> None:
     assert speed_fault(24.0, 8.0) == ""
     assert "3.1 m/s" in speed_fault(25.0, 8.0)
     assert speed_fault(25.0, 0.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "points", "said"),
+    [
+        (1, 1, "only 1 frame from the start was placed"),
+        (2, 2, "only 2 frames from the start were placed"),
+        (3, 3, ""),
+        (12, 12, ""),
+    ],
+)
+def test_one_or_two_frames_from_the_start_are_no_path(count: int, points: int, said: str) -> None:
+    placed = np.arange(20) != count
+    kept, shown, fault = from_start(placed, np.arange(20), np.arange(20))
+    assert (len(kept), len(shown), fault) == (count, points, said)
+
+
+def test_a_path_of_one_point_is_no_path() -> None:
+    """Where points lie farther apart than frames, three frames may hold the first point alone."""
+    _, shown, fault = from_start(np.arange(33) < 3, np.arange(33), np.arange(0, 33, 4))
+    assert shown.tolist() == [0]
+    assert fault == "only 3 frames from the start were placed"
+
+
+@pytest.mark.parametrize(
+    ("metres", "fps", "status"),
+    [(2.9, 1.0, "ok"), (3.1, 1.0, "failed"), (3.1, 0.5, "ok"), (3.1, 0.0, "ok"), (3.1, float("nan"), "ok")],
+)
+def test_a_path_nobody_walks_is_failed(metres: float, fps: float, status: str) -> None:
+    positions = np.array([[0, 0, 0], [0, 0, metres], [0, 0, 0]])
+    frames = np.array([4, 5, 6])
+    given = DecodedPath("ok", "d", xy=positions[:, [0, 2]], positions=positions, frame_indices=frames, scale=2.0)
+    path = walkable(given, fps)
+    assert path.status == status
+    assert (path.xy is None, "m/s" in path.reason) == (status == "failed",) * 2
+    assert (path.positions is positions, path.scale) == (True, 2.0)
+    shape = replace(given, status="no_scale", xy=None)
+    assert walkable(shape, fps) is shape
 
 
 def model(bend: float, observations: int = 100, scale: float = 1.0, anchor_m: float = 1.0) -> Model:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, decoders
-from worldgauge.estimators.decoders._bundle import rotation_of
+from worldgauge.estimators.decoders._bundle import Scene, rotation_of
+from worldgauge.estimators.decoders._klt_anchor import AnchorPlace
+from worldgauge.estimators.decoders._klt_map import Map
 from worldgauge.estimators.decoders._klt_views import place, triangulate, turn_between, two_views
 from worldgauge.estimators.decoders.agreement import align_path
 from worldgauge.estimators.decoders.klt import KltVo
@@ -132,6 +134,45 @@ def test_a_cut_leaves_the_part_before_it() -> None:
     assert fde <= 0.10
 
 
+def from_map(placed: int, step: float, fps: float) -> DecodedPath:
+    """What becomes of a map with the first `placed` of 33 frames and those after the 14th, `step` metres apart."""
+    shifts = np.zeros((33, 3))
+    shifts[:, 2] = -step * np.arange(33)
+    turns = np.tile(np.eye(3), (33, 1, 1))
+    points = np.random.default_rng(0).uniform([-20, -20, 60], [20, 20, 90], (40, 3))
+    local = points + shifts[:, None]
+    xy = FOCAL * local[..., :2] / local[..., 2:]
+    known = (np.arange(33) < placed) | (np.arange(33) > 14)
+    built = Map(Scene(turns, shifts, points, FOCAL), known, np.ones((33, 40), bool), np.ones(40, bool), 5.0)
+    there = AnchorPlace(np.eye(3), np.array([0.0, 0.0, 1.0]), 40, 0.9, 0.5)
+    image = np.zeros((180, 320, 3), np.uint8)
+    request = DecodeRequest(Clip.from_array(np.tile(image, (33, 1, 1, 1)), fps), image, 1.0)
+    return KltVo()._path(request, built, there, xy, np.arange(33), np.arange(0, 33, 4), 640)
+
+
+@pytest.mark.parametrize(
+    ("placed", "status", "said"),
+    [
+        (1, "failed", "only 1 frame from the start was placed"),
+        (2, "failed", "only 2 frames from the start were placed"),
+        (3, "failed", "only 3 frames from the start were placed"),
+        (5, "partial", "5 from the start"),
+        (33, "ok", ""),
+    ],
+)
+def test_a_start_alone_is_no_stillness(placed: int, status: str, said: str) -> None:
+    path = from_map(placed, 0.1, 4.0)
+    assert path.status == status
+    assert said in path.reason
+    assert (path.xy is None) == (status == "failed")
+
+
+def test_a_walk_that_flies_is_failed() -> None:
+    path = from_map(33, 1.0, 4.0)
+    assert (path.status, path.xy) == ("failed", None)
+    assert "4.0 m/s" in path.reason
+
+
 def test_without_an_anchor_there_is_a_shape_and_no_size() -> None:
     clip = small("curve")
     path = quickly(replace(request_of(clip), anchor=None, anchor_distance_m=None))
@@ -172,7 +213,7 @@ def test_videos_without_a_path(frames: np.ndarray, status: str) -> None:
 
 def test_registered_with_its_settings() -> None:
     decoder = decoders.get("klt-vo")()
-    assert (decoder.name, decoder.version) == ("klt-vo", 1)
+    assert (decoder.name, decoder.version) == ("klt-vo", 2)
     assert set(decoder.settings) == {"key_frames", "followed", "opencv"}
 
 

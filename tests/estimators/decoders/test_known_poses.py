@@ -178,6 +178,104 @@ def test_what_is_no_file_of_poses_is_a_failed_video(tmp_path: Path) -> None:
         assert path.reason
 
 
+@pytest.mark.parametrize("compat", ["", "released"])
+@pytest.mark.parametrize("layout", ["vggt", "spatracker", "vipe"])
+def test_what_no_camera_gives_is_a_failed_video(tmp_path: Path, layout: str, compat: str) -> None:
+    poses = poses_of_walk()
+    broken, tiny, huge, infinite = (poses.copy() for _ in range(4))
+    broken[4], infinite[4] = np.nan, np.inf
+    tiny[:2, :3, :3] *= 1e-300
+    huge[3, :3, 3] = 1e200
+    rows = np.ones((9, 7))
+    bad: dict[str, Any] = {
+        "nan": np.where(np.arange(9)[:, None] == 4, np.nan, rows) if layout == "vipe" else broken,
+        "infinite": np.where(np.arange(9)[:, None] == 4, np.inf, rows) if layout == "vipe" else infinite,
+        "zero": np.zeros((9, 7)) if layout == "vipe" else np.zeros((9, 4, 4)),
+        "tiny": rows * 1e-300 if layout == "vipe" else tiny,
+        "huge": rows * 1e200 if layout == "vipe" else huge,
+        "shape": np.zeros((9, 3)),
+        "number": np.array(1.0),
+        "none": np.zeros((0, 4, 4)),
+        "text": np.array(["a"] * 9),
+        "complex": np.ones((9, 4, 4), complex),
+    }
+    decoder = open_decoder("precomputed", folder=tmp_path, layout=layout, compat=compat)
+    for name, values in bad.items():
+        npz(tmp_path, name, poses=values)
+        path = decoder.decode(request_of(name=name))
+        if (compat, layout) == ("released", "vggt") and name in ("zero", "tiny"):
+            # The released rules look at no rotation; an anchor in the same place as the start gives no size.
+            assert path.status == "no_scale" if name == "zero" else np.isfinite(path.xy).all()
+            continue
+        assert (path.status, path.xy) == ("failed", None), name
+        assert path.reason
+        assert "\n" not in path.reason
+
+
+def test_files_that_break_their_readers_are_failed_videos(tmp_path: Path) -> None:
+    head = '{"format": "worldgauge-poses", "version": 1, '
+    texts = {
+        "object": '"poses": {"a": 1}}',
+        "null": '"poses": null}',
+        "text": '"poses": "abc"}',
+        "true": '"poses": true}',
+        "large": f'"poses": [[[1{"0" * 400}]]]}}',
+        "ragged": '"poses": [[1], [1, 2]]}',
+        "anchor": f'"poses": {np.eye(4)[None].tolist()}, "anchor": {{"a": 1}}}}',
+        "frames": f'"poses": {np.eye(4)[None].tolist()}, "frames": {{"a": 1}}}}',
+        "metric": f'"poses": {np.eye(4)[None].tolist()}, "metric": [true, false]}}',
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.json").write_text(head + text)
+    good = npz(tmp_path, "good", poses=poses_of_walk())
+    with zipfile.ZipFile(tmp_path / "packed.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("poses.npy", zipfile.ZipFile(good).read("poses.npy"))
+    packed = bytearray((tmp_path / "packed.npz").read_bytes())
+    packed[60:160] = bytes(range(155, 255))
+    (tmp_path / "damaged.npz").write_bytes(bytes(packed))
+    with zipfile.ZipFile(tmp_path / "enormous.npz", "w") as archive:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 4, 4), }"
+        archive.writestr("poses.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    (tmp_path / "late.txt").write_text("0 0 0 0 0 0 0 1\n1e300 0 0 0 0 0 0 1\n")
+    decoder = open_decoder("precomputed", folder=tmp_path)
+    for name in (*texts, "damaged", "enormous", "late"):
+        path = decoder.decode(request_of(name=name))
+        assert (path.status, path.xy) == ("failed", None), name
+        assert path.reason
+        assert "\n" not in path.reason
+
+
+def test_a_pose_that_is_none_between_two_frames_of_the_path_fails(tmp_path: Path) -> None:
+    poses = poses_of_walk()
+    for name, value in (("nan", np.nan), ("zero", 0.0)):
+        wrong = poses.copy()
+        wrong[4] = value
+        npz(tmp_path, name, poses=wrong[::2], frames=np.arange(0, FRAMES, 2))
+        path = open_decoder("precomputed", folder=tmp_path).decode(request_of(name=name))
+        assert (path.status, path.xy) == ("failed", None)
+        assert "frame 2" in path.reason
+
+
+def test_the_first_frames_alone_are_no_path(tmp_path: Path) -> None:
+    decoder = open_decoder("precomputed", folder=tmp_path)
+    for count, said in ((1, "1 frame from the start was"), (2, "2 frames from the start were"), (3, "only 3 frames")):
+        npz(tmp_path, poses=poses_of_walk()[:count], frames=np.arange(count))
+        path = decoder.decode(request_of())
+        assert (path.status, path.xy) == ("failed", None)
+        assert said in path.reason
+    npz(tmp_path, poses=poses_of_walk()[:4], frames=np.arange(4))
+    assert decoder.decode(request_of()).status == "partial"
+
+
+def test_nobody_walks_that_fast(tmp_path: Path) -> None:
+    poses = poses_of_walk()
+    poses[:, :3, 3] *= 3
+    npz(tmp_path, poses=poses)
+    path = open_decoder("precomputed", folder=tmp_path).decode(request_of())
+    assert (path.status, path.xy) == ("failed", None)
+    assert "3.9 m/s" in path.reason
+
+
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("poses.npy", bytes(65 << 20))

@@ -231,6 +231,17 @@ def test_what_says_nothing_of_the_video_is_no_status(
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.parametrize("compat", ["", "released"])
+def test_nobody_walks_that_fast(compat: str, opened: Opened) -> None:
+    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vipe_a"]
+    path = opened(known(case), compat=compat).decode(request(fps=2400.0))
+    if compat:
+        assert path.status == "ok", "the released rules look at no speed"
+        return
+    assert (path.status, path.xy) == ("failed", None)
+    assert "m/s" in path.reason
+
+
 def test_facts_that_could_harm_are_cut(opened: Opened) -> None:
     path = opened(served("Odd?how=escapes")).decode(request(n_frames=9))
     note = path.diagnostics["facts"]["note"]

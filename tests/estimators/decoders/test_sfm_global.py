@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from worldgauge.errors import MissingExtraError, UsageError
-from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, as_json, open_decoder
+from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, as_json, open_decoder, sfm
+from worldgauge.estimators.decoders._mapping import Model
+from worldgauge.estimators.decoders._votes import Election
 from worldgauge.estimators.decoders.agreement import align_path
 from worldgauge.estimators.decoders.poses import ground_path
 from worldgauge.geometry import FloatArray
@@ -120,6 +122,54 @@ def test_a_scale_that_makes_the_walker_fly_is_refused() -> None:
     path = open_decoder("sfm-global", fallback=False, retry_frames=17).decode(request)
     assert (path.status, path.xy) == ("failed", None)
     assert "m/s" in path.reason
+
+
+def doubtful(placed: int, step: float) -> DecodedPath:
+    """What becomes of a model with the anchor and the first `placed` of 33 frames, `step` metres apart."""
+    request = replace(request_of("turn", video=Clip.from_array(np.zeros((33, 9, 16, 3), np.uint8), 4.0)))
+    request = replace(request, anchor_distance_m=1.0)
+    poses = np.tile(np.eye(4), (1 + 33, 1, 1))
+    poses[0, 2, 3] = -1.0
+    poses[1:, 2, 3] = step * np.arange(33)
+    # Frames after a gap are placed, too: 60 % and more of them in all.
+    known = {i: pose for i, pose in enumerate(poses) if i <= placed or i > 14}
+    model = Model(known, 400.0, 0.5, 100.0, 1000)
+    looked_at, scored = np.arange(33), np.arange(0, 33, 4)
+    pictures = sfm._Pictures(looked_at, [np.zeros((360, 640), np.uint8)], np.zeros((360, 640), np.uint8), None, 1.0)
+    return sfm._path(request, pictures, Election(model, True, 0.0, 2), looked_at, scored)
+
+
+@pytest.mark.parametrize(
+    ("placed", "status", "said"),
+    [
+        (1, "failed", "only 1 frame from the start was placed"),
+        (2, "failed", "only 2 frames from the start were placed"),
+        (3, "failed", "only 3 frames from the start were placed"),
+        (5, "partial", "5 from the start"),
+        (33, "ok", ""),
+    ],
+)
+def test_a_start_alone_is_no_stillness(placed: int, status: str, said: str) -> None:
+    path = doubtful(placed, 0.1)
+    assert path.status == status
+    assert said in path.reason
+    assert (path.xy is None) == (status == "failed")
+
+
+def test_a_model_that_flies_is_failed() -> None:
+    path = doubtful(33, 1.0)
+    assert (path.status, path.xy) == ("failed", None)
+    assert "4.0 m/s" in path.reason
+
+
+@pytest.mark.parametrize(("other", "kept"), [("stationary", "partial"), ("ok", "ok"), ("partial", "partial")])
+def test_a_part_of_a_path_is_not_given_up_for_stillness(other: str, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = DecodedPath("partial", "sfm-global", "12 of 17 frames were placed", xy=np.ones((5, 2)))
+    monkeypatch.setattr(sfm.SfmGlobal, "_attempt", lambda *_: own)
+    monkeypatch.setattr(sfm, "fall_back", lambda *_: DecodedPath(other, "klt-vo", xy=np.zeros((9, 2))))
+    path = open_decoder("sfm-global", cross_check="never").decode(request_of("turn"))
+    assert path.status == kept
+    assert path.diagnostics["decoder_used"] == ("klt-vo" if other == "ok" else "sfm-global")
 
 
 def test_a_still_camera_is_stationary() -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.estimators.decoders._klt_tracks import Float32, Gray, sift, stretched
+from worldgauge.estimators.decoders._klt_tracks import Float32, sift, stretched
 from worldgauge.estimators.decoders._klt_views import Placed, place
+from worldgauge.estimators.decoders._pictures import Gray
 from worldgauge.geometry import FloatArray
 
 ANCHOR_POINTS = 2500

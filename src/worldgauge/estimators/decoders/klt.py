@@ -55,7 +55,7 @@ class KltVo:
     """
 
     name = "klt-vo"
-    version = 1
+    version = 2
 
     def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED) -> None:
         self._key_frames = key_frames

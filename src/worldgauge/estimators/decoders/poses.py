@@ -55,7 +55,8 @@ def ground_path(
     """Path of camera-to-world `poses` (n, 4, 4), n >= 1, of any world frame and unit.
 
     anchor: (4, 4) pose of the camera at the anchor, None when the poses are metres. anchor_real_m: metres between it
-    and the first pose. up: (3,) the direction against gravity in the frame of the first camera where it is known; by default the camera is taken as level, and the ground is the plane of its x and z axes.
+    and the first pose. up: (3,) the direction against gravity in the frame of the first camera where it is known; by
+    default the camera is taken as level, and the ground is the plane of its x and z axes.
     Without a scale (see `fault`), positions keep the unit of the input.
     Raises ShapeError for other shapes, values that are not finite, and an `up` along the optical axis.
     Source: Target-Bench, world decoder; corrections of ours: full re-basing to the first pose, distance of centres,
@@ -150,10 +151,11 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
         if len(cameras) < 2:
             raise ShapeError(f"'{layout}' needs the anchor and a frame, got {len(cameras)} cameras")
         try:
-            with np.errstate(all="ignore"):  # what is too large for a number is told by `_released`
+            with np.errstate(all="ignore"):  # told by the next check
                 based = np.linalg.inv(cameras[1]) @ cameras
         except np.linalg.LinAlgError:
             raise ShapeError("the pose of the first frame has no inverse") from None
+        _finite(based, "pose seen from the first frame:")
         distance = float(np.linalg.norm(based[1, :3, 3] - based[0, :3, 3]))
         centres = based[1:, :3, 3]
     if distance == 0.0:

@@ -57,12 +57,13 @@ class Precomputed:
     """Camera paths from poses in files, one a video (see `worldgauge.estimators.decoders.recorded`).
 
     folder: where they lie. layout: "poses" as above; "vggt", "spatracker", "vipe": `poses` holds what that released
-    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts, at any speed.
+    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts, at
+    any speed.
     Raises UsageError when there is no such folder, or no rule of that name.
     """
 
     name = "precomputed"
-    version = 1
+    version = 2
     cacheable = False
 
     def __init__(self, folder: str | Path, layout: FileLayout = "poses", compat: Literal["", "released"] = "") -> None:

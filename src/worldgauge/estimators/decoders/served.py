@@ -43,7 +43,7 @@ class ServedDecoder:
     Source: Target-Bench, world decoders.
     """
 
-    version = 1
+    version = 2
 
     def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
         """Starts or reaches the server. Raises SubjectError or UsageError, in one line, when it is no decoder."""

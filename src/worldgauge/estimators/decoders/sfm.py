@@ -49,7 +49,7 @@ class SfmGlobal:
     """
 
     name = "sfm-global"
-    version = 1
+    version = 2
 
     def __init__(
         self, frames: int = 17, retry_frames: int = 33, cross_check: CrossCheck = "auto", fallback: bool = True

@@ -25,18 +25,23 @@ class Target:
     """0.6 m and 3 degrees off after 8 s at 25 frames a second; its own default, made for games, ends 2 m off."""
     memoryless = ("ahead", "freeze", "noise")
     claim = "finds a usable path to the named target"
-    words: ClassVar[Mapping[str, str]] = {
-        "task": "scenario",
-        "tasks": "scenarios",
-        "headline": "overall score",
-        "lacks": "do not read what the target is",
-        "seen": "history",
-        "asked": "to be planned",
-    }
     metrics = frozenset({*scoring.METRICS.values(), *extras.EXTRAS})
 
     def __init__(self, **options: Any) -> None:
         self.options = Settings.of(options)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What a report calls things: no score without its profile and decoder."""
+        decoder = self.options.decoder.partition("?")[0].partition(":")[0]
+        return {
+            "task": "scenario",
+            "tasks": "scenarios",
+            "headline": f"overall score ({self.options.profile}, {decoder})",
+            "lacks": "cannot read what the target is",
+            "seen": "history",
+            "asked": "to be planned",
+        }
 
     @property
     def scoring_settings(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from worldgauge.suites.target.scoring import HEADLINE
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
-SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "decoder_used")
+SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cross_check", "decoder_used")
 
 
 def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> Exhibit:

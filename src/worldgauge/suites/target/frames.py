@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets.target import Scenario, open_video, read_image, truth_clip
+from worldgauge.datasets.target import Scenario, open_video, picked, read_image, truth_clip, video_frames_of
 from worldgauge.errors import DataError
 from worldgauge.geometry import FloatArray
 from worldgauge.video import Clip, Frame
@@ -30,8 +30,7 @@ def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArra
         seconds = scenario.history_s if scenario.history_rows == 0 else scenario.history_rows * scenario.dt
         back = np.arange(min(count - 1, int(seconds * fps + 1e-6)), 0, -1) / fps
         video = open_video(scenario)
-        current = scenario.first_video_frame + scenario.history_rows
-        indices = np.clip(np.rint(current - back / scenario.dt), 0, len(video) - 1).astype(int)
+        indices = video_frames_of(scenario, scenario.history_rows - back / scenario.dt, len(video))
         size = last.shape[1], last.shape[0]
         frames = [*video.resized(*size).take(indices.tolist()), last]
         return Clip.from_array(np.stack(frames), fps), np.append(-back, 0.0)
@@ -64,11 +63,6 @@ def led(frame: Frame, clip: Clip) -> Clip:
     return Clip(_Led(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 
-def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
-    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when asked for."""
-    return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
-
-
 class _Led:
     def __init__(self, frame: Frame, clip: Clip) -> None:
         self._first = frame
@@ -81,15 +75,3 @@ class _Led:
         wanted = list(indices)
         following = self._clip.take(index - 1 for index in wanted if index)
         return (next(following) if index else self._first for index in wanted)
-
-
-class _Picked:
-    def __init__(self, clip: Clip, indices: Sequence[int]) -> None:
-        self._clip = clip
-        self._indices = indices
-
-    def frame(self, index: int) -> Frame:
-        return self._clip[self._indices[index]]
-
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
-        return self._clip.take(self._indices[index] for index in indices)

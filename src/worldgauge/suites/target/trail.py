@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge import polyline
-from worldgauge.datasets.target import Scenario, open_video, path_of_poses
+from worldgauge.datasets.target import Scenario, open_video, path_of_poses, video_frames_of
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.suites.target.frames import current_frame
@@ -39,8 +39,9 @@ class Trail:
         self._world = open_world(scenario.world)
         rows = scenario.history_rows + 1
         self._poses: list[FloatArray] = list(scenario.poses[:rows])
-        first = scenario.first_video_frame
-        self._frames = [*open_video(scenario)[first : first + rows - 1], current_frame(scenario)]
+        video = open_video(scenario)
+        before = video_frames_of(scenario, np.arange(rows - 1), len(video))
+        self._frames = [*video.take(before.tolist()), current_frame(scenario)]
         size = self._frames[-1].shape[1::-1]
         self._frames = [resize(frame, *size) for frame in self._frames]
         self.start = len(self._poses) - 1

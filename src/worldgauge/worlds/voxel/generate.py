@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from worldgauge.worlds.voxel.world import KINDS, VoxelWorld
 
 SMALLEST = (160, 160, 56)
 """Cells along x, y, z below which a settlement does not fit."""
+
+LARGEST = 2**28
+"""Cells in all, 0.8 GB: sizes come from files."""
 
 _WIDEST_RADIUS = 62
 
@@ -53,3 +57,5 @@ def _check(kind: str, seed: int, size: tuple[int, int, int]) -> None:
         raise WorldError(f"seed {seed} is negative: give 0 or more")
     if len(size) != 3 or any(given < least for given, least in zip(size, SMALLEST, strict=True)):
         raise WorldError(f"a world of {size} cells has no room for a settlement: give at least {SMALLEST}")
+    if math.prod(size) > LARGEST:
+        raise WorldError(f"a world of {size} cells is too large: give at most {LARGEST} cells in all")
