@@ -241,7 +241,7 @@ def test_the_published_tables_are_the_papers() -> None:
 
 def test_a_doubted_path_is_counted_and_said() -> None:
     """Whoever reads the first table must know that a second decoder saw another path in the same video."""
-    own = [head(0, 4.0, cross_check="disagrees"), head(1, 4.0, cross_check="agrees"), head(2, None)]
+    own = [head(0, 4.0, cross_check="no second path"), head(1, 4.0, cross_check="agrees"), head(2, None)]
     made = tables({"m": own})
     assert any(note.startswith("1 scored paths are doubted") for note in made[0].notes)
     became = made[-1]

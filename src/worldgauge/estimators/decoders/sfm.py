@@ -32,6 +32,8 @@ from worldgauge.estimators.decoders.stillness import STILL_PX, displacement_px, 
 
 MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
+MAX_REPROJECTION_UNCHECKED_PX = 0.5
+"""And above which: below 0.4 in sound rooms, 0.9 and more where frames are bent, as generated ones are."""
 
 CrossCheck = Literal["auto", "always", "never"]
 
@@ -113,7 +115,11 @@ class SfmGlobal:
         if self._cross_check == "never" or best.diagnostics["decoder_used"] != self.name:
             return best
         told = best.diagnostics
-        doubtful = told.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED or told.get("starts", 0) > 2
+        doubtful = (
+            told.get("points_per_frame", np.inf) < MIN_POINTS_UNCHECKED
+            or told.get("starts", 0) > 2
+            or told.get("reprojection_px", 0.0) > MAX_REPROJECTION_UNCHECKED_PX
+        )
         return cross_checked(best, request) if doubtful or self._cross_check == "always" else best
 
     def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int) -> DecodedPath:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from worldgauge.estimators.decoders.crosscheck import DOUBTED as DOUBTING
 from worldgauge.metrics import metrics
 from worldgauge.metrics.waypoints import PROFILES
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
@@ -235,8 +236,8 @@ def _statuses(
 
 
 def _is_doubted(fact: Mapping[str, Any]) -> bool:
-    """Whether a scored path is another one to the second decoder."""
-    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") == "disagrees"
+    """Whether the second decoder sees another path in the video of a scored one, or none."""
+    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") in DOUBTING
 
 
 def _weights_note(title: str) -> Iterator[str]:
@@ -253,7 +254,7 @@ def _plain(status: str) -> str:
 _STATUS_NOTE = (
     "ok: the whole path was found. stationary: the camera does not move, a valid path. partial: a part of it, scored "
     "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used. "
-    "doubted: scored, but another path to a second decoder; counted among the first three as well."
+    "doubted: scored, but a second decoder sees another path, or none; counted among the first three as well."
 )
 
 
@@ -274,8 +275,8 @@ def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds
     doubted = sum(_is_doubted(fact) for fact in told)
     if doubted:
         yield (
-            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video. They count; "
-            "look at them."
+            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video, or none. "
+            "They count; look at them."
         )
     fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in told if fact["xy"])
     for name, count in sorted(fallen.items()):
