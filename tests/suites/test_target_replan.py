@@ -114,7 +114,16 @@ def test_a_model_that_stays_is_asked_once(task: Task, tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_single_plan_has_failed_not_stayed(task: Task, tmp_path: Path) -> None:
-    record, scores = drive(models.get("noise")(), task, tmp_path, asks=2)
+    class Lost(Render):
+        """Does not know where its camera is."""
+
+        def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+            return None if "." in request.task else super().camera_path(request)
+
+        def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+            return (request.context.clip[-1][None] for _ in range(request.horizon))
+
+    record, scores = drive(Lost(), task, tmp_path, asks=2)
     assert [ask["status"] for ask in record.facts["asks"]] == ["failed", "failed"]
     assert scores["drive/reached"].value is None
     assert scores["path/overall"].value is None
@@ -150,6 +159,8 @@ def test_who_cannot_be_asked_again(task: Task, tmp_path: Path, scenarios: Path) 
         suite.perform(task, models.get("truth")(), QuietBench(tmp_path))
     with pytest.raises(NotApplicableError, match="recorded path has one start"):
         Target(**DRIVE, planner="recorded").perform(task, Render(), QuietBench(tmp_path))
+    with pytest.raises(NotApplicableError, match="does not tell where its camera is"):
+        suite.perform(task, models.get("noise")(), QuietBench(tmp_path))
 
 
 def test_published_data_cannot_be_driven_in(scenarios: Path, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def head(
         "profiles": profiles,
         "planner": "walker",
         "control": "camera",
+        "horizon_s": 8.0,
+        "is_driven": False,
         "xy": None if path is None else path.tolist(),
         "diagnostics": dict(diagnostics),
         "baselines": {name: numbers(path) for name, path in line.items()},
@@ -95,17 +97,17 @@ def test_a_failed_task_counts_like_a_path_that_was_not_found() -> None:
     by_score = tables({"a": [head(0, 4.0), head(1, 3.0), head(2, None, status="failed")]})
     for one, other in zip(by_task[:2], by_score[:2], strict=True):
         assert row(one, "a") == row(other, "a")
-    assert "3 answers expected = 2 scored + 1 failed." in by_task[0].notes
-    assert "1 failed: no video of this task." in by_task[0].notes
-    assert "1 failed: no path." in by_score[0].notes
+    assert "3 answers expected = 2 paths scored + 1 without a path." in by_task[0].notes
+    assert "1 without: no video of this task." in by_task[0].notes
+    assert "1 without: no path." in by_score[0].notes
 
 
 def test_reasons_that_differ_in_a_number_or_a_file_are_one() -> None:
     own = [head(i, None, status="failed", why=f"{why} points a frame") for i, why in enumerate((1.5, 2.25, 3))]
     lost = [Failure(f"t{i}", {}, f"no video of this task: expected /v/a_custom_segment_{i}.mp4") for i in (3, 4)]
     notes = tables({"a": own}, {"a": lost})[0].notes
-    assert "3 failed: 1.5 points a frame, and alike." in notes
-    assert "2 failed: no video of this task: expected /v/a_custom_segment_3.mp4, and alike." in notes
+    assert "3 without: 1.5 points a frame, and alike." in notes
+    assert "2 without: no video of this task: expected /v/a_custom_segment_3.mp4, and alike." in notes
 
 
 def test_a_part_of_a_path_counts_where_all_count_as_a_failure_only() -> None:
@@ -120,7 +122,7 @@ def test_nothing_scored_still_makes_tables() -> None:
     assert row(found[0], "a")["overall"].mean is None
     assert row(found[1], "a")["overall"].mean == 0
     assert row(found[0], "b")["overall"].n == 0
-    assert found[0].title.endswith("profile released, decoder exact")
+    assert found[0].title.endswith("profile released, decoder exact, 8 s")
     assert tables({"a": []})[0].rows
 
 

@@ -26,6 +26,10 @@ ORIGIN_M = 0.25
 PLAUSIBLE_DT_S = (0.01, 0.25)
 
 
+LEAST_OF_PATH = 0.75
+"""Share of the rows in the metadata that a path must have: a cut one would make standing still look good."""
+
+
 def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: Label | None = None) -> Scenario:
     """The scenario of one folder; never raises for what lies in it."""
     part = _Loading(Path(folder), horizon_s, compat, label)
@@ -33,6 +37,9 @@ def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: 
     try:
         scenario = part.common(scenario)
         scenario = part.whole(scenario) if horizon_s == HORIZONS_S[0] else part.later(scenario)
+        told, rows = scenario.metadata.get("trajectory_points"), len(scenario.path_xy) + scenario.first_video_frame
+        if not part.faults and isinstance(told, int) and rows < LEAST_OF_PATH * told:
+            part.faults.append(f"the path has {rows} rows, the metadata say {told}: a part of the file is missing")
     except DataError as error:
         part.faults.append(str(error).replace(f"{part.folder}/", ""))
     fault = "; ".join(part.faults) or None

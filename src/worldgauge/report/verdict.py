@@ -50,7 +50,7 @@ def verdict(
     looks = _stand_in(evidence, compared, name, shown, memoryless, words.lacks)
     if not claim or not judged or not bar:
         no_bar = f"no reference that {words.lacks} was run beside it"
-        missing = "" if not claim else "no model under test was run" if not judged else no_bar
+        missing = "" if not claim else _none_judged(evidence) if not judged else no_bar
         leading = _leading(compared, judged or list(means), name, missing, words)
         return Verdict(leading.headline, (*leading.support, *looks))
     sign = 1 if higher else -1
@@ -71,9 +71,15 @@ def verdict(
             if seeing
             else ""
         )
-        support.append(f"All are references, no model under test was run{tail}.")
+        support.append(f"Only references are compared, {_none_judged(evidence)}{tail}.")
     headline = _headline(tested, passed, claim, words.lacks) if tested else _headline_of_references(passed, bar, claim)
     return Verdict(headline, (*support, *looks))
+
+
+def _none_judged(evidence: Evidence) -> str:
+    """Why there is no model to judge: none was run, or none of those that were has a score."""
+    run = [e.label for e in evidence.entrants if e.kind == "subject"]
+    return f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score" if run else "no model under test was run"
 
 
 def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:

@@ -18,7 +18,7 @@ from worldgauge.datasets.target import Scenario, world_of_path
 from worldgauge.errors import NotApplicableError
 from worldgauge.estimators.decoders import DecodedPath
 from worldgauge.geometry import FloatArray, wrap_angle, yaw_pitch_from_pose
-from worldgauge.subject import HoldsVideos, ModelSpec, WorldModel
+from worldgauge.subject import HoldsVideos, ModelSpec, TellsPath, WorldModel
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.target.decoding import SCORED, decode_video
 from worldgauge.suites.target.driving import drive
@@ -168,6 +168,8 @@ def _floor_of(scenario: Scenario, subject: WorldModel, settings: Settings) -> Fl
     spec: ModelSpec = subject.spec
     if isinstance(subject, HoldsVideos) or "truth" in spec.inputs:
         raise NotApplicableError(f"'{spec.name}' has one video a scenario: it cannot be asked again from another place")
+    if settings.decoder == "exact" and not isinstance(subject, TellsPath):
+        raise NotApplicableError(f"'{spec.name}' does not tell where its camera is: take decoder=sfm-global")
     if spec.control != "text" and (settings.planner or default_planner(scenario)) == "recorded":
         raise NotApplicableError("the recorded path has one start: take planner=walker, noisy, straight or still")
     world = None if scenario.world is None else open_world(scenario.world)

@@ -115,6 +115,7 @@ def _facts(
             for name, line in baselines(scenario).items()
         },
         "horizon_s": scenario.horizon_s,
+        "is_driven": "driven" in record.facts,
         "control": record.facts["control"],
         "planner": record.facts["planner"],
         "warnings": list(scenario.warnings),

@@ -69,7 +69,10 @@ def summarize(
         for name in dict.fromkeys([*(fact["profile"] for fact in told), *SHOWN_PROFILES])
     }
     chosen = _chosen(heads, kinds, failed)
-    title = f"{{}}profile {profile}, decoder {_decoders(told)}"
+    horizons = sorted({float(fact["horizon_s"]) for fact in told})
+    asked = "".join(f", {horizon:g} s" for horizon in horizons)
+    asked += ", re-planned" if any(fact["is_driven"] for fact in told) else ""
+    title = f"{{}}profile {profile}, decoder {_decoders(told)}{asked}"
     tables = [
         _leaderboard(title.format("Paths to named targets, "), chosen, notes=tuple(_notes(heads, chosen, kinds))),
         _leaderboard(
@@ -262,12 +265,12 @@ def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds
     subjects = [entry for entry in entries if entry.label in heads]
     expected = sum(len(entry.lines) for entry in subjects)
     lost = [line for entry in subjects for line in entry.lines if line.values is None]
-    yield f"{expected} answers expected = {expected - len(lost)} scored + {len(lost)} failed."
+    yield f"{expected} answers expected = {expected - len(lost)} paths scored + {len(lost)} without a path."
     alike: dict[str, list[str]] = {}
     for line in lost:
         alike.setdefault(_DETAIL.sub("#", line.why), []).append(_short(line.why))
     for reasons in alike.values():
-        yield f"{len(reasons)} failed: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
+        yield f"{len(reasons)} without: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
     told = [score.facts for own in heads.values() for score in own]
     partial = sum(fact["status"] == "partial" for fact in told)
     if partial:
