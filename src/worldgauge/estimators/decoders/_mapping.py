@@ -16,6 +16,9 @@ from worldgauge.estimators.decoders._pictures import Gray
 from worldgauge.geometry import FloatArray, invert
 
 MAX_FEATURES = 2048
+CONTRAST = 0.008
+"""Least of a feature, of OpenCV's scale. With 0.02 a room of low contrast kept 54 points a frame and ended 0.137 m off,
+with this 475 and 0.059 m. Where there is more contrast the strongest MAX_FEATURES are taken all the same."""
 OVERLAP = 8
 FEW_IMAGES = 10
 """Up to here every image is matched with every other one."""
@@ -126,7 +129,7 @@ def features(picture: Gray) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     import cv2
 
     sift: Any = cv2.SIFT_create(  # type: ignore[attr-defined]
-        nfeatures=MAX_FEATURES, contrastThreshold=0.02, edgeThreshold=10, enable_precise_upscale=True
+        nfeatures=MAX_FEATURES, contrastThreshold=CONTRAST, edgeThreshold=10, enable_precise_upscale=True
     )
     found, described = sift.detectAndCompute(picture, None)
     if not found:

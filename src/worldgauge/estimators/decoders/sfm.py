@@ -51,7 +51,7 @@ class SfmGlobal:
     """
 
     name = "sfm-global"
-    version = 2
+    version = 3
 
     def __init__(
         self, frames: int = 17, retry_frames: int = 33, cross_check: CrossCheck = "auto", fallback: bool = True
