@@ -323,7 +323,8 @@ class TestScores:
 
     def test_errors_along_the_path(self, scores: dict[str, dict[str, Score]], curve: Scenario) -> None:
         head, series = scores["freeze"]["path/overall"], scores["freeze"]["path/ade"].series
-        assert [frame for frame, _ in series] == head.facts["frame_indices"] == [0, 5, 10, 15, 20, 25, 30, 35, 40]
+        assert head.facts["frame_indices"] == [0, 5, 10, 15, 20, 25, 30, 35, 40]
+        assert [frame for frame, _ in series] == [0, 5, 10, 15, 20, 25, 30, 35, 39], "the recording ends a row early"
         assert head.facts["frames_shown"] == [0, 4, 9, 14, 19, 24, 29, 34, 39], "of the video: the first is before it"
         rows = np.rint(np.linspace(0, len(curve.path_xy) - 1, 9)).astype(int)
         np.testing.assert_allclose([metres for _, metres in series], np.linalg.norm(curve.path_xy[rows], axis=1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,9 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     for field, metric in METRICS.items():
         value = None if chosen is None or not chosen.valid else float(getattr(chosen, field))
         facts = told if metric != HEADLINE else {**told, **_facts(record, scenario, path, values, settings)}
-        series = (
-            _errors(path, xy, scenario, settings) if value is not None and xy is not None and field == "ade" else ()
-        )
+        series: Sequence[tuple[int, float | None]] = ()
+        if field == "ade" and value is not None and xy is not None:
+            series = _errors(path, xy, scenario, settings, record.facts["fps"])
         reason = None if value is not None else why
         found.append(score_of(record, metric, value, reason=reason, series=series, facts=facts))
     if is_drive:
@@ -133,13 +133,18 @@ def _numbers(scores: PathScores) -> dict[str, float] | None:
 
 
 def _errors(
-    path: DecodedPath, xy: FloatArray, scenario: Scenario, settings: Settings
-) -> list[tuple[int, float | None]]:
-    """Metres between each decoded point and the row of the true path that its index falls on, by frame of the video."""
+    path: DecodedPath, xy: FloatArray, scenario: Scenario, settings: Settings, fps: float
+) -> Sequence[tuple[int, float | None]]:
+    """Metres between each decoded point and the row of the true path that its index falls on.
+
+    By frame of the recording from the current one on, so that videos of any rate are in step with it, `fps` being that
+    of this one. What lies beyond the recording's last frame stands there.
+    """
     start = scenario.history_rows if PROFILES[settings.profile].cut_history else 0
     rows = np.rint(np.linspace(start, len(scenario.path_xy) - 1, len(xy))).astype(int)
     apart = np.linalg.norm(np.asarray(xy) - scenario.path_xy[rows], axis=1)
-    frames = path.frame_indices if len(path.frame_indices) == len(xy) else np.arange(len(xy))
+    frames = np.rint(path.frame_indices / fps / scenario.dt).astype(int)
+    frames = np.minimum(frames, len(scenario.future_xy) - 1)
     # A video of few frames may have two points at one of them; a series has one value a place.
     return list(dict(zip(frames.tolist(), apart.tolist(), strict=True)).items())
 
