@@ -379,15 +379,17 @@ class NoBatch(Sound):
 
 
 class ManyFaults(Sound):
-    """Floats, transposed, one too few, into its question, from a clock."""
+    """Floats, transposed, one too few, into its question, counting on from rollout to rollout."""
 
     needs = {"gpu": 1}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.spec = ModelSpec("many-faults", settings={"device": object()})
+        self.asked = 0
 
     def rollout(self, request: RolloutRequest) -> Iterator[Any]:
-        frames = self.draw(request).transpose(0, 2, 1, 3) / 255 + np.random.default_rng().random()
+        self.asked += 1
+        frames = self.draw(request).transpose(0, 2, 1, 3) / 255 + self.asked
         request.context.poses[:] = 0
         yield from frames[:-1, None]
 

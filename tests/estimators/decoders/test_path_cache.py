@@ -139,6 +139,13 @@ def test_nothing_is_kept_without_content_or_for_a_decoder_that_says_so(folder: P
     assert entries(folder) == []
 
 
+def test_what_failed_for_the_decoders_own_reasons_is_tried_again(folder: Path) -> None:
+    decoder = Counting({"error": "EstimateError"})
+    for _ in range(2):
+        decode_cached(decoder, request_of(), "abc")
+    assert (decoder.asked, entries(folder)) == (2, [])
+
+
 @pytest.mark.skipif(os.geteuid() == 0 and not Path("/proc").is_dir(), reason="needs a place that cannot be written")
 def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")

@@ -200,6 +200,8 @@ def test_what_it_fails_at_is_a_status(how: str, reason: str, compat: str, opened
     assert (path.status, path.xy) == ("failed", None)
     assert reason in path.reason
     assert path.reason.isprintable()
+    its_own = how in ("raises", "nan", "no pair")
+    assert ("error" in path.diagnostics) == its_own, "kept in the cache only where the video is to blame"
 
 
 def test_a_matrix_from_16_bits_is_put_right(opened: Opened) -> None:

@@ -89,8 +89,7 @@ class ServedDecoder:
             moved = None if self._compat else _displacement_px(request.video)
             frames = np.stack(list(request.video.take(indices.tolist())))
         except DataError as error:
-            why = f"{self.name}: {error}".split("\n")[0]
-            return replace(blank, reason=why, diagnostics={**blank.diagnostics, "error": type(error).__name__})
+            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
         if moved is not None and moved < STILL_PX:
             real_m = request.anchor_distance_m
             told = {"displacement_px": round(moved, 4), "decoder_used": self.name}
@@ -107,7 +106,9 @@ class ServedDecoder:
             answer = self._remote.estimate(arrays, options, {"poses": Expected(shapes)})
             path = self._path(answer.arrays["poses"], request, blank)
         except (EstimateError, NotApplicableError, ShapeError) as error:
-            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
+            # An estimator that failed, such as for want of memory, may do better the next time: not to be cached.
+            told = {"error": type(error).__name__} if isinstance(error, EstimateError) else {}
+            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0], diagnostics=told)
         facts = _facts(answer.facts)
         focal = facts.get("focal_px")
         has_focal = isinstance(focal, (int, float)) and not isinstance(focal, bool)

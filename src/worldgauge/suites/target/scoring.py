@@ -144,7 +144,7 @@ def _errors(
     rows = np.rint(np.linspace(start, len(scenario.path_xy) - 1, len(xy))).astype(int)
     apart = np.linalg.norm(np.asarray(xy) - scenario.path_xy[rows], axis=1)
     frames = np.rint(path.frame_indices / fps / scenario.dt).astype(int)
-    frames = np.minimum(frames, len(scenario.future_xy) - 1)
+    frames = np.clip(frames, 0, len(scenario.future_xy) - 1)
     # A video of few frames may have two points at one of them; a series has one value a place.
     return list(dict(zip(frames.tolist(), apart.tolist(), strict=True)).items())
 
