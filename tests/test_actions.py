@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
 
-from worldgauge.actions import LOOP_WALK, WALK_STEP_M, Actions, camera_path, describe, motions
+from worldgauge.actions import LOOP_WALK, WALK_STEP_M, Actions, camera_path, describe, motions, walk_look
 from worldgauge.errors import ShapeError
 from worldgauge.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 
@@ -101,3 +102,27 @@ def test_words_never_mention_zero(rows: np.ndarray) -> None:
     words = describe(Actions(LOOP_WALK, rows))
     assert " 0 degrees" not in words
     assert " 0.0 " not in words
+
+
+def test_opposite_keys_lead_back_over_the_same_poses() -> None:
+    space = walk_look(speed_mps=2.8, turn_deg=1.4)
+    values = np.zeros((48, len(space)), np.float32)
+    values[:24, [space.column("forward"), space.column("look_left")]] = 1
+    values[24:, [space.column("back"), space.column("look_right")]] = 1
+    start = pose_from_yaw_pitch([3.0, -2.0, 1.6], 0.7, -0.2)
+    for arm_m in (0.0, 2.5):
+        path = camera_path(Actions(space, values), start, heading="mean", arm_m=arm_m)
+        states = np.concatenate([start[None], path])
+        assert_allclose(states, states[::-1], atol=1e-12)
+        assert np.linalg.norm(states[24, :3, 3] - start[:3, 3]) > 1
+    assert not np.allclose(camera_path(Actions(space, values), start)[-1], start, atol=1e-3)
+
+
+def test_the_arm_turns_round_the_walker() -> None:
+    space = walk_look()
+    values = np.zeros((90, len(space)), np.float32)
+    values[:, space.column("look_left")] = 1
+    start = pose_from_yaw_pitch([0.0, 0.0, 0.0], 0.0)
+    path = camera_path(Actions(space, values), start, heading="mean", arm_m=2.5)
+    assert_allclose(path[-1, :3, 3], [2.5, -2.5, 0.0], atol=1e-9)
+    assert_allclose(path[:, :3, 3] + 2.5 * path[:, :3, 2], np.broadcast_to([2.5, 0, 0], (90, 3)), atol=1e-9)

@@ -82,6 +82,29 @@ LOOP_WALK = ActionSpace(
 """LoopNav's primitives: forward, jump, and camera change in radians (left and up positive)."""
 
 
+def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
+    """MIND's keys at 24 frames a second: four to walk, relative to the view, and four to look, any of them together.
+
+    speed_mps: metres a second while a walking key is held (delta_p / 100). turn_deg: degrees a frame while a looking
+    key is held (delta_r). The defaults are the space that most of the data share.
+    """
+    step, turn = speed_mps / 24, math.radians(turn_deg)
+    return ActionSpace(
+        f"walk-look-{turn_deg:g}deg-{speed_mps:g}mps",
+        (
+            Axis("forward", "button", Motion(forward=step)),
+            Axis("back", "button", Motion(forward=-step)),
+            Axis("left", "button", Motion(left=step)),
+            Axis("right", "button", Motion(left=-step)),
+            Axis("look_up", "button", Motion(pitch=turn)),
+            Axis("look_down", "button", Motion(pitch=-turn)),
+            Axis("look_left", "button", Motion(yaw=turn)),
+            Axis("look_right", "button", Motion(yaw=-turn)),
+        ),
+        fps=24.0,
+    )
+
+
 @dataclass(frozen=True)
 class Actions:
     """`values` (T, K) float32 in the columns of `space`; row t drives frame t to frame t + 1."""
@@ -114,21 +137,27 @@ def motions(actions: Actions) -> FloatArray:
     return moves
 
 
-def camera_path(actions: Actions, start: ArrayLike) -> FloatArray:
+def camera_path(
+    actions: Actions, start: ArrayLike, *, heading: Literal["before", "mean"] = "before", arm_m: float = 0.0
+) -> FloatArray:
     """Camera-to-world poses (T, 4, 4) that the nominal moves of `actions` lead to from pose `start` (4, 4).
 
-    Each step moves along the heading it has before the turn. For recorded walks prefer the recorded
-    poses: this is the dead reckoning for walks that have none.
+    heading: each step moves along the heading it has "before" its turn, or along the "mean" of those before and after
+    it, so that the opposite keys lead back over the very same poses. arm_m: metres of the camera behind the point that
+    walks and turns (third person). For recorded walks prefer the recorded poses: this is the dead reckoning for walks
+    that have none.
     """
     start = np.asarray(start, np.float64)
     yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(start))
-    position = start[:3, 3].copy()
+    position = start[:3, 3] + arm_m * start[:3, 2]
     path = np.empty((len(actions), 4, 4))
     for t, (forward, left, up, turn, tilt) in enumerate(motions(actions)):
-        c, s = math.cos(yaw), math.sin(yaw)
+        along = yaw + turn / 2 if heading == "mean" else yaw
+        c, s = math.cos(along), math.sin(along)
         position = position + np.array([forward * c - left * s, forward * s + left * c, up])
         yaw, pitch = yaw + turn, float(np.clip(pitch + tilt, -math.pi / 2, math.pi / 2))
         path[t] = pose_from_yaw_pitch(position, yaw, pitch)
+        path[t, :3, 3] -= arm_m * path[t, :3, 2]
     return path
 
 

@@ -96,11 +96,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table. kind: who it is, so that nobody takes a reference for a competitor."""
+    """One line of a table. kind: who it is, so that nobody takes a reference for a competitor.
+
+    flag: a few words where the row must not be taken at its face, such as "does not move"; shown beside the label, and
+    such a row wins nothing.
+    """
 
     label: str
     cells: tuple[Cell, ...]
     kind: Literal["subject", "reference", "published"] = "subject"
+    flag: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Table:
     """Rows by columns of one metric. notes: printed under it (smallest resolvable difference, what is left out).
 
     betters: a direction for each column where the columns are of several metrics, such as a paper's own table; empty
-    where all are as `better` says.
+    where all are as `better` says. bars: the table is also drawn, a bar with its interval for each row and column.
     """
 
     metric: str
@@ -119,6 +124,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     betters: tuple[Better, ...] = ()
+    bars: bool = False
 
 
 @dataclass(frozen=True)
