@@ -11,6 +11,7 @@ NAMES = (
     "render",
     "collect",
     "ssim",
+    "frame_pairs",
     "sgcs",
     "resume",
     "memory",

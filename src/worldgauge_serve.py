@@ -31,6 +31,9 @@ An estimator, such as one that finds camera paths in videos, is served alike; it
 
     def estimate(self, arrays, options):
         return {"poses": poses}, {"frames_used": 9}  # arrays by name, and facts: plain JSON
+
+In this file, in this order: what a model is and what it is asked; messages; requests; loading; answering; over a
+stream; over HTTP; starting.
 """
 
 from __future__ import annotations
@@ -584,12 +587,9 @@ def load(target: str) -> Served:
     if not place or not name:
         raise LoadError("name a model as file.py:Class or package.module:Class, not '%s'" % path)
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError:
-        raise LoadError("settings look like ?one=1&two=text, not '?%s'" % query) from None
-    given = {key: _value(text) for key, text in pairs}
-    if len(given) < len(pairs):
-        raise LoadError("a setting is given twice in '?%s'" % query)
+        given = settings_of(query)
+    except ValueError as error:
+        raise LoadError(str(error)) from None
     with _blaming("importing '%s'" % place):
         module = _import(place)
     digest = _digest(getattr(module, "__file__", None))
@@ -603,6 +603,29 @@ def load(target: str) -> Served:
         with _blaming("making %s" % name):
             made = made(**given)
     return Served(made, "%s:%s" % (source, name), given)
+
+
+def settings_of(query: str) -> Dict[str, Any]:
+    """Settings of "one=1&two=text", each `value_of` its text; none of an empty query.
+
+    Raises ValueError, in one line, for what is no query and for a setting that is given twice.
+    """
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise ValueError("settings look like ?one=1&two=text, not '?%s'" % query) from None
+    settings = {name: value_of(text) for name, text in pairs}
+    if len(settings) < len(pairs):
+        raise ValueError("a setting is given twice in '?%s'" % query)
+    return settings
+
+
+def value_of(text: str) -> Any:
+    """`text` as JSON where it is strict JSON, else as it stands."""
+    try:
+        return strict_json(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _import(place: str) -> Any:
@@ -649,13 +672,6 @@ def _digest(path: Any) -> str:
         return hashlib.sha256(Path(str(path)).read_bytes()).hexdigest()
     except OSError:
         return ""
-
-
-def _value(text: str) -> Any:
-    try:
-        return strict_json(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 # Answering -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from support.bench import QuietBench
 from support.target_fixture import make_target_data
-from worldgauge.engine.collect import collect_loopnav
+from worldgauge.engine.collect import collect_loopnav, collect_mind
 from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav import LoopNav
@@ -42,3 +42,11 @@ def bench(tmp_path: Path) -> QuietBench:
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of three Target-Bench scenarios at 160x90 and 5 frames a second: a curve, straight ahead, a turn."""
     return make_target_data(tmp_path_factory.mktemp("scenarios"))
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of MIND data in first and third person at 64x36: a clip of 48 frames and a start image of each."""
+    root = tmp_path_factory.mktemp("clips")
+    collect_mind(root, families=("urban",), train=0, mem=1, action_space=0, mirror=1, frames=48, size=(64, 36))
+    return root

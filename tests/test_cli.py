@@ -158,7 +158,7 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
-        (["check", "minecraft"], "no data format 'minecraft'. Known: loopnav, target"),
+        (["check", "minecraft"], "no data format 'minecraft'. Known: loopnav, mind, target"),
     ],
 )
 def test_known_errors_are_one_line_and_exit_code_2(
@@ -175,7 +175,7 @@ def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], t
     for arguments, error in (
         (["score", "nowhere"], "nowhere: neither a run folder"),
         (["report", "nowhere"], "nowhere: neither a run folder"),
-        (["collect", "mind", "--out", "x"], "nothing is collected for 'mind'"),
+        (["collect", "minecraft", "--out", "x"], "nothing is collected for 'minecraft'"),
         (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
         (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "types is ['ABBA']"),
     ):
@@ -246,6 +246,42 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
         done = cli(*arguments, "--places", "indoors", *wrong)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert done.stderr.startswith(f"error: {error}")
+
+
+def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..., Done], tmp_path: Path) -> None:
+    assert cli("collect", "mind", "--out", "d", "--dry-run").stdout == (
+        "350 clips and start images expected, 0 done already; into d\n"
+    )
+    arguments = ["collect", "mind", "--out", "d", "--families", "interior,urban", "--perspectives", "3rd"]
+    arguments += ["--train", "0", "--mem", "1", "--action-space", "1", "--mirror", "1", "--frames", "30"]
+    arguments += ["--size", "64x36"]
+    assert cli(*arguments, "--dry-run").stdout == "3 clips and start images expected, 0 done already; into d\n"
+    assert not (tmp_path / "d").exists()
+    done = cli(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("d: 3 clips and start images, 61 frames\n")
+    assert "next: worldgauge run mind --data d" in done.stdout
+    assert "[1/3] 3rd_data/mem_test/data-150" in done.stderr
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"], told["settings"]["frames"]) == (3, 3, 30)
+    told = json.loads(cli(*arguments, "--workers", "2", "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (3, True)
+    for wrong, error in (
+        (["--families", "urbam"], "no family 'urbam'. Did you mean 'urban'?"),
+        (["--perspectives", "3rd,3rd"], "perspectives is ['3rd', '3rd']"),
+        (["--mem", "-1"], "mem is -1: give 0 to"),
+        (["--frames", "60"], "d was collected with frames 30, not 60"),
+    ):
+        done = cli(*arguments, *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {error}")
+    done = cli("check", "mind", "--data", "d", "--decode")
+    assert done.returncode == 0, done.stderr
+    assert "3rd action_space_test" in done.stdout
+    assert "12 of 12 clips and mirror videos are valid, 60 frames; can be used" in done.stdout
+    (tmp_path / "d/3rd_data/test/mem_test/data-150/action.json").write_text("{")
+    told = json.loads(cli("check", "mind", "--data", "d", "--json").stdout)
+    assert (told["ok"], told["n_valid"]) == (False, 11)
 
 
 def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:

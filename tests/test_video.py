@@ -31,7 +31,9 @@ def decoded(files: dict[str, Path]) -> dict[str, np.ndarray]:
     return {kind: Clip.open(path).to_array() for kind, path in files.items()}
 
 
-@pytest.mark.parametrize(("kind", "least"), [("mjpg", 36.0), ("lossless", np.inf), ("viewable", 30.0)])
+@pytest.mark.parametrize(
+    ("kind", "least"), [("mjpg", 36.0), ("lossless", np.inf), ("viewable", 30.0), ("archive", 38.0)]
+)
 def test_round_trip(decoded: dict[str, np.ndarray], kind: str, least: float) -> None:
     assert decoded[kind].shape == (N, HEIGHT, WIDTH, 3)
     assert psnr(decoded[kind], scene()) >= least
@@ -99,6 +101,12 @@ def test_two_decoders_agree(files: dict[str, Path], decoded: dict[str, np.ndarra
     # The same decoder underneath, but two colour conversions.
     assert len(frames) == N
     assert np.abs(np.array(frames, int) - decoded[kind]).max() <= (0 if kind == "lossless" else 3)
+
+
+def test_an_archive_says_how_its_colours_were_converted(files: dict[str, Path]) -> None:
+    with av.open(str(files["archive"])) as container:
+        codec = container.streams.video[0].codec_context
+        assert (codec.pix_fmt, codec.colorspace, codec.color_range) == ("yuv444p", 6, 1)  # BT.601, limited range
 
 
 @pytest.mark.parametrize("kind", KINDS)

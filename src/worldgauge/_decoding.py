@@ -78,6 +78,22 @@ class FileSource:
             reader.close()
 
 
+def header_frames(path: Path | str) -> int:
+    """Frames of a video as its header says, 0 where it says nothing (Matroska and streams do not). Nothing is read.
+
+    Not to be believed: to count, open it as a clip. Raises DataError for what is no video.
+    """
+    import av
+
+    path = Path(path)
+    try:
+        with _open(path) as (_, stream):
+            return int(stream.frames)
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
+
+
 def problems(path: Path | str) -> list[str]:
     """What is wrong with a video file, one line each; empty when nothing was found.
 

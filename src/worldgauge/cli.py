@@ -189,6 +189,19 @@ def report(
     show.written(write_report(runs, out, films=films), json)
 
 
+@app.command()
+def export(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="Folder of the files, one a subject.")] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Write scores as result files of the benchmark's own scorer (mind), for tools that read those."""
+    from worldgauge import cli_show as show
+    from worldgauge.engine.export import export as write
+
+    show.exported(write(runs, out), json)
+
+
 @app.command("check-model")
 def check_model(
     model: Annotated[
@@ -237,7 +250,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 
 @app.command()
 def check(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav or target.")],
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target or mind.")],
     data: Data,
     decode: Annotated[
         bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")
@@ -299,7 +312,7 @@ def _reference_texts(suite: str) -> dict[str, str]:
 
 
 def _settings(pairs: list[str] | None) -> dict[str, Any]:
-    from worldgauge.engine.subjects import value_of
+    from worldgauge_serve import value_of
 
     found: dict[str, Any] = {}
     for pair in pairs or []:

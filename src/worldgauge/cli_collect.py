@@ -90,6 +90,41 @@ def collect_target(
     _collect("target", engine.collect_target, engine.count_target, out, arguments, workers, on, dry_run, json)
 
 
+@collect_app.command("mind")
+def collect_mind(
+    out: Out,
+    families: Annotated[str | None, typer.Option(help="Where scenes are, by turns; all eight if not said.")] = None,
+    perspectives: Annotated[str, typer.Option(help="Through the walker's eyes, and over its shoulder.")] = "1st,3rd",
+    train: Annotated[int, typer.Option(help="Clips to train on, for each perspective.")] = 50,
+    mem: Annotated[int, typer.Option(help="Clips of the memory test, for each perspective.")] = 50,
+    action_space: Annotated[int, typer.Option(help="Clips in five action spaces, for each perspective.")] = 25,
+    mirror: Annotated[int, typer.Option(help="Start images of the ten mirrored paths, for each perspective.")] = 50,
+    frames: Annotated[int, typer.Option(help="Frames of a clip, 24 a second; the first third is context.")] = 720,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    size: Size = "640x360",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Walks driven by keys in eight kinds of scene, in MIND's layout."""
+    from worldgauge.engine import collect as engine
+    from worldgauge.worlds.voxel.world import FAMILIES
+
+    arguments: dict[str, Any] = {
+        "families": list(FAMILIES) if families is None else families.split(","),
+        "perspectives": perspectives.split(","),
+        "train": train,
+        "mem": mem,
+        "action_space": action_space,
+        "mirror": mirror,
+        "frames": frames,
+        "seed": seed,
+        "size": _size(size),
+    }
+    _collect("mind", engine.collect_mind, engine.count_mind, out, arguments, workers, on, dry_run, json)
+
+
 def _collect(
     benchmark: str,
     collect: Callable[..., Collected],

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table as Grid
 
 from worldgauge.cli_show import out
-from worldgauge.datasets import loopnav, target
+from worldgauge.datasets import loopnav, mind, target
 from worldgauge.datasets.loopnav_check import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 
-FORMATS = ("loopnav", "target")
+_Found = loopnav.Report | target.Report | mind.Report
+
+FORMATS: Mapping[str, Callable[..., _Found]] = {
+    "loopnav": loopnav.check,
+    "target": target.check,
+    "mind": mind.check,
+}
 
 
 def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
@@ -25,7 +31,7 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
     """
     if benchmark not in FORMATS:
         raise UnknownNameError("data format", benchmark, FORMATS)
-    found = (loopnav if benchmark == "loopnav" else target).check(root, decode=decode)
+    found = FORMATS[benchmark](root, decode=decode)
     ok = not any(finding.severity == "error" for finding in found.findings)
     if json:
         sys.stdout.write(dumps({"data": str(root), "ok": ok, **found.to_dict()}) + "\n")
@@ -33,9 +39,12 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
     if isinstance(found, loopnav.Report):
         _show_loops(found)
         counted = f"{found.n_valid} of {found.n_trajectories} walks are valid"
-    else:
+    elif isinstance(found, target.Report):
         _show_scenarios(found)
         counted = f"{found.n_valid} of {found.n_scenarios} scenarios are valid"
+    else:
+        _show_clips(found)
+        counted = f"{found.n_valid} of {found.n_clips} clips and mirror videos are valid"
     _show_findings(found.findings)
     verdict = "can be used" if ok else "cannot be used as it is"
     out.print(f"{root}: {counted}, {found.n_frames} frames; {verdict}", markup=False, soft_wrap=True)
@@ -86,6 +95,26 @@ def _show_scenarios(found: target.Report) -> None:
     )
     horizons = ", ".join(f"{seconds} s: {count}" for seconds, count in found.horizons.items())
     out.print(f"usable by horizon: {horizons or 'none'}; {len(found.categories)} categories", soft_wrap=True)
+
+
+def _show_clips(found: mind.Report) -> None:
+    grid = Grid(title="means over usable clips", title_justify="left", box=None, pad_edge=False)
+    grid.add_column("", no_wrap=True)
+    for column in ("clips", "paper", "frames", "context", "walks,\ncm/s", "turns,\ndeg/frame", "no key"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        idle = f"{row.keys['none']:.0%}" if "none" in row.keys else "-"
+        context = "-" if row.mark_share is None else f"{row.mark_share.mean:.0%}"
+        means = (_mean(row.frames), context, _mean(row.speed_cm_s), _mean(row.turn_deg), idle)
+        grid.add_row(f"{row.perspective} {row.part}", str(row.clips), str(row.published), *means)
+    out.print(grid)
+    out.print(
+        "paper: clips of the published data; context: share of the frames before mark_time; the mirror test is counted "
+        "in videos",
+        soft_wrap=True,
+    )
+    families = ", ".join(f"{name} {count}" for name, count in found.families.items())
+    out.print(f"by family: {families or 'none'}", markup=False, soft_wrap=True)
 
 
 def _show_findings(findings: Sequence[Finding]) -> None:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from worldgauge.engine.videos import Shelf
     from worldgauge.engine.work import Step
     from worldgauge.registry import Registry
-    from worldgauge.suites.contract import Cell, Table
+    from worldgauge.suites.contract import Cell, Row, Table
     from worldgauge.suites.loopnav.validation import Study
 
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
-_ITEMS = {"loopnav": "loops", "target": "scenarios"}
+_ITEMS = {"loopnav": "loops", "target": "scenarios", "mind": "clips and start images"}
 
 
 class Bars:
@@ -240,6 +240,15 @@ def written(page: Path, json: bool) -> None:
         print(f"{page}: open it in a browser")
 
 
+def exported(files: list[Path], json: bool) -> None:
+    """Where the result files are."""
+    if json:
+        _object(files=[str(file) for file in files])
+    else:
+        for file in files:
+            print(file)
+
+
 def entries(kind: str, registry: Registry[Any], json: bool) -> None:
     """Name, summary and origin of all that is registered."""
     listed = [
@@ -294,12 +303,20 @@ def _print_headline(table: Table) -> None:
     unit = "" if table.unit == "1" else f" [{table.unit}]"
     grid = _plain_grid(columns)
     for row in table.rows:
-        grid.add_row(escape(row.label), *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
+        grid.add_row(_who(row), *map(_cell, row.cells), style=None if row.kind == "subject" else "dim")
     out.print(f"{table.title}{unit}{arrow}", style="bold", markup=False)
     out.print(grid)
     references = [row.label for row in table.rows if row.kind == "reference"]
     if references:
         out.print(f"References: {', '.join(references)}", markup=False, soft_wrap=True)
+    flagged = [f"{row.label} ({row.flag})" for row in table.rows if row.flag]
+    if flagged:
+        out.print(f"Flagged, so they win nothing: {', '.join(flagged)}", markup=False, soft_wrap=True)
+
+
+def _who(row: Row) -> str:
+    """Its name; below it, in a line of its own since columns are narrow, its flag."""
+    return escape(f"{row.label}\n{row.flag}" if row.flag else row.label)
 
 
 def _with_arrows(table: Table) -> tuple[str, ...]:
@@ -313,16 +330,25 @@ def _print_overview(tables: Sequence[Table]) -> None:
     if tables[0].betters:
         out.print(f"{len(tables) - 1} more tables are in the report.")
         return
-    known = [table for table in tables[1:] if any(row.cells[-1].mean is not None for row in table.rows)]
+    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
+    known = [table for table in valued if not table.betters and table.columns[-1:] == tables[0].columns[-1:]]
+    if not known:
+        out.print(f"{len(valued)} more tables are in the report.")
+        return
     fit = known[: max(1, (out.width - 24) // 11)]
-    left = len(known) - len(fit)
+    left = len(valued) - len(fit)
     grid = _plain_grid([table.metric.replace("_", "\n") for table in fit])
     for row in tables[0].rows:
         means = [{other.label: other.cells[-1].mean for other in table.rows}.get(row.label) for table in fit]
-        grid.add_row(escape(row.label), *map(_number, means), style=None if row.kind == "subject" else "dim")
+        # A flag may be of this column's table only.
+        flags = [{other.label: other.flag for other in table.rows}.get(row.label) for table in fit]
+        cells = [_number(mean) + ("*" if flag else "") for mean, flag in zip(means, flags, strict=True)]
+        grid.add_row(escape(row.label), *cells, style=None if row.kind == "subject" else "dim")
     title = f"Further metrics, {tables[0].columns[-1]}" + (f" ({left} more are in the report)" if left else "")
     out.print(title, style="bold", markup=False)
     out.print(grid)
+    if any(row.flag for table in fit for row in table.rows):
+        out.print("* is flagged in its table", style="dim", markup=False)
 
 
 def _plain_grid(columns: Sequence[str]) -> Grid:
@@ -342,11 +368,17 @@ def _cell(cell: Cell) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+    return "-" if value is None else f"{value:.{_digits(value, 3)}f}"
 
 
 def _short(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+    return f"{value:.{_digits(value, 2)}f}"
+
+
+def _digits(value: float, usual: int) -> int:
+    """After the point: fewer for large numbers, more for small ones, of which nothing would be left."""
+    size = abs(value)
+    return usual - 2 if size >= 100 else usual if size >= 0.1 or size == 0 else usual + 1 if size >= 0.01 else usual + 2
 
 
 def _endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

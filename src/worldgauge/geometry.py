@@ -110,13 +110,23 @@ def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ShapeError("align got points that are not finite; drop or repair them first")
     mean_a, mean_b = a.mean(0), b.mean(0)
-    u, singular, vt = np.linalg.svd((b - mean_b).T @ (a - mean_a) / len(a))
-    if singular[1] <= 1e-12 * max(singular[0], np.finfo(float).tiny):
+    rotation, signed = nearest_rotation((b - mean_b).T @ (a - mean_a) / len(a))
+    if signed[1] <= 1e-12 * max(signed[0], np.finfo(float).tiny):
         raise ShapeError("align got points on one line: the rotation about that line is not defined")
-    sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
-    rotation = (u * sign) @ vt
-    scale = float(singular @ sign / (a - mean_a).var(axis=0).sum()) if with_scale else 1.0
+    scale = float(signed.sum() / (a - mean_a).var(axis=0).sum()) if with_scale else 1.0
     return Sim3(scale, rotation, mean_b - scale * rotation @ mean_a)
+
+
+def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The rotation (3, 3) that is most like a finite `matrix` (3, 3), and how much of it lies along each axis.
+
+    The second is (3,), the singular values, the last one negated where `matrix` mirrors; their sum is the trace of
+    rotation^T matrix, the largest of any rotation. With two of them 0 the rotation is one of many.
+    Source: Umeyama 1991, equations 39-43.
+    """
+    u, singular, vt = np.linalg.svd(np.asarray(matrix, np.float64))
+    sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
+    return (u * sign) @ vt, singular * sign
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Polylines: how long they are, and how much lies between two that join the same ends."""
+"""Polylines: how long they are, what lies how far along, and how much lies between two that join the same ends."""
 
 from __future__ import annotations
 
@@ -17,6 +17,27 @@ def length(points: ArrayLike) -> float:
     Raises ShapeError on other shapes and on points that are not finite.
     """
     return float(np.linalg.norm(np.diff(_checked(points), axis=0), axis=1).sum())
+
+
+def along(points: ArrayLike) -> FloatArray:
+    """Arc length (N,) from the first to each point of a polyline (N, D), in the unit of its points.
+
+    Raises ShapeError on other shapes, no points, and points that are not finite.
+    """
+    array = _checked(points)
+    if not len(array):
+        raise ShapeError("a place along a polyline needs at least one point")
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(array, axis=0), axis=1))])
+
+
+def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
+    """Points (..., D) of a polyline (N, D) at the arc lengths `metres` (...), in the unit of its points.
+
+    Before its start that is its start, beyond its end its end. Raises as `along`.
+    """
+    array, far = np.asarray(points, np.float64), np.asarray(metres, np.float64)
+    way = along(array)
+    return np.stack([np.interp(far, way, column) for column in array.T], -1)
 
 
 def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from worldgauge.collect.walk import Walk
 from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
 from worldgauge.engine.collect import loopnav as collect
 from worldgauge.engine.pool import Pool, Result
@@ -256,9 +257,8 @@ def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():
 
 def _one_frame(world, *, kind, radius, rng, planner, rule):
     """A walk that stands still: what is tested is the driver."""
-    walk = collect.Walk
     x, y = world.centre
     still = np.zeros(1)
     keys = np.zeros(1, bool)
     feet = np.array([[x, y, world.surface(x, y) + 1.0]])
-    return walk(feet, still + np.pi / 2, still, np.zeros((1, 2)), keys, keys, (None,), kind, radius, world.seed)
+    return Walk(feet, still + np.pi / 2, still, np.zeros((1, 2)), keys, keys, (None,), kind, radius, world.seed)

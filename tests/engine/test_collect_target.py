@@ -139,7 +139,7 @@ def _wait_for_orphans(out: Path) -> None:
 
 def test_more_can_be_collected_into_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names, worlds and labels of what was there stay."""
-    monkeypatch.setattr(target, "_render", _black)
+    monkeypatch.setattr(target, "render", _black)
     one = {"scenes": 1, "per_scene": 1, "size": (16, 16)}
     collect_target(tmp_path, **one)
     before = contents(tmp_path)
@@ -193,7 +193,7 @@ def test_a_scenario_that_fails_is_reported_and_the_others_go_on(
 
     record = target.record_target_walk
     monkeypatch.setattr(target, "record_target_walk", nowhere)
-    monkeypatch.setattr(target, "_render", _black)
+    monkeypatch.setattr(target, "render", _black)
     result = collect_target(tmp_path, **{**SMALL, "size": (16, 16)})
     assert result.trajectories == 1
     assert result.failures == (f"{NAMES[0]}: no walk here",)
@@ -230,7 +230,7 @@ def test_counting_says_what_is_there(collected: tuple[Path, Collected], monkeypa
     assert count_target(root, {**settings, "scenes": 3, "per_scene": 2}) == (6, 2)
 
 
-def _black(world, walk, camera, progress):
+def _black(world, poses, camera, progress):
     """Frames of nothing: what is tested is the driver."""
-    for _ in walk.poses:
+    for _ in poses:
         yield np.zeros((camera.height, camera.width, 3), np.uint8)

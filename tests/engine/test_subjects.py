@@ -9,12 +9,13 @@ import pytest
 
 from support.served import is_alive, question
 from worldgauge.engine.identity import score_key, task_key, task_seed
-from worldgauge.engine.subjects import parse, resolve, resolve_once, value_of
+from worldgauge.engine.subjects import parse, resolve, resolve_once
 from worldgauge.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models.freeze import Freeze
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge.subject import ModelSpec, Needs, checked_rollout, rollout_batch
 from worldgauge.suites.contract import Task
+from worldgauge_serve import value_of
 
 MODEL = """
 from worldgauge.subject import ModelSpec

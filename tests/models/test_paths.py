@@ -14,7 +14,7 @@ from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.worlds import open_world
 
-TELLING = ("truth", "render", "drift", "ahead", "freeze")
+TELLING = ("truth", "reencoded", "late", "render", "drift", "ahead", "freeze")
 
 
 def ask(name: str, walk: tuple[Episode, int], horizon: int = 4, context: int | None = 16, **settings: object):
@@ -38,7 +38,7 @@ def test_frames_are_drawn_from_the_poses_that_are_told(name: str, walk: tuple[Ep
     world = open_world(walk[0].world)
     drawn = np.stack([world.view(pose, request.context.camera).rgb for pose in path])
     # What was recorded passed a lossy codec.
-    tolerance = 12 if name in ("truth", "freeze") else 0
+    tolerance = 12 if name in ("truth", "reencoded", "late", "freeze") else 0
     assert np.abs(frames.astype(int) - drawn).mean() <= tolerance
 
 
@@ -51,14 +51,34 @@ def test_without_a_world_there_is_neither_path_nor_video(name: str, walk: tuple[
         list(model.rollout(bare))
 
 
-def test_truth_tells_only_what_it_was_told(walk: tuple[Episode, int]) -> None:
-    model, request = ask("truth", walk)
+@pytest.mark.parametrize("name", ["truth", "reencoded", "late"])
+def test_truth_tells_only_what_it_was_told(name: str, walk: tuple[Episode, int]) -> None:
+    model, request = ask(name, walk)
     assert model.camera_path(dataclasses.replace(request, truth_poses=None)) is None
 
 
 def test_render_goes_exactly_where_it_is_asked_to(walk: tuple[Episode, int]) -> None:
     model, request = ask("render", walk)
     np.testing.assert_array_equal(model.camera_path(request), request.poses)
+
+
+def test_late_is_where_it_was_a_frame_ago(walk: tuple[Episode, int]) -> None:
+    model, request = ask("late", walk)
+    path = model.camera_path(request)
+    np.testing.assert_array_equal(path[0], request.context.poses[-1])
+    np.testing.assert_array_equal(path[1:], request.truth_poses[:-1])
+
+
+@pytest.mark.parametrize("name", ["memory", "memory-plane"])
+def test_a_memory_looks_from_where_it_is_asked_to(name: str, walk: tuple[Episode, int]) -> None:
+    model, request = ask(name, walk)
+    np.testing.assert_array_equal(model.camera_path(request), request.poses)
+
+
+@pytest.mark.parametrize("name", ["forgetful", "noise", "mean"])
+def test_who_is_nowhere_tells_no_path(name: str, walk: tuple[Episode, int]) -> None:
+    model, _ = ask(name, walk)
+    assert not isinstance(model, TellsPath)
 
 
 def distances(request: RolloutRequest, path: np.ndarray) -> np.ndarray:

@@ -5,16 +5,25 @@ import dataclasses
 import numpy as np
 import pytest
 
-from worldgauge.episode import Episode
+from worldgauge.actions import walk_look
+from worldgauge.collect.mirror import actions_of
+from worldgauge.episode import Context, Episode, WorldFacts
 from worldgauge.errors import NotApplicableError, UsageError
-from worldgauge.models import models
+from worldgauge.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.models import forgetful, models
 from worldgauge.models.memory import Memory, plane_depth
 from worldgauge.subject import RolloutRequest, checked_rollout
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.video import Clip
 from worldgauge.worlds import open_world
+from worldgauge.worlds.third_person import feet_of, figure_mask
+from worldgauge.worlds.voxel.blocks import GROUND
 
-REFERENCES = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "memory-plane", "drift")
+REFERENCES = (
+    *("truth", "reencoded", "late", "freeze", "noise", "mean", "replay"),
+    *("forgetful", "memory", "memory-plane", "drift"),
+)
 
 
 def ask(name: str, walk: tuple[Episode, int], *, horizon: int = 12, seed: int = 5, **settings: object) -> np.ndarray:
@@ -48,6 +57,41 @@ def test_same_request_same_frames(name: str, walk: tuple[Episode, int]) -> None:
 def test_truth_is_the_recording(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     assert np.array_equal(ask("truth", walk), episode.clip[start : start + 12].to_array())
+
+
+def test_late_is_the_recording_one_frame_late(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    frames = ask("late", walk)
+    assert np.array_equal(frames[0], episode.clip[start - 1])
+    assert np.array_equal(frames[1:], episode.clip[start : start + 11].to_array())
+    assert len(ask("late", walk, horizon=1)) == 1
+
+
+def test_reencoded_is_the_recording_but_for_the_codec(walk: tuple[Episode, int]) -> None:
+    """As a browser would be shown it: near the truth, and not it."""
+    from worldgauge.metrics.pixel import psnr
+
+    frames, truth = ask("reencoded", walk), ask("truth", walk)
+    error = [psnr(a, b) for a, b in zip(frames, truth, strict=True)]
+    assert 24 < min(error) <= max(error) < 45
+
+
+def test_reencoded_keeps_odd_sizes(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    model = models.get("reencoded")()
+    truth = episode.clip[start : start + 3].resized(53, 37)
+    context = episode.context(0, start).resized(53, 37)
+    frames = np.concatenate(list(checked_rollout(model, RolloutRequest(context, 3, 0, truth=truth))))
+    assert frames.shape == (3, 37, 53, 3)
+    assert np.abs(frames.astype(int) - truth.to_array()).mean() < 12
+
+
+@pytest.mark.parametrize("name", ["late", "reencoded", "truth"])
+def test_without_a_recorded_future_they_say_so(name: str, walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    request = RolloutRequest(episode.context(0, start), 3, 0)
+    with pytest.raises(NotApplicableError, match="recorded future"):
+        list(models.get(name)().rollout(request))
 
 
 def test_freeze_repeats_the_last_context_frame(walk: tuple[Episode, int]) -> None:
@@ -129,6 +173,23 @@ def test_memory_with_depth_draws_what_it_saw(walk: tuple[Episode, int]) -> None:
     assert psnr(frame, episode.clip[0]) > 19
 
 
+def test_memory_forgets_what_moves_with_the_camera(walk: tuple[Episode, int]) -> None:
+    """Pixels of unknown depth leave no point and no colour behind, whatever they show."""
+    episode, _ = walk
+    world = open_world(episode.world)
+    depth = world.view(episode.poses[0], episode.camera).depth.copy()
+    depth[20:70, 60:100] = np.nan
+    frames = []
+    for colour in (0, 255):
+        image = episode.clip[0].copy()
+        image[20:70, 60:100] = colour
+        clip = Clip.from_array(image[None], 20)
+        context = dataclasses.replace(episode.context(0, 1), clip=clip, depth=lambda i: depth)
+        request = RolloutRequest(context, horizon=2, seed=0, poses=episode.poses[[0, 30]])
+        frames.append(np.concatenate(list(Memory().rollout(request))))
+    assert np.array_equal(*frames)
+
+
 def test_memory_beats_freeze(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     truth = episode.clip[start : start + 12].to_array().astype(int)
@@ -143,6 +204,32 @@ def test_plane_depth_of_level_camera(walk: tuple[Episode, int]) -> None:
     expected = 1.6 * episode.camera.fy / (89.5 - episode.camera.cy)
     assert depth[-1] == pytest.approx(np.full(160, expected), rel=1e-3)
     assert (depth[:45] == 20.0).all()
+
+
+def test_forgetful_lays_a_third_person_walk_on_the_ground_of_another_place() -> None:
+    """The figure stands free on natural ground, and the camera is as far from it as it was."""
+    world = open_world(WorldFacts("third-person", {"kind": "plains", "seed": 1, "size": (160, 160, 56)}))
+    poses = pose_from_yaw_pitch(np.linspace((70, 75, 24.0), (74, 75, 24.6), 30), np.linspace(0, 0.5, 30), -0.2)
+    camera = Camera.from_vertical_fov(96, 54, 60)
+    clip = Clip.from_array(np.zeros((1, 54, 96, 3), np.uint8), 24)
+    context = Context(clip, poses[:1], actions_of(np.zeros((0, 4)), walk_look()), camera)
+    model = models.get("forgetful")()
+    frames = np.concatenate(
+        list(checked_rollout(model, RolloutRequest(context, 30, 3, poses=poses, world=world.facts)))
+    )
+    seed = 1 + forgetful.SEED_STEP
+    other = open_world(WorldFacts("third-person", {"kind": "plains", "seed": seed, "size": (160, 160, 56)}))
+    feet = feet_of(poses)
+    laid = forgetful._lay_path(other.voxels, poses, feet, np.random.default_rng(3))
+    assert np.array_equal(frames[7], other.view(laid[7], camera).rgb)
+    assert figure_mask(other.view(laid[7], camera)).any()
+    np.testing.assert_array_equal(laid[:, :3, :3], poses[:, :3, :3])
+    stands = feet_of(laid)
+    np.testing.assert_allclose(np.diff(stands[:, :2], axis=0), np.diff(feet[:, :2], axis=0), atol=1e-9)
+    cells = np.floor(stands[:, :2]).astype(int)
+    top = [max(np.flatnonzero(GROUND[other.voxels.states[x, y]])) + 1 for x, y in cells]
+    assert np.abs(stands[:, 2] - top).max() <= 1
+    assert np.abs(stands[:, 2] - top).mean() < 0.3
 
 
 @pytest.mark.parametrize(("name", "needs"), [("drift", "world"), ("forgetful", "world"), ("memory", "depth")])

@@ -57,6 +57,14 @@ def test_plays_the_video_of_the_task(tmp_path: Path) -> None:
     np.testing.assert_array_equal(played(model, request()), frames)
 
 
+def test_a_folder_may_hold_one_video_alone(tmp_path: Path) -> None:
+    frames = scene(HORIZON)
+    put(tmp_path, frames, f"{TASK}/video.mp4")
+    put(tmp_path, frames, "video.mp4")
+    assert sorted(videos_in(tmp_path)) == [TASK, "video"]
+    np.testing.assert_array_equal(played(Videos(str(tmp_path)), request()), frames)
+
+
 @pytest.mark.parametrize("suffix", ["mp4", "avi", "mkv", "webm", "mov", "MP4"])
 def test_every_suffix_is_found(tmp_path: Path, suffix: str) -> None:
     plain = put(tmp_path / "made", scene(HORIZON), "a.mp4")

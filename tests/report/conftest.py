@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from report.toybench import ToyLoop, write_run
+from report.toypaths import ERROR as PATH_SUBJECTS
+from report.toypaths import ToyPaths, write_paths
 from report.toyplans import SAYS, ToyPlans, write_plans
 from worldgauge.registry import Entry
 from worldgauge.report import write_report
@@ -17,7 +19,7 @@ ERROR = "model '<b>x</b>' raised ValueError: <script>alert(1)</script> \"quoted\
 @pytest.fixture(scope="session", autouse=True)
 def toyloop() -> Iterator[None]:
     suites.names()
-    toys = {"toyloop": ToyLoop, "toyplans": ToyPlans}
+    toys = {"toyloop": ToyLoop, "toyplans": ToyPlans, "toypaths": ToyPaths}
     suites._entries.update({name: Entry(name, "tests", toy) for name, toy in toys.items()})
     yield
     for name in toys:
@@ -51,3 +53,17 @@ def plan_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
 @pytest.fixture(scope="session")
 def plan_page(plan_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report([plan_runs], tmp_path_factory.mktemp("plan_page"))
+
+
+@pytest.fixture(scope="session")
+def path_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
+    """Flagged subjects, bars, a paper's tables, tasks of which nobody knows the truth."""
+    root = tmp_path_factory.mktemp("path_runs")
+    for subject in PATH_SUBJECTS:
+        write_paths(root / subject, subject)
+    return root
+
+
+@pytest.fixture(scope="session")
+def path_page(path_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([path_runs], tmp_path_factory.mktemp("path_page"))

@@ -40,6 +40,11 @@ class Visit:
     def open_film(self, number: int = 1) -> None:
         self.tab.locator(f"#walk-{number} > summary").click()
         self.until(f"document.querySelector('#walk-{number} .player').player?.video.readyState >= 2")
+        # Ready is not drawn yet: the event that draws comes after.
+        for _ in range(200):
+            if self.pixel(f"#walk-{number} canvas", 0)[3]:
+                return
+            self.tab.wait_for_timeout(25)
 
     def wait_for_frame(self, frame: int) -> None:
         """Until the frame is shown, not only asked for."""
@@ -52,11 +57,17 @@ class Visit:
 
     def colour(self, tile: int) -> list[int]:
         """RGB at the middle of the tile's lower half."""
-        script = """k => {
-            const c = document.querySelectorAll('#walk-1 canvas')[k];
-            return [...c.getContext('2d').getImageData(c.width / 2, c.height * 0.75, 1, 1).data].slice(0, 3);
+        return self.pixel("#walk-1 canvas", tile)[:3]
+
+    def pixel(self, canvases: str, number: int) -> list[int]:
+        """RGBA at the middle of the lower half of one of `canvases`; read from a copy: the page's own stays fast."""
+        script = """([which, k]) => {
+            const c = document.querySelectorAll(which)[k];
+            const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+            copy.drawImage(c, -Math.floor(c.width / 2), -Math.floor(c.height * 0.75));
+            return [...copy.getImageData(0, 0, 1, 1).data];
         }"""
-        return list(self.tab.evaluate(script, tile))
+        return list(self.tab.evaluate(script, [canvases, number]))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +190,7 @@ def test_paths_stills_and_errors_are_on_the_card(browser: playwright.Browser, pl
     visit.context.close()
 
 
-@pytest.mark.parametrize("which", ["page", "plan_page"])
+@pytest.mark.parametrize("which", ["page", "plan_page", "path_page"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_sticks_out(

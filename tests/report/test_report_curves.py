@@ -3,10 +3,11 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from worldgauge.report import curves
-from worldgauge.report.curves import Curve, Look, Spot, mean_curve
+from worldgauge.report.curves import Curve, Level, Look, Spot, mean_curve
 
 A, B = Look("s0", "k1", "a <b>"), Look("s1", "k2", "b", reference=True)
 
@@ -17,7 +18,24 @@ def test_mean_curve_by_hand() -> None:
     two = [(t, 0.6) for t in range(14)]
     points = mean_curve([one, two])
     assert [p[0] for p in points] == list(range(14))
-    assert points[3] == pytest.approx((3.0, 0.4, 0.2, 0.6))
+    assert points[3] == (3.0, pytest.approx(0.4), None, None), "two trajectories have no interval worth a band"
+
+
+def test_the_band_is_the_interval_of_the_mean() -> None:
+    rng = np.random.default_rng(0)
+    spread = rng.normal(0.5, 0.1, 25)
+    ((_, mean, low, high), *_) = mean_curve([[(t, float(v)) for t in range(14)] for v in spread])
+    assert mean == pytest.approx(spread.mean())
+    assert low is not None
+    assert high is not None
+    # Student's t of 24 degrees of freedom, by hand.
+    reach = 2.064 * spread.std(ddof=1) / 5
+    assert (mean - low, high - mean) == (pytest.approx(reach, rel=0.15), pytest.approx(reach, rel=0.15))
+
+
+def test_frames_of_infinite_value_are_left_out_one_by_one() -> None:
+    points = mean_curve([[(t, math.inf if t < 7 else 30.0) for t in range(14)], [(t, 20.0) for t in range(14)]])
+    assert [mean for _, mean, _, _ in points] == [20.0] * 7 + [25.0] * 7
 
 
 def test_mean_curve_takes_each_trajectory_alike() -> None:
@@ -80,8 +98,9 @@ def test_an_upper_bound_of_zero_is_a_bound() -> None:
 
 
 def test_forest_and_strip_draw_every_subject() -> None:
-    rows = [(A, "1. a", 0.5, 0.4, 0.6), (B, "2. b", -0.1, None, None)]
+    rows = [Level(A, "1. a", 0.5, 0.4, 0.6), Level(B, "b", -0.1, None, None, "does not <move>")]
     root = parse(curves.forest("c", "t", "d", rows, x_label="x"))
     assert len(list(root.iter("circle"))) == 2
+    assert [t.text for t in root.iter("text") if t.get("class") == "remark"] == ["does not <move>"]
     root = parse(curves.strip({"a": A, "b": B}, {"a": 0.5, "b": None}, (0, 1)))
     assert len(list(root.iter("circle"))) == 1

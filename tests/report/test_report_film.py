@@ -37,11 +37,32 @@ def test_tiles_lie_in_order_and_in_step() -> None:
         assert np.abs(middle(frames[5], tile, film.columns, film.tile[1]).astype(int) - colour).max() < 25
 
 
-def test_a_clip_that_ends_early_leaves_its_tile_empty() -> None:
+def test_a_clip_that_ends_early_holds_its_last_frame_with_a_mark() -> None:
     film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), frames=3)}, budget=400_000)
     frames = decode(film.data)
-    assert middle(frames[0], 1, film.columns, film.tile[1])[1] > 150
-    assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 90
+    assert [middle(frames[k], 1, film.columns, film.tile[1])[1] > 150 for k in range(10)] == [True] * 3 + [False] * 7
+    held = middle(frames[9], 1, film.columns, film.tile[1]).astype(int)
+    assert np.abs(held - (12, 80, 12)).max() < 25, "the last frame, darkened"
+    words = frames[9][STRIP_PX + film.tile[1] - 20 :, TILE_PX + 5 : TILE_PX + 130]
+    assert words.max() > 180, "and the time of its end"
+
+
+@pytest.mark.parametrize(("frames", "marked"), [(9, False), (8, True)])
+def test_what_lacks_one_frame_has_not_ended_early(frames: int, marked: bool) -> None:
+    film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), frames=frames)}, budget=400_000)
+    assert (middle(decode(film.data)[9], 1, film.columns, film.tile[1])[1] < 120) == marked
+
+
+def test_a_start_image_stands_while_the_others_play() -> None:
+    clips = {"start": plain((200, 30, 30), frames=1), "a": plain((30, 200, 30)), "b": plain((30, 30, 200), frames=15)}
+    film = make_film(clips, budget=400_000, lead="b")
+    frames = decode(film.data)
+    assert (film.frames, film.length, len(frames)) == (15, 15, 15)
+    for frame in (frames[0], frames[14]):
+        assert np.abs(middle(frame, 0, film.columns, film.tile[1]).astype(int) - (200, 30, 30)).max() < 25
+    assert middle(frames[9], 1, film.columns, film.tile[1])[1] > 150
+    assert middle(frames[12], 1, film.columns, film.tile[1])[1] < 120
+    assert middle(frames[14], 2, film.columns, film.tile[1])[2] > 150
 
 
 def test_another_shape_is_fitted_and_not_stretched() -> None:
@@ -79,6 +100,18 @@ def test_noise_keeps_to_the_budget() -> None:
     assert len(film.data) < 220_000
 
 
+@pytest.mark.parametrize("frames", [60, 700, 2300])
+def test_long_films_of_many_keep_to_the_budget_too(frames: int) -> None:
+    """Few frames a second must not mean many bits for each."""
+    rng = np.random.default_rng(0)
+    grain = rng.integers(0, 256, (50, 36, 64, 3), np.uint8)
+    noise = Clip.from_array(grain[np.arange(frames) % 50], 24.0)
+    film = make_film({f"c{k}": noise for k in range(6)}, budget=100_000)
+    assert len(film.data) < 150_000
+    assert film.frames >= 50
+    assert film.frames / film.fps == pytest.approx(frames / 24, rel=0.05)
+
+
 def test_same_clips_same_bytes() -> None:
     clips = {"truth": plain((200, 30, 30)), "ünïcode <b>": plain((30, 200, 30))}
     assert make_film(clips, budget=100_000) == make_film(clips, budget=100_000)
@@ -89,7 +122,7 @@ def test_the_encoder_leaves_out_what_differs_between_runs() -> None:
     assert b"mbtree=0" in make_film({"truth": plain((90, 90, 90))}, budget=100_000).data
 
 
-def test_a_clip_that_breaks_leaves_its_tile_empty_and_says_why() -> None:
+def test_a_clip_that_breaks_holds_what_there_was_and_says_why() -> None:
     class Breaking(Clip):
         def __getitem__(self, index: Any) -> Any:
             return self
@@ -104,7 +137,7 @@ def test_a_clip_that_breaks_leaves_its_tile_empty_and_says_why() -> None:
     frames = decode(film.data)
     assert film.broken == (("a", "frame 1 does not decode"),)
     assert middle(frames[0], 1, film.columns, film.tile[1])[1] > 150
-    assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 90
+    assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 120
 
 
 def test_rows_are_as_full_as_can_be() -> None:

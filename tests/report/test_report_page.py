@@ -150,14 +150,15 @@ def test_no_budget_for_one_context(text: str) -> None:
     assert "What more memory buys" not in text
 
 
-def test_data_that_are_gone_leave_the_scores(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_are_gone_leave_scores_and_films(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(self: ToyLoop, task: Task) -> Picture:
         raise UsageError("the <data> are gone")
 
     monkeypatch.setattr(ToyLoop, "picture", gone)
     made = write_report([runs], tmp_path).read_text(encoding="utf-8")
-    assert made.count("No film: the &lt;data&gt; are gone") == 4
-    assert made.count("<canvas") == 0
+    assert made.count("The truth is not shown: the &lt;data&gt; are gone") == 4
+    assert made.count("<canvas") == 4 * 6 - 2, "every subject, but of two tasks one that failed or was skipped"
+    assert made.count('class="mapbox"') == 0
 
 
 def test_a_rollout_that_is_gone_leaves_its_tile_out(runs: Path, tmp_path: Path) -> None:

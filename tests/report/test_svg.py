@@ -38,6 +38,7 @@ def test_ticks_are_round_and_inside() -> None:
 
 def test_spread_holds_all_values() -> None:
     assert spread([0.2, 0.9], zero=True, unit_top=True) == (0.0, 1.0)
+    assert spread([0.0, 0.1], zero=True, unit_top=True)[1] == pytest.approx(0.106), "1 is too far to be shown"
     low, high = spread([3.0, 7.0])
     assert low < 3 < 7 < high
     assert spread([]) == (0.0, 1.0)

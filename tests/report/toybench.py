@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.engine.journal import Journal
-from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write, dumps, write_record, write_scores
+from report.folders import write_folder
+from worldgauge.engine.store import write_record, write_scores
 from worldgauge.geometry import pose_from_yaw_pitch
 from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
 from worldgauge.video import Clip, Writer
@@ -147,58 +147,19 @@ def write_run(
     memory, sharp = QUALITY.get(subject, (0.4, 0.7))
     if (frames_seen := context or max_context) is not None:
         memory *= 1 - 0.8 / (1 + frames_seen / 8)
-    tasks = list(suite.tasks(folder))
-    folder.mkdir(parents=True)
-    kind = "reference" if subject in suite.references else "subject"
-    run = RunFolder(folder)
-    run.create()
-    facts = {
-        "schema": SCHEMA,
-        "suite": "toyloop",
-        "suite_version": 1,
-        "settings": suite.settings,
-        "metrics": {},
-        "subject": {
-            "name": subject,
-            "kind": kind,
-            "model": subject,
-            "inputs": SEES.get(subject, []),
-            "settings": {},
-            "control": "actions",
-            "identity": {"name": subject, "source": subject, "max_context": max_context},
-        },
-        "seed": seed,
-        "limit": None,
-        "source": "data",
-        "data_fingerprint": "d",
-        "tasks": len(tasks),
-        "task_keys": {task.id: f"k{k}" for k, task in enumerate(tasks)},
-        "versions": {"worldgauge": "0.1.0"},
-        "platform": {"system": "Linux"},
-        "created": "2026-01-01T00:00:00+00:00",
-    }
-    atomic_write(run.facts_path, dumps(facts) + "\n")
-    with Journal(run.journal_path) as journal:
-        for k, task in enumerate(tasks):
-            left = len(tasks) - k if error else 0
-            status = {1: "failed", 2: "skipped"}.get(left, "done")
-            if status == "done":
-                place = run.prepare()
-                _record(place, task, subject, rng, memory, sharp, frames, films, scored)
-                run.commit(place, task.id)
-            journal.append(
-                {
-                    "task": task.id,
-                    "key": f"k{k}",
-                    "scores": "s" if status == "done" and scored else None,
-                    "status": status,
-                    "stage": "perform",
-                    "error": None if status == "done" else error,
-                    "seconds": 0.5,
-                }
-            )
-        run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["scores"])
-    return folder
+    tasks = [task.id for task in suite.tasks(folder)]
+    return write_folder(
+        folder,
+        suite,
+        subject,
+        lambda place, task: _record(place, task, subject, rng, memory, sharp, frames, films, scored),
+        inputs=SEES.get(subject, []),
+        identity={"max_context": max_context},
+        ends={tasks[-1]: "failed", tasks[-2]: "skipped"} if error else {},
+        error=error,
+        seed=seed,
+        scored=scored,
+    )
 
 
 def _record(

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from report.folders import write_folder
 from report.toybench import scene
-from worldgauge.engine.journal import Journal
-from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write, dumps, write_record, write_scores
+from worldgauge.engine.store import write_record, write_scores
 from worldgauge.geometry import pose_from_yaw_pitch
 from worldgauge.suites.contract import Bench, Better, Cell, Exhibit, Failure, Picture, Record, Row, Score, Table, Task
 from worldgauge.video import Clip, Writer
@@ -171,51 +171,17 @@ def write_plans(
     """One run folder of `subject`; with `fail` its last task failed."""
     suite = ToyPlans(each)
     _, status, frames, fps = SAYS[subject]
-    tasks = list(suite.tasks(folder))
-    run = RunFolder(folder)
-    folder.mkdir(parents=True)
-    run.create()
-    facts = {
-        "schema": SCHEMA,
-        "suite": suite.name,
-        "suite_version": 1,
-        "settings": suite.settings,
-        "metrics": {},
-        "subject": {
-            "name": subject,
-            "kind": "reference" if subject in suite.references else "subject",
-            "model": subject,
-            "inputs": ["truth"] if subject == "truth" else [],
-            "settings": {},
-            "control": "text",
-            "identity": {"name": subject, "source": subject},
-        },
-        "seed": 0,
-        "limit": None,
-        "source": "data",
-        "data_fingerprint": "d",
-        "tasks": len(tasks),
-        "task_keys": {task.id: f"k{k}" for k, task in enumerate(tasks)},
-        "versions": {"worldgauge": "0.1.0"},
-        "platform": {"system": "Linux"},
-        "created": "2026-01-01T00:00:00+00:00",
-    }
-    atomic_write(run.facts_path, dumps(facts) + "\n")
-    with Journal(run.journal_path) as journal:
-        for k, task in enumerate(tasks):
-            failed = fail and k == len(tasks) - 1
-            if not failed:
-                place = run.prepare()
-                with Writer(place / "rollout.mp4", fps=fps, kind="lossless") as out:
-                    out.write(np.roll(scene(task.id, frames, size), 0 if subject == "truth" else 31, axis=2))
-                write_record(Record(task, subject, place, {}, "rollout.mp4"), place)
-                write_scores(_scores(task, subject, status), subject, place)
-                run.commit(place, task.id)
-            line = {"task": task.id, "key": f"k{k}", "scores": None if failed else "s", "stage": "perform"}
-            line |= {"status": "failed" if failed else "done", "error": "it broke" if failed else None, "seconds": 0.5}
-            journal.append(line)
-        run.assemble(task.id for task, line in zip(tasks, journal.lines, strict=True) if line["scores"])
-    return folder
+
+    def answer(place: Path, task: Task) -> None:
+        with Writer(place / "rollout.mp4", fps=fps, kind="lossless") as out:
+            out.write(np.roll(scene(task.id, frames, size), 0 if subject == "truth" else 31, axis=2))
+        write_record(Record(task, subject, place, {}, "rollout.mp4"), place)
+        write_scores(_scores(task, subject, status), subject, place)
+
+    last = list(suite.tasks(folder))[-1].id
+    ends = {last: "failed"} if fail else {}
+    inputs = ["truth"] if subject == "truth" else []
+    return write_folder(folder, suite, subject, answer, inputs=inputs, ends=ends, error="it broke")
 
 
 def _scores(task: Task, subject: str, status: str) -> list[Score]:

@@ -21,6 +21,7 @@ from worldgauge.models.videos import Videos
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.suites.contract import Record, Score, Task
 from worldgauge.suites.target import Target
+from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.protocol import make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.video import Clip
@@ -374,6 +375,11 @@ class TestSettings:
         ("options", "error", "words"),
         [
             ({"decodr": "exact"}, UnknownNameError, "decoder"),
+            (
+                {"nonsense": 1},
+                UnknownNameError,
+                "labels, mode, parity, planner, profile, prompt, protocol",
+            ),
             ({"decoder": "sfm"}, UnknownNameError, "sfm-global"),
             ({"decoder": "colour"}, UnknownNameError, "decoder"),
             ({"decoder": "sfm-global?frmes=9"}, UsageError, "frames"),
@@ -387,7 +393,11 @@ class TestSettings:
             ({"context": 0}, UsageError, "context"),
             ({"context": True}, UsageError, "context"),
             ({"mode": "longest"}, UsageError, "mode"),
+            ({"decoder": "precomputed"}, UsageError, "folder"),
+            ({"decoder": "precomputed?folder=gone"}, UsageError, "no folder gone"),
             ({"cross_check": "yes"}, UsageError, "cross_check"),
+            ({"decoder": "klt-vo", "cross_check": "always"}, UsageError, "'klt-vo' has none; take decoder=sfm-global"),
+            ({"decoder": "cmd:no-such-program", "cross_check": "always"}, UsageError, "has none"),
             ({"protocol": "thrice"}, UsageError, "protocol"),
             ({"extras": 1}, UsageError, "extras"),
         ],
@@ -419,6 +429,38 @@ class TestSettings:
             assert Target(**settings).settings == settings
             seen.add((settings["prompt_digest"], settings["labels_digest"]))
         assert len(seen) == 2
+
+    def test_a_decoder_that_may_give_other_paths_counts_as_another(self, tmp_path: Path) -> None:
+        poses = tmp_path / "model"
+        poses.mkdir()
+        by_hand = {"decoder": f"precomputed?folder={tmp_path}"}
+        seen = {Target(**by_hand).settings["decoder_digest"]}
+        for name in ("a.txt", "b.txt"):
+            (poses / name).write_text("0 0 0 0 0 0 0 1\n")
+            seen.add(Target(**by_hand).settings["decoder_digest"])
+        (poses / "readme.md").write_text("of no consequence")
+        seen.add(Target(**by_hand).settings["decoder_digest"])
+        assert len(seen) == 3
+        assert Target(decoder="klt-vo").settings["decoder_digest"] != Target(**EXACT).settings["decoder_digest"]
+        other = {"decoder": "klt-vo?key_frames=9"}
+        assert Target(**other).settings["decoder_digest"] != Target(decoder="klt-vo").settings["decoder_digest"]
+
+    def test_a_served_decoder_is_not_started_to_ask(self) -> None:
+        for decoder in ("cmd:no-such-program", "http://127.0.0.1:9", "served?at=cmd%3Ano-such-program"):
+            assert Target(decoder=decoder).settings["decoder_digest"] is None
+
+    def test_settings_of_earlier_runs_are_read(self) -> None:
+        settings = {**Target(**EXACT).settings, "decoder_version": 1}
+        assert "decoder_version" not in Target(**settings).settings
+
+    def test_what_the_decoders_text_says_goes_first(self) -> None:
+        def told(**options: object) -> object:
+            return decoder_of(Settings.of(options)).settings["cross_check"]
+
+        assert told() == "auto"
+        assert told(cross_check="always") == "always"
+        assert told(decoder="sfm-global?cross_check=never", cross_check="always") == "never"
+        assert decoder_of(Settings.of({"decoder": "klt-vo", "parity": "released"})).name == "klt-vo"
 
     def test_what_only_scoring_reads_is_said(self) -> None:
         suite = Target(**EXACT)

@@ -8,6 +8,7 @@ import pytest
 from worldgauge.metrics.waypoints import ALIGNED, PAPER_TEXT, RELEASED, evaluate
 from worldgauge.suites.contract import Failure, Score, Table
 from worldgauge.suites.target import Target
+from worldgauge.suites.target.notes import weights_notes
 from worldgauge.suites.target.scoring import METRICS
 from worldgauge.suites.target.summary import COLUMNS
 
@@ -185,6 +186,13 @@ def test_other_decoders_and_profiles_are_told_apart() -> None:
     assert "aligned and released" in table.title
     assert "exact and vggt" in table.title
     assert sum("must not be compared" in note for note in table.notes) == 2
+
+
+def test_weights_that_do_not_add_up_are_said_once_a_sum() -> None:
+    assert list(weights_notes(["vipe_config"])) == []
+    (note,) = weights_notes(["vipe_config", "aligned", "released"])
+    assert "add up to 0.90" in note
+    assert note in tables({"a": [head(0, 4.0)]})[1].notes, "under the other tables of that score too"
 
 
 def test_a_lent_plan_is_said() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, STATES
+from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STATES
 from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 
 
@@ -16,7 +16,7 @@ def painted_colours() -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
     """
     levels = mipmaps(TEXELS)[:2]
     found = {(*map(int, rgb), CATEGORIES.index("sky")) for rgb in sky_colours(256)}
-    for state in range(1, len(STATES)):
+    for state in range(1, SETTLED_STATES):
         for face, shade in enumerate(SHADES):
             for level in levels:
                 tile = level[TEXTURE_OF[state, FACE_GROUP[face]]].reshape(-1, 4)

@@ -56,6 +56,8 @@ def boxes_of(world: VoxelWorld, cell: tuple[int, int, int]) -> list[tuple[float,
         "layer": [(0, 0, 0, 16, 16, 2)],
         "liquid": [(0, 0, 0, 16, 16, 16 if deep else 14)],
         "carpet": [(0, 0, 0, 16, 16, 1)],
+        "quarter": [(0, 0, 0, 16, 16, 4)],
+        "three_quarter": [(0, 0, 0, 16, 16, 12)],
         "cross": [],
     }[kind.shape]
 

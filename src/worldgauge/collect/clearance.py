@@ -119,9 +119,7 @@ def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
 def resampled(way: ArrayLike, count: int) -> FloatArray:
     """`count` points (count, 2), evenly spread over the arc length of the polyline `way` (N, 2), ends included."""
     points = np.asarray(way, np.float64)
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-    at = np.linspace(0.0, along[-1], count)
-    return np.stack([np.interp(at, along, points[:, axis]) for axis in range(2)], -1)
+    return polyline.at(points, np.linspace(0.0, polyline.along(points)[-1], count))
 
 
 def _point(xy: ArrayLike) -> FloatArray:

@@ -102,8 +102,7 @@ def floor_heights(floor: FloorPlan, xy: ArrayLike) -> FloatArray:
     way = _dense(points)
     smooth = _kernel_mean(floor.height_at(way)[:, None], HEIGHT_WIDTH_M)[:, 0]
     along = np.linspace(0.0, polyline.length(points), len(way))
-    walked = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-    heights: FloatArray = np.interp(walked, along, smooth)
+    heights: FloatArray = np.interp(polyline.along(points), along, smooth)
     return heights
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import parse_qsl
 
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.pool import Job, Pool
@@ -27,7 +26,7 @@ from worldgauge.models import models
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge.subject import ModelSpec, WorldModel
-from worldgauge_serve import strict_json
+from worldgauge_serve import settings_of
 
 
 @dataclass(frozen=True)
@@ -134,22 +133,9 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
         return text, {}
     target, _, query = text.partition("?")
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError:
-        raise UsageError(f"model '{text}': settings look like name?one=1&two=text, not '?{query}'") from None
-    settings = {name: value_of(value) for name, value in pairs}
-    if len(settings) < len(pairs):
-        raise UsageError(f"model '{text}': a setting is given twice")
-    return target, settings
-
-
-def value_of(text: str) -> Any:
-    """`text` as JSON where it is strict JSON, else as it stands."""
-
-    try:
-        return strict_json(text)
-    except (ValueError, RecursionError):
-        return text
+        return target, settings_of(query)
+    except ValueError as error:
+        raise UsageError(f"model '{text}': {error}") from None
 
 
 def factory_of(target: str) -> tuple[Callable[..., Any], str]:

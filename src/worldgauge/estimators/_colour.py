@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, STATES
+from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STATES
 from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 
 BITS = 6
@@ -84,7 +84,7 @@ def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
     """(category, colours (n, 3)): every texture at all sizes under each light, and the sky in four bands."""
     levels = mipmaps(TEXELS)
     found = {}
-    for state in range(1, len(STATES)):
+    for state in range(1, SETTLED_STATES):
         for group, shade in zip(FACE_GROUP, SHADES, strict=True):
             texture = int(TEXTURE_OF[state, group])
             sizes = [level[texture].reshape(-1, 4) for level in levels]

@@ -29,6 +29,8 @@ _LAYERS = (
     ("features.8", 1, 1, False),
     ("features.10", 1, 1, False),
 )
+_BLOCK = 1 << 20
+"""Values under the windows of a convolution that are laid out at a time."""
 _SHIFT = np.array([-0.030, -0.088, -0.188], np.float32)
 _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 
@@ -51,7 +53,7 @@ class Lpips:
         tensors: dict[str, Float32] = {}
         paths = [weights] if isinstance(weights, (str, Path)) else list(weights)
         for path in paths:
-            tensors |= _read_tensors(Path(path))
+            tensors |= read_tensors(Path(path))
         where = ", ".join(str(path) for path in paths)
         self._convolutions = [
             (_tensor(tensors, f"{name}.weight", 4, where), _tensor(tensors, f"{name}.bias", 1, where))
@@ -68,14 +70,25 @@ class Lpips:
         """Distance of two images (H, W, 3) uint8 RGB of equal size, at least 63 pixels a side."""
         if a.shape != b.shape or a.ndim != 3 or a.shape[2] != 3 or min(a.shape[:2]) < 63:
             raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {a.shape} and {b.shape}")
+        return self._between(*(image.astype(np.float32) / 127.5 - 1 for image in (a, b)))
+
+    def distance(self, x: Float32, y: Float32) -> float:
+        """As a call, of two images (H, W, 3) float32 in [0, 1], such as `metrics.frame_pairs.prepared` gives."""
+        for image in (x, y):
+            if image.ndim != 3 or image.shape != x.shape or image.shape[2] != 3 or min(image.shape[:2]) < 63:
+                raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {x.shape} and {y.shape}")
+        return self._between(*(np.asarray(2 * image - 1, np.float32) for image in (x, y)))
+
+    def _between(self, x: Float32, y: Float32) -> float:
+        """Distance of two images in [-1, 1]."""
         total = 0.0
-        for one, other, head in zip(self._features(a), self._features(b), self._heads, strict=True):
+        for one, other, head in zip(self._features(x), self._features(y), self._heads, strict=True):
             total += float((((one - other) ** 2) @ head).mean())
         return total
 
-    def _features(self, image: NDArray[np.uint8]) -> list[Float32]:
+    def _features(self, image: Float32) -> list[Float32]:
         """Activations (h, w, c) after every convolution, of unit length over channels."""
-        x = ((image.astype(np.float32) / 127.5 - 1) - _SHIFT) / _SCALE
+        x = (image - _SHIFT) / _SCALE
         found = []
         for (weight, bias), (_, stride, padding, pooled) in zip(self._convolutions, _LAYERS, strict=True):
             if pooled:
@@ -103,8 +116,14 @@ class I3d:
 def _convolve(x: Float32, weight: Float32, stride: int, padding: int) -> Float32:
     """Cross-correlation of (h, w, c) with (out, c, k, k), zero padding."""
     padded = np.pad(x, ((padding, padding), (padding, padding), (0, 0)))
-    windows = _windows(padded, weight.shape[-1], stride)
-    result: Float32 = windows.reshape(*windows.shape[:2], -1) @ weight.reshape(len(weight), -1).T
+    # Channels last, so that what is copied side by side lies side by side; a few rows at a time stay in the cache.
+    windows = _windows(padded, weight.shape[-1], stride).transpose(0, 1, 3, 4, 2)
+    kernel = np.ascontiguousarray(weight.transpose(2, 3, 1, 0).reshape(-1, len(weight)))
+    result = np.empty((*windows.shape[:2], len(weight)), np.float32)
+    rows = max(1, _BLOCK // (windows.shape[1] * len(kernel)))
+    for top in range(0, len(windows), rows):
+        block = windows[top : top + rows]
+        np.matmul(block.reshape(-1, len(kernel)), kernel, out=result[top : top + rows].reshape(-1, len(weight)))
     return result
 
 
@@ -123,7 +142,11 @@ def _tensor(tensors: Mapping[str, Float32], name: str, ndim: int, where: str) ->
     return tensor
 
 
-def _read_tensors(path: Path) -> dict[str, Float32]:
+def read_tensors(path: Path) -> dict[str, Float32]:
+    """Arrays by name of a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). Runs no code of it.
+
+    Raises DataError for a file that is missing or no such file.
+    """
     if not path.is_file():
         raise DataError(f"{path}: no such weight file")
     try:

@@ -1,4 +1,7 @@
-"""Structural similarity (Wang et al. 2004) in one pass over the rows, with a Gaussian and with a uniform window."""
+"""Structural similarity (Wang et al. 2004) in one pass over the rows, with a Gaussian and with a uniform window.
+
+All in one file: numba's cache of a kernel does not see changes in other files.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _RADIUS = WINDOW // 2
 _taps = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / 1.5) ** 2)
 _W0, _W1, _W2, _W3, _W4, _W5 = (np.float32(tap) for tap in (_taps / _taps.sum())[: _RADIUS + 1])
 _C1, _C2 = np.float32((0.01 * 255) ** 2), np.float32((0.03 * 255) ** 2)
-_HALF = np.float32(0.5)
+_HALF, _ZERO, _RANGE = np.float32(0.5), np.float32(0), np.float32(255)
 
 BOX = 7
 _BOX_AREA = BOX * BOX
@@ -74,6 +77,47 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
             _down(ring[first + 3 * _WIDTH :], mean_ss, wide)
             total += _across(mean_d, mean_s, mean_dd, mean_ss, centre_d, centre_s, size)
     return float(total / ((height - WINDOW + 1) * (n - _HALO)))
+
+
+@_fast
+def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
+    """Mean squared difference and mean SSIM of frames in [0, 1], over channels and all pixels; borders are mirrored.
+
+    a, b: (H, W, 3) C-contiguous float32, H and W >= 6; the edge pixel itself is not repeated. As `gaussian_ssim`, with
+    spreads that rounding cannot bring below 0. Equal frames give (0, 1), and the frames may be exchanged, to the bit.
+    """
+    height, n = a.shape[0], a.shape[1] * _CHANNELS
+    rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
+    ring = np.empty(2 * WINDOW * _ROW, np.float32)
+    mean_d, mean_s, mean_dd, mean_ss = (
+        np.empty(_WIDTH, np.float32),
+        np.empty(_WIDTH, np.float32),
+        np.empty(_WIDTH, np.float32),
+        np.empty(_WIDTH, np.float32),
+    )
+    squared, total = 0.0, 0.0
+    for left in range(0, n, _STRIP):
+        size = min(_STRIP, n - left)
+        centre_d, centre_s, error = _sums(rows_a, rows_b, left, size)
+        squared += error
+        for line in range(height + 2 * _RADIUS):
+            slot, y = line % WINDOW, _mirrored(line - _RADIUS, height)
+            entry = ring[slot * _ROW :]
+            _enter_scaled(rows_a[y], rows_b[y], centre_d, centre_s, left, size + _HALO, entry)
+            twin = ring[(slot + WINDOW) * _ROW :]
+            for i in range(_ROW):
+                twin[i] = entry[i]
+            if line < WINDOW - 1:
+                continue
+            first = (slot + 1) % WINDOW * _ROW
+            _down(ring[first:], mean_d, size + _HALO)
+            _down(ring[first + _WIDTH :], mean_s, size + _HALO)
+            _down(ring[first + 2 * _WIDTH :], mean_dd, size + _HALO)
+            _down(ring[first + 3 * _WIDTH :], mean_ss, size + _HALO)
+            total += _across_clamped(mean_d, mean_s, mean_dd, mean_ss, centre_d, centre_s, size)
+    if squared == 0.0:
+        return 0.0, 1.0
+    return float(squared / (height * n)), float(total / (height * n))
 
 
 @_fast
@@ -143,6 +187,87 @@ def _across(
         d, s = _weighted(mean_d, i, _CHANNELS), _weighted(mean_s, i, _CHANNELS)
         spread_d = _weighted(mean_dd, i, _CHANNELS) - d * d
         spread_s = _weighted(mean_ss, i, _CHANNELS) - s * s
+        d, s = d + centre_d, s + centre_s
+        light = (s * s + d * d) * _HALF + _C1
+        contrast = (spread_s + spread_d) * _HALF + _C2
+        total += (light - d * d) * (contrast - spread_d) / (light * contrast)
+    return float(total)
+
+
+@_fast
+def _sums(a: Floats, b: Floats, left: int, size: int) -> tuple[np.float32, np.float32, float]:
+    """`_centres` of `size` columns of rows in [0, 1], on the scale of 255; their squared differences' sum, unscaled."""
+    sum_d, sum_s, squared = 0.0, 0.0, 0.0
+    for y in range(a.shape[0]):
+        row_a, row_b = a[y, left : left + size], b[y, left : left + size]
+        row_d, row_s, row_squared = np.float32(0), np.float32(0), np.float32(0)
+        for i in range(row_a.size):
+            d, s = row_a[i] - row_b[i], row_a[i] + row_b[i]
+            row_d += d
+            row_s += s
+            row_squared += d * d
+        sum_d += float(row_d)
+        sum_s += float(row_s)
+        squared += float(row_squared)
+    scale = 255 / (a.shape[0] * size)
+    return np.float32(np.rint(sum_d * scale)), np.float32(np.rint(sum_s * scale)), squared
+
+
+@_fast
+def _enter_scaled(
+    a: Floats, b: Floats, centre_d: np.float32, centre_s: np.float32, left: int, wide: int, slot: Floats
+) -> None:
+    """Values left - 15 to left - 15 + wide of a row in [0, 1], on the scale of 255; beyond its ends it is mirrored."""
+    first = left - _RADIUS * _CHANNELS
+    begin, end = max(0, -first), min(wide, a.size - first)
+    inner_a, inner_b = a[first + begin : first + end], b[first + begin : first + end]
+    for i in range(inner_a.size):
+        _put(slot, begin + i, inner_a[i], inner_b[i], centre_d, centre_s)
+    for i in range(begin):
+        source = _mirrored_value(first + i, a.size)
+        _put(slot, i, a[source], b[source], centre_d, centre_s)
+    for i in range(end, wide):
+        source = _mirrored_value(first + i, a.size)
+        _put(slot, i, a[source], b[source], centre_d, centre_s)
+
+
+@_fast
+def _put(slot: Floats, i: int, x: np.float32, y: np.float32, centre_d: np.float32, centre_s: np.float32) -> None:
+    d, s = (x - y) * _RANGE - centre_d, (x + y) * _RANGE - centre_s
+    slot[i] = d
+    slot[_WIDTH + i] = s
+    slot[2 * _WIDTH + i] = d * d
+    slot[3 * _WIDTH + i] = s * s
+
+
+@_fast
+def _mirrored_value(i: int, n: int) -> int:
+    """`_mirrored` for a row of n values, three a pixel."""
+    return _mirrored(i // _CHANNELS, n // _CHANNELS) * _CHANNELS + i % _CHANNELS
+
+
+@_fast
+def _mirrored(i: int, n: int) -> int:
+    """Where a place less than n beyond an end of 0..n-1 is taken from; the end itself is not repeated."""
+    return abs(i) if i < n else 2 * (n - 1) - i
+
+
+@_fast
+def _across_clamped(
+    mean_d: Floats,
+    mean_s: Floats,
+    mean_dd: Floats,
+    mean_ss: Floats,
+    centre_d: np.float32,
+    centre_s: np.float32,
+    size: int,
+) -> float:
+    """`_across` with spreads of at least 0."""
+    total = np.float32(0)
+    for i in range(size):
+        d, s = _weighted(mean_d, i, _CHANNELS), _weighted(mean_s, i, _CHANNELS)
+        spread_d = max(_weighted(mean_dd, i, _CHANNELS) - d * d, _ZERO)
+        spread_s = max(_weighted(mean_ss, i, _CHANNELS) - s * s, _ZERO)
         d, s = d + centre_d, s + centre_s
         light = (s * s + d * d) * _HALF + _C1
         contrast = (spread_s + spread_d) * _HALF + _C2

@@ -89,8 +89,7 @@ def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
 
 def _at_shares(points: FloatArray, shares: FloatArray) -> FloatArray:
     """Points (m, 2) after `shares` (m,) of the length of a path; its first point where it has no length."""
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-    return np.stack([np.interp(shares * along[-1], along, column) for column in points.T], axis=-1)
+    return polyline.at(points, shares * polyline.along(points)[-1])
 
 
 def _last_way(points: FloatArray, over_m: float) -> float | None:

@@ -17,6 +17,7 @@ from worldgauge.geometry import FloatArray
 from worldgauge.models import models
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.worlds import open_world
+from worldgauge.worlds.third_person import ThirdPerson, feet_of
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
@@ -24,6 +25,7 @@ from worldgauge.worlds.voxel.world import VoxelWorld
 
 IntArray = NDArray[np.int64]
 SEED_STEP = 1_000_003
+_WORLDS = ("voxel", "third-person")
 
 
 @models.register("forgetful")
@@ -38,32 +40,42 @@ class Forgetful:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames of the other place."""
-        if request.world is None or request.world.name != "voxel" or request.poses is None:
+        if request.world is None or request.world.name not in _WORLDS or request.poses is None:
             raise NotApplicableError("'forgetful' needs an embedded voxel world; published recordings have none")
         other = _other_place(request.world)
-        poses = _lay_path(other.voxels, request.poses, np.random.default_rng(request.seed))
+        feet = request.poses[:, :3, 3] - np.array([0.0, 0.0, EYE_HEIGHT_M])
+        if isinstance(other, ThirdPerson):
+            feet = feet_of(request.poses)
+        poses = _lay_path(other.voxels, request.poses, feet, np.random.default_rng(request.seed))
         for pose in poses:
             yield other.view(pose, request.context.camera).rgb[None]
 
 
 def _other_place(facts: WorldFacts) -> Voxel:
     params = {**facts.params, "seed": int(facts.params["seed"]) + SEED_STEP}
-    world = open_world(WorldFacts("voxel", params))
+    world = open_world(WorldFacts(facts.name, params))
     assert isinstance(world, Voxel)
     return world
 
 
-def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tries: int = 64) -> FloatArray:
-    """The poses shifted in the plane to the place where most of them stand on natural ground, at eye height."""
+def _lay_path(
+    cells: VoxelWorld, poses: FloatArray, feet: FloatArray, rng: np.random.Generator, tries: int = 64
+) -> FloatArray:
+    """The poses (T, 4, 4) shifted in the plane to where most of the walk is over free natural ground.
+
+    feet: (T, 3) of the walker, which stand on that ground then; the camera stays as far from them as it was.
+    """
     ground = _ground_heights(cells)
     natural = _natural(cells, ground)
     size = np.array(ground.shape)
-    spot = np.floor(poses[:, :2, 3]).astype(int)
+    spot = np.floor(feet[:, :2]).astype(int)
+    lens = np.floor(poses[:, :2, 3]).astype(int)
     best: tuple[float, IntArray] | None = None
     for _ in range(tries):
         shift = rng.integers(-40, 41, 2)
-        moved = np.clip(spot + shift, 0, size - 1)
-        share = float(natural[moved[:, 0], moved[:, 1]].mean())
+        share = 0.0
+        for moved in (np.clip(spot + shift, 0, size - 1), np.clip(lens + shift, 0, size - 1)):
+            share += float(natural[moved[:, 0], moved[:, 1]].mean())
         if best is None or share > best[0]:
             best = (share, shift)
     assert best is not None
@@ -71,7 +83,8 @@ def _lay_path(cells: VoxelWorld, poses: FloatArray, rng: np.random.Generator, tr
     moved = np.clip(spot + shift, 0, size - 1)
     laid = poses.copy()
     laid[:, :2, 3] += shift
-    laid[:, 2, 3] = _smooth(ground[moved[:, 0], moved[:, 1]].astype(np.float64)) + 1 + EYE_HEIGHT_M
+    heights = _smooth(ground[moved[:, 0], moved[:, 1]].astype(np.float64)) + 1
+    laid[:, 2, 3] = heights + (poses[:, 2, 3] - feet[:, 2])
     return laid
 
 

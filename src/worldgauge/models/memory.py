@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from worldgauge.episode import Context
 from worldgauge.errors import NotApplicableError, UsageError
-from worldgauge.geometry import Camera, invert
+from worldgauge.geometry import Camera, FloatArray, invert
 from worldgauge.models import models
 from worldgauge.models._points import PointStore, splat
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
@@ -29,7 +29,8 @@ SKY_BANDS = 64
 class Memory:
     """Points lifted from the context with its true depth, drawn again from the poses asked for.
 
-    stride: every how many context frames one is lifted.
+    stride: every how many context frames one is lifted. Pixels whose depth is NaN move with the camera, such as a
+    figure in view, and are not remembered.
     """
 
     name = "memory"
@@ -53,6 +54,10 @@ class Memory:
         assert request.poses is not None
         for pose in request.poses:
             yield splat(store, camera, invert(pose), sky.image(pose))[None]
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """The poses that were asked for."""
+        return request.poses
 
     def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
         if context.depth is None:
@@ -94,9 +99,9 @@ class _Backdrop:
         self._count = np.zeros(SKY_BANDS)
 
     def add(self, image: Frames, depth: NDArray[np.float32], pose: NDArray[np.float64]) -> None:
-        """Learn from one frame: above the horizon only from its sky, below it from everything."""
+        """Learn from one frame: above the horizon only from its sky, below it from everything of known depth."""
         band = self._bands(pose)
-        seen = np.isinf(depth) | (band < SKY_BANDS // 2)
+        seen = np.isinf(depth) | ((band < SKY_BANDS // 2) & ~np.isnan(depth))
         for channel in range(3):
             self._sum[:, channel] += np.bincount(band[seen], image[..., channel][seen], SKY_BANDS)
         self._count += np.bincount(band[seen], minlength=SKY_BANDS)

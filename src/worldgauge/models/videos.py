@@ -25,7 +25,8 @@ SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
 class Videos:
     """Finished videos of a folder, played back as if a model had just made them.
 
-    root: the video of a task is <root>/<id of the task>.mp4, or one of the other SUFFIXES; ids may hold slashes.
+    root: the video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or one of the other
+    SUFFIXES; ids may hold slashes.
     Its frame 0 follows the last context frame. Frames of another size are resized, whatever their shape.
     name: of the model that made them, for tables. control: what drove it, recorded with every score.
     longer: "cut" drops the end of a video that has too many frames; they are an error else. fps: "ignore" takes
@@ -135,11 +136,16 @@ def videos_in(root: Path | str) -> dict[str, list[Path]]:
             for path in sorted(Path(folder, file) for file in files):
                 if path.suffix.lower() in SUFFIXES and path.is_file():
                     _check_inside(path, root)
-                    task = path.relative_to(root).as_posix()[: -len(path.suffix)]
-                    found.setdefault(task, []).append(path)
+                    found.setdefault(_task_of(path.relative_to(root)), []).append(path)
     except OSError as error:
         raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
     return found
+
+
+def _task_of(path: Path) -> str:
+    """Id of the task that a video answers, by its place below the root."""
+    alone = path.stem == "video" and path.parent != Path()
+    return (path.parent if alone else path.with_suffix("")).as_posix()
 
 
 def _find(root: Path) -> dict[str, list[_Video]]:

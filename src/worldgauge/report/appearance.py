@@ -33,7 +33,7 @@ def appearance(evidence: Evidence) -> Appearance | None:
     if not evidence.has(METRIC):
         return None
     values = {entrant.label: entrant.values(METRIC) for entrant in evidence.entrants}
-    truth = next((values[e.label] for e in evidence.entrants if "truth" in e.sees and values[e.label]), None)
+    truth = next((values[e.label] for e in evidence.entrants if e.is_truth and values[e.label]), None)
     if truth is None:
         return Appearance(METRIC, values, relative=False)
     shares = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +37,9 @@ def sharp_yet_wrong(
             continue
         xs, ys = shown.values[entrant.label], entrant.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
-        remark = "sharp, wrong place" if stands_in(entrant, memoryless) and shown.relative and x > SHARP else ""
+        remark = standing.flag
+        if stands_in(entrant, memoryless) and shown.relative and x > SHARP:
+            remark = "sharp, wrong place"
         spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
     spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"
@@ -52,7 +55,7 @@ def over_frames(
     unit: bool,
     cell_of: Callable[[Mapping[str, Any]], str] = cell_of,
 ) -> list[tuple[str, Markup]]:
-    """One panel a table cell: the mean score by generated frame. Cells without series are left out."""
+    """One panel a cell of `cell_of`: the mean score by generated frame. Cells without series are left out."""
     cells: dict[str, list[str]] = {}
     for task, group in evidence.groups.items():
         cells.setdefault(cell_of(group), []).append(task)
@@ -77,10 +80,28 @@ def over_frames(
     return panels
 
 
+def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
+    """(label, infinite values of single frames, all of them) of subjects that have any: no curve can show them."""
+    found = []
+    for entrant in evidence.entrants:
+        values = [v for s in entrant.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
+        endless = sum(map(math.isinf, values))
+        if endless:
+            found.append((entrant.label, endless, len(values)))
+    return found
+
+
 def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
     """All subjects by their overall mean, with intervals; ranks where the data can give them."""
-    rows = [(looks[s.label], f"{s.rank}. {s.label}" if ranked else s.label, s.mean, s.low, s.high) for s in placed]
-    spoken = "; ".join(f"{s.label}: rank {s.rank}, {number(s.mean)}" for s in placed)
+    rows = [
+        curves.Level(
+            looks[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
+        )
+        for s in placed
+    ]
+    spoken = "; ".join(
+        f"{s.label}: {f'no rank, {s.flag}' if s.flag else f'rank {s.rank}'}, {number(s.mean)}" for s in placed
+    )
     return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"mean {name}")
 
 

@@ -46,6 +46,10 @@ def choose(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[st
     spread = [task for layer in zip_longest(*cells.values()) for task in layer if task is not None]
     # Half of the room is kept for the spread: extremes alone would show no ordinary walk.
     first = list(dict.fromkeys(wanted))[: max(1, limit // 2)]
+    room = limit - len(first)
+    if 0 < room < len(cells):
+        # More cells than room: not the first ones, which are all of one kind, but some of every kind.
+        spread = [spread[k * len(cells) // room] for k in range(room)] + spread
     chosen = set(list(dict.fromkeys([*first, *spread]))[:limit])
     return [task for task in tasks if task in chosen]
 

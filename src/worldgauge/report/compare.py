@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,7 +20,10 @@ SEED = 20250522
 
 @dataclass(frozen=True)
 class Standing:
-    """One subject over all trajectories it was scored on. places: best and worst that the data allow it."""
+    """One subject over all trajectories it was scored on. places: best and worst that the data allow it.
+
+    flag: why it is not to be taken at its face; it then has no places.
+    """
 
     label: str
     mean: float
@@ -27,10 +31,13 @@ class Standing:
     high: float | None
     n: int
     places: tuple[int, ...]
+    flag: str = ""
 
     @property
     def rank(self) -> str:
-        """ "2" or, where the data cannot tell, "2-4"."""
+        """ "2" or, where the data cannot tell, "2-4"; a dash without a place."""
+        if not self.places:
+            return "–"
         first, last = self.places
         return str(first) if first == last else f"{first}–{last}"
 
@@ -64,13 +71,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """standings: subjects with a value, best mean first. pairs: every two of them that share a trajectory.
+    """standings: subjects with a value, best mean first, flagged ones last. pairs: every two that share a trajectory.
+
+    endless: how many values of a subject are infinite, which no mean can take in; of those that have any.
+    higher: whether more is better.
 
     Places and p-values come from the same tests, so that one page cannot contradict itself.
     """
 
     standings: tuple[Standing, ...]
     pairs: tuple[Difference, ...]
+    endless: Mapping[str, int] = field(default_factory=dict)
+    higher: bool = True
 
     @cached_property
     def signed(self) -> Mapping[tuple[str, str], Difference]:
@@ -83,38 +95,62 @@ class Comparison:
         return {standing.label: standing for standing in self.standings}
 
     @property
+    def flags(self) -> Mapping[str, str]:
+        """label -> flag, of those that have one."""
+        return {standing.label: standing.flag for standing in self.standings if standing.flag}
+
+    @property
     def can_order(self) -> bool:
         """Whether so few trajectories could ever order so many subjects.
 
         The smallest p-value of n sign flips is 2^(1 - n); the correction multiplies it by the number of pairs.
         """
-        return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in self.pairs)
+        placed = [pair for pair in self.pairs if pair.a not in self.flags and pair.b not in self.flags]
+        return any(2.0 ** (1 - pair.n) * len(self.pairs) <= 1 - LEVEL for pair in placed)
+
+    def shows_lead(self, difference: Difference) -> bool:
+        """Whether one side is clearly better, and is one that can win: a flagged subject leads nobody."""
+        ahead = difference.a if (difference.mean > 0) == self.higher else difference.b
+        return difference.clear and ahead not in self.flags
 
 
 def compare(
-    evidence: Evidence, metric: str, *, higher: bool = True, bounds: tuple[float, float] = (-math.inf, math.inf)
+    evidence: Evidence,
+    metric: str,
+    *,
+    higher: bool = True,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    flags: Mapping[str, str] = MappingProxyType({}),
 ) -> Comparison:
     """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm).
 
     bounds: of the metric; an interval of few values may reach beyond what can be, and is cut there.
+    flags: label -> why a subject wins nothing. Its differences are shown like those of others, places it has none.
     """
-    values = {e.label: _finite(e.values(metric)) for e in evidence.entrants}
+    everything = {e.label: e.values(metric) for e in evidence.entrants}
+    values = {label: _finite(theirs) for label, theirs in everything.items()}
+    endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
     values = {label: theirs for label, theirs in values.items() if theirs}
     means = {label: mean_std(theirs.values()).mean or 0.0 for label, theirs in values.items()}
-    labels = sorted(values, key=lambda label: (-means[label] if higher else means[label], label))
+    sign = -1 if higher else 1
+    labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
     pairs = _differences(values, labels, bounds[1] - bounds[0])
     beaten = [
         (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
         for d in pairs
         if d.p_holm is not None and d.p_holm <= 1 - LEVEL
     ]
-    placed = places(labels, beaten)
+    ranked = [label for label in labels if not flags.get(label)]
+    placed = places(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
     standings = []
     for label in labels:
         interval = bootstrap_interval(values[label].values(), rng=np.random.default_rng(SEED))
         low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
-        standings.append(Standing(label, means[label], low, high, len(values[label]), tuple(placed[label])))
-    return Comparison(tuple(standings), tuple(pairs))
+        held = tuple(placed[label]) if label in ranked else ()
+        standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
+    return Comparison(
+        tuple(standings), tuple(pairs), {label: count for label, count in endless.items() if count}, higher
+    )
 
 
 def _differences(values: Mapping[str, Mapping[str, float]], labels: Sequence[str], most: float) -> list[Difference]:

@@ -7,14 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from markupsafe import Markup
 
 from worldgauge.report import svg
+from worldgauge.statistics import FEWEST_RESAMPLED, bootstrap_interval
 
 WIDTH, HEIGHT = 300.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
 LABEL_GAP = 12.5
 STRETCHES = 14
+RESAMPLES, SEED = 2_000, 20250522
+"""Of the bands: enough for what can be seen of them, and the same page from the same runs."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +62,26 @@ class Spot:
     remark: str = ""
 
 
+@dataclass(frozen=True)
+class Level:
+    """One subject in a list: its mean with an interval where known, its name, and a remark in small print below it."""
+
+    look: Look
+    name: str
+    mean: float
+    low: float | None
+    high: float | None
+    remark: str = ""
+
+
 def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, +- one population standard deviation where two or more are left.
+    """Mean over trajectories by frame, with its 95% interval where five or more are left: (frame, mean, low, high).
 
     Each trajectory is averaged over stretches of frames first, STRETCHES over the longest one, so that a line can
-    be followed among others. Values that are missing are left out. The curve ends where fewer than half of the
-    trajectories go on. Points lie in the middle of their stretch.
+    be followed among others. Values that are missing or infinite are left out. The curve ends where fewer than half of
+    the trajectories go on. Points lie in the middle of their stretch.
     """
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
     known = [one for one in known if one]
@@ -83,8 +99,10 @@ def mean_curve(
         if 2 * len(values) < len(known):
             continue
         middle, mean = _mean([index for index, _ in at[place]]), _mean(values)
-        std = math.sqrt(_mean([(v - mean) ** 2 for v in values]))
-        low, high = (mean - std, mean + std) if len(values) > 1 else (None, None)
+        low = high = None
+        # Of fewer, Student's interval would cover the whole panel.
+        if len(values) >= FEWEST_RESAMPLED:
+            low, high = bootstrap_interval(values, rng=np.random.default_rng(SEED), n=RESAMPLES) or (None, None)
         curve.append((middle, mean, low, high))
     return tuple(curve)
 
@@ -166,28 +184,32 @@ def forest(
     ident: str,
     title: str,
     description: str,
-    rows: Sequence[tuple[Look, str, float, float | None, float | None]],
+    rows: Sequence[Level],
     *,
     x_label: str,
     zero_line: bool = False,
 ) -> Markup:
-    """Means with intervals, one row each: (look, words at the left, mean, low, high)."""
-    step, left, width = 24.0, 150.0, 520.0
-    height = step * len(rows) + 42
-    numbers = [v for _, _, *some in rows for v in some if v is not None]
+    """Means with intervals, one row each."""
+    left, width = 150.0, 520.0
+    tall = [36.0 if row.remark else 24.0 for row in rows]
+    height = sum(tall) + 42
+    numbers = [v for row in rows for v in (row.mean, row.low, row.high) if v is not None]
     low, high = svg.spread([*numbers, 0.0] if zero_line else numbers, zero=True, unit_top=not zero_line)
     x = svg.Scale(low, high, left, width - 14)
     bottom = height - 36
     parts = [_x_axis(x, bottom, x_label)]
     if zero_line:
         parts.append(svg.tag("path", d=f"M{x(0):.1f} 8V{bottom}", class_="zero"))
-    for i, (look, words, mean, start, stop) in enumerate(rows):
-        y = 8 + step * (i + 0.5)
-        marks = [svg.label(words, left - 10, y + 4, anchor="end", class_="name")]
-        if start is not None and stop is not None:
-            marks.append(svg.tag("path", d=f"M{x(start):.1f} {y}H{x(stop):.1f}", class_="reach"))
-        marks.append(svg.tag("circle", cx=x(mean), cy=y, r=4.5, class_="dot"))
-        parts.append(svg.tag("g", *marks, class_=f"row {look.css}", data_subject=look.key))
+    for i, row in enumerate(rows):
+        y = 8 + sum(tall[:i]) + tall[i] / 2
+        name = _shortened(row.name, 24)
+        marks = [svg.label(name, left - 10, y - 1 if row.remark else y + 4, anchor="end", class_="name")]
+        if row.remark:
+            marks.append(svg.label(_shortened(row.remark, 28), left - 10, y + 11, anchor="end", class_="remark"))
+        if row.low is not None and row.high is not None:
+            marks.append(svg.tag("path", d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}", class_="reach"))
+        marks.append(svg.tag("circle", cx=x(row.mean), cy=y, r=4.5, class_="dot"))
+        parts.append(svg.tag("g", *marks, class_=f"row {row.look.css}", data_subject=row.look.key))
     return svg.picture(ident, width, height, title, description, *parts)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +65,11 @@ class Entrant:
         return Counts.of(outcome.end for outcome in self.outcomes)
 
     @property
+    def is_truth(self) -> bool:
+        """True of the reference that gives the hidden frames as they are; others that see them do something to them."""
+        return self.source == "truth" and "truth" in self.sees
+
+    @property
     def privileged(self) -> bool:
         """True when it saw what a model under test must not."""
         return not PRIVILEGED.isdisjoint(self.sees)
@@ -111,7 +117,27 @@ class Evidence:
 
 def cell_of(group: Mapping[str, Any]) -> str:
     """The table column that a task belongs to: "ABA 5", or what else it is grouped by."""
-    return " ".join(str(group[key]) for key in keys_of(group)) or "all"
+    return _values(group, keys_of(group)) or "all"
+
+
+def columns_by(groups: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> list[str] | None:
+    """Which keys of `groups` a table's columns are made of, fewest first; None where no choice of up to two gives them.
+
+    groups: of the tasks in the table. Columns besides, such as one over all tasks, may be there.
+    """
+    known = list(groups)
+    if not known:
+        return None
+    shared = [key for key in known[0] if all(key in group for group in known)]
+    for count in (1, 2):
+        for keys in combinations(shared, count):
+            if all(_values(group, keys) in columns for group in known):
+                return list(keys)
+    return None
+
+
+def _values(group: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return " ".join(str(group[key]) for key in keys)
 
 
 def keys_of(group: Mapping[str, Any]) -> list[str]:

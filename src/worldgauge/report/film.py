@@ -18,7 +18,11 @@ from worldgauge.video import VIEWABLE, Clip, Frame, resize
 
 TILE_PX = 256
 STRIP_PX = 18
-MAX_FRAMES = 120
+MIN_FRAMES, MAX_FRAMES = 60, 120
+TILE_BITS = 2_500
+"""Of a tile in one frame: where the budget gives fewer, a long film rather has fewer frames than coarser ones."""
+BORROWED = 20
+"""Frames that a costly one may take bits from."""
 INK, PAPER, VOID = (236, 234, 228), (24, 26, 30), (52, 54, 60)
 
 
@@ -41,28 +45,35 @@ class Film:
     broken: tuple[tuple[str, str], ...] = ()
 
 
-def make_film(clips: Mapping[str, Clip], *, budget: int) -> Film:
-    """Tile `clips` (name -> clip, the truth first: it gives length, rate and shape) into at most about `budget` bytes.
+def make_film(clips: Mapping[str, Clip], *, budget: int, lead: str = "") -> Film:
+    """Tile `clips` (name -> clip, in their order, the first gives the shape) into at most about `budget` bytes.
 
-    A clip that ends early, or cannot be read on, leaves its tile empty; one of another shape is fitted into it; one of
-    another rate is shown in step by time. What goes on after the truth has ended is left out.
+    lead: name of the clip that gives length and rate, the first unless said; others are shown in step with it by time.
+    One that ends early, or cannot be read on, holds its last frame, darkened and with the time of its end; a first clip
+    of a single frame that does not lead stands all the time. One of another shape is fitted. What goes on after the
+    lead has ended is left out.
     Raises UsageError when there is no clip.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")
-    truth = next(iter(clips.values()))
-    length, rate = len(truth), truth.fps or 20.0
-    step = -(-length // MAX_FRAMES)
-    width, height = TILE_PX, max(2, 2 * round(TILE_PX * truth.height / truth.width / 2))
+    first = next(iter(clips.values()))
+    timed = clips[lead] if lead else first
+    length, rate = len(timed), timed.fps or 20.0
+    most = max(MIN_FRAMES, min(MAX_FRAMES, budget * 8 // (len(clips) * TILE_BITS)))
+    step = -(-length // most)
+    width, height = TILE_PX, max(2, 2 * round(TILE_PX * first.height / first.width / 2))
     columns = columns_for(len(clips))
     frames = -(-length // step)
     fps = rate / step
     strips = [_strip(name, width) for name in clips]
     broken: list[tuple[str, str]] = []
-    streams = [
-        _fitted(name, clip, _in_step(clip, rate, step, frames), width, height, broken) for name, clip in clips.items()
-    ]
-    kbps = max(150, int(budget * 8 * fps / frames / 1000))
+    empty = np.full((height, width, 3), VOID, np.uint8)
+    streams: list[Iterator[Frame]] = []
+    for name, clip in clips.items():
+        tiles = _fitted(name, clip, _in_step(clip, rate, step, frames), empty, broken)
+        stands = clip is first and clip is not timed and len(clip) == 1
+        streams.append(repeat(next(tiles, empty)) if stands else _held(tiles, empty, clip, rate, step, length))
+    kbps = max(1, int(budget * 8 * fps / frames / 1000))
     sheets = (_sheet([next(stream) for stream in streams], strips, columns) for _ in range(frames))
     data = _encode(sheets, fps, kbps=kbps)
     return Film(data, tuple(clips), columns, (width, height), fps, step, frames, length, tuple(broken))
@@ -88,13 +99,13 @@ def _in_step(clip: Clip, rate: float, step: int, frames: int) -> Iterable[Frame]
 
 
 def _fitted(
-    name: str, clip: Clip, shown: Iterable[Frame], width: int, height: int, broken: list[tuple[str, str]]
+    name: str, clip: Clip, shown: Iterable[Frame], empty: Frame, broken: list[tuple[str, str]]
 ) -> Iterator[Frame]:
-    """Frames fitted into (width, height) keeping their shape; then emptiness for ever. broken: gets what went wrong."""
+    """Frames fitted into `empty` (h, w, 3) keeping their shape. broken: gets what went wrong."""
+    height, width = empty.shape[:2]
     scale = min(width / clip.width, height / clip.height)
     inner = max(1, round(clip.width * scale)), max(1, round(clip.height * scale))
     left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
-    empty = np.full((height, width, 3), VOID, np.uint8)
     try:
         for frame in shown:
             tile = empty.copy()
@@ -102,7 +113,30 @@ def _fitted(
             yield tile
     except WorldgaugeError as error:
         broken.append((name, str(error)))
-    yield from repeat(empty)
+
+
+def _held(tiles: Iterator[Frame], empty: Frame, clip: Clip, rate: float, step: int, length: int) -> Iterator[Frame]:
+    """`tiles`, then the last of them for ever, marked if the clip is over before the film; `empty` without any."""
+    shown, last = 0, None
+    for last in tiles:
+        shown += 1
+        yield last
+    if last is None:
+        yield from repeat(empty)
+        return
+    own = rate if same_rate(clip, rate) else clip.fps
+    # A broken clip ends where it broke.
+    end = min(len(clip) / own, shown * step / rate)
+    # Rates are rounded in files: what lacks a frame and a half has not ended early.
+    early = end < (length - 1.5) / rate
+    yield from repeat(_ended(last, f"ended at {end:.1f} s") if early else last)
+
+
+def _ended(tile: Frame, said: str) -> Frame:
+    """A frame that nobody can take for one that goes on."""
+    dark: Frame = (tile * 0.4).astype(np.uint8)
+    cv2.putText(dark, said, (8, dark.shape[0] - 9), cv2.FONT_HERSHEY_SIMPLEX, 0.48, INK, 1, cv2.LINE_AA)
+    return dark
 
 
 def _strip(name: str, width: int) -> Frame:
@@ -124,7 +158,8 @@ def _encode(frames: Iterable[Frame], fps: float, *, kbps: int) -> bytes:
     """H.264 that every browser plays, in memory. kbps: where it binds, hard pictures get coarser instead of larger."""
     # Stronger adaptive quantisation keeps one noisy tile from starving the others.
     options = {**VIEWABLE, "crf": "21", "aq-mode": "2", "aq-strength": "1.6"}
-    options |= {"maxrate": f"{kbps}k", "bufsize": f"{kbps}k"}
+    # The first frame takes what many later ones do: a film of few frames a second gets as many of them to borrow from.
+    options |= {"maxrate": f"{kbps}k", "bufsize": f"{int(kbps * max(1.0, BORROWED / fps))}k"}
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp4") as container:
         stream: Any = None

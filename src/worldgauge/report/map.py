@@ -19,6 +19,8 @@ MARGIN_M = 9.0
 """Around a walk that is shown alone, to see where in the place it lies."""
 EDGES_PX = (30.0, 28.0)
 """Left of and below a map with axes."""
+MOST_POINTS = 400
+"""Of a line: a walk of an hour is drawn no finer than its map shows."""
 DOTTED = 40
 """Points up to which a path shows each of them."""
 
@@ -68,10 +70,13 @@ def draw_map(
     marks = {name: np.asarray(at, np.float64) for name, at in picture.marks.items()}
     place, away = _frame(xy, list(marks.values()), plans, corridor)
     ground = draw_ground(picture, place)
-    out, back = place.points(xy[: split + 1]), place.points(xy[split:] if truth is None else truth)
-    yaw, _ = yaw_pitch_from_pose(picture.poses[split:])
+    out = place.points(_thinned(xy[: split + 1]))
+    back = place.points(_thinned(xy[split:] if truth is None else truth))
+    # Where nobody knows what follows, the walker stands at the end of what was shown.
+    ahead = picture.poses[split:] if split < len(xy) else picture.poses[-1:]
+    yaw, _ = yaw_pitch_from_pose(ahead)
     # The screen's y axis points down, so a counter-clockwise heading is a negative turn there.
-    trail = tuple((*place.point(at), -float(np.degrees(a))) for at, a in zip(xy[split:], yaw, strict=True))
+    trail = tuple((*place.point(at), -float(np.degrees(a))) for at, a in zip(ahead[:, :2, 3], yaw, strict=True))
     points = [
         *out,
         *back,
@@ -99,6 +104,12 @@ def draw_map(
     drawn = _framed(f"{ident}-map", title or "The walk from above", spoken, square, ground, place)
     note = f"Not wholly on the map: {listed(away)}." if away else ""
     return Map(drawn, trail, " ".join(filter(None, [ground.note, note])))
+
+
+def _thinned(xy: FloatArray) -> FloatArray:
+    """About MOST_POINTS of the points (n, 2) at most, evenly, both ends among them."""
+    kept: FloatArray = xy[np.linspace(0, len(xy) - 1, min(len(xy), MOST_POINTS)).round().astype(int)]
+    return kept
 
 
 def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground, place: Place) -> Markup:

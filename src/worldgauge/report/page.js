@@ -149,7 +149,7 @@ class Player {
     this.root.querySelector(".cursor").style.left = `${(100 * (at + 0.5)) / this.data.length}%`;
     this.root.querySelector(".at").textContent = `frame ${at} of ${this.data.length}`;
     this.plot.setAttribute("aria-valuenow", String(at));
-    const here = this.data.trail[Math.min(at, this.data.trail.length - 1)];
+    const here = this.data.trail[Math.min(frame, this.data.trail.length - 1)];
     if (here && this.walker) this.walker.setAttribute("transform", `translate(${here[0]} ${here[1]}) rotate(${here[2]})`);
     const lines = this.curves?.lines ?? {};
     this.outputs.forEach((output, k) => { output.textContent = Player.valueAt(lines[this.keys[k]], at); });
@@ -165,7 +165,8 @@ class Player {
       else high = middle - 1;
     }
     const value = line[low][1];
-    return Math.abs(value) < 10 ? value.toFixed(2) : value.toFixed(1);
+    const size = Math.abs(value);
+    return value.toFixed(size >= 10 ? 1 : size >= 0.1 || size === 0 ? 2 : 4);
   }
 
   fillMetrics() {
@@ -183,7 +184,7 @@ class Player {
     const [low, high] = curves.range;
     const marks = this.root.querySelectorAll(".ylabels span");
     const values = [high, (low + high) / 2, low];
-    const digits = [0, 1].find((d) => values.every((v) => Math.abs(v - Number(v.toFixed(d))) < 1e-9)) ?? 2;
+    const digits = [0, 1, 2, 3].find((d) => values.every((v) => Math.abs(v - Number(v.toFixed(d))) < 1e-9)) ?? 4;
     values.forEach((value, k) => { marks[k].textContent = value.toFixed(digits); });
     for (const [key, points] of Object.entries(curves.lines)) {
       const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");

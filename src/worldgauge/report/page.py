@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -17,13 +17,13 @@ from markupsafe import Markup
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.metrics import metrics
-from worldgauge.report import charts, tables, trust, words
+from worldgauge.report import charts, svg, tables, trust, words
 from worldgauge.report.appearance import METRIC as SHARPNESS
 from worldgauge.report.appearance import appearance
 from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.curves import Look
-from worldgauge.report.evidence import Evidence, cell_of, keys_of
+from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
 from worldgauge.report.loading import load, tasks_of
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
@@ -36,6 +36,10 @@ from worldgauge.suites.contract import Suite, Table
 COLOURS = 10
 LISTED = 400
 """Trajectories up to which the page lists every one when some have no film; beyond, they are in scores.jsonl."""
+
+
+MOST_PANELS = 12
+"""Cells of a table up to which each has a curve of its own."""
 
 
 def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
@@ -79,6 +83,7 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
             segmenter=trust.segmenter(evidence),
             warnings=evidence.notes,
             words=said,
+            small=_small(evidence, made),
             **_results(evidence, suite, looks, made, said),
             **_all_tables(evidence, suite, looks, made),
             **_trajectories(evidence, suite, looks, made, films, said),
@@ -95,7 +100,7 @@ def looks_of(evidence: Evidence) -> dict[str, Look]:
     looks: dict[str, Look] = {}
     others = 0
     for place, entrant in enumerate(evidence.entrants):
-        if "truth" in entrant.sees:
+        if entrant.is_truth:
             colour = "k0"
         else:
             colour, others = f"k{1 + others % COLOURS}", others + 1
@@ -119,7 +124,9 @@ def _results(
     sample = evidence.sample(framed)
     frame_name = name if framed == metric else words.metric_name(framed, sample.unit if sample else "1")
     bounds = metrics.entry(metric).facts["bounds"] if metric in metrics else (-math.inf, math.inf)
-    compared = compare(evidence, metric, higher=higher, bounds=bounds)
+    flags = {row.label: row.flag for row in headline.rows if row.flag}
+    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags)
+    by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")
     shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
     memoryless: Sequence[str] = getattr(suite, "memoryless", ())
     claim = getattr(suite, "claim", "")
@@ -127,7 +134,7 @@ def _results(
     placed = compared.standings
     return {
         "name": name,
-        "by": "" if mixed else words.listed(keys_of(next(iter(evidence.groups.values())))),
+        "by": by,
         "mixed": mixed,
         "verdict": verdict(
             evidence, name, compared, shown, higher=higher, memoryless=memoryless, claim=claim, words=said
@@ -143,13 +150,16 @@ def _results(
             framed,
             frame_name,
             unit=unit if framed == metric else _in_unit(evidence, framed),
-            cell_of=(lambda _: f"all {said.tasks}") if mixed else cell_of,
+            cell_of=panel_of,
         ),
+        "endless_frames": charts.endless_frames(evidence, framed),
+        "endless": list(compared.endless.items()),
+        "flagged": list(flags.items()),
+        "higher": higher,
         "ranking": charts.ranking(looks, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),
         "pairs": compared.pairs,
         "can_order": compared.can_order,
-        "higher": higher,
         "budget": charts.memory_budget(looks, name, compared, budgets, unit=unit) if budgets else None,
     }
 
@@ -177,18 +187,43 @@ def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
     return next(scored, made[0].metric)
 
 
-def _matrix(compared: Comparison) -> list[tuple[Standing, list[Difference | None]]]:
+def _small(evidence: Evidence, made: Sequence[Table]) -> int:
+    """Digits after the point of differences of the headline: one less than of its values."""
+    values = (v for e in evidence.entrants for v in e.values(made[0].metric).values()) if made else ()
+    return words.digits_for(values) - 1
+
+
+def _panels(
+    evidence: Evidence, headline: Table, metric: str, everything: str
+) -> tuple[str, Callable[[Mapping[str, Any]], str]]:
+    """(what the headline's columns are, in words, panel that a task's curve belongs to): a panel a column where tasks
+    say which column they are in, one for all where the cells are too many to look at.
+    """
+    tasks = {task for e in evidence.entrants for task in e.by_metric.get(metric, {})}
+    groups = [group for task, group in evidence.groups.items() if task in tasks]
+    keys = None if headline.betters else columns_by(groups, headline.columns)
+    if keys is not None:
+        return words.listed(keys), lambda group: " ".join(str(group[key]) for key in keys)
+    if headline.betters or len({cell_of(group) for group in groups}) > MOST_PANELS:
+        return "", lambda _: everything
+    return words.listed(keys_of(groups[0])) if groups else "", cell_of
+
+
+def _matrix(compared: Comparison) -> list[tuple[Standing, list[tuple[Difference, bool] | None]]]:
+    """Of each standing its differences to all, and whether they show a lead."""
     placed = compared.standings
-    return [(row, [compared.signed.get((row.label, column.label)) for column in placed]) for row in placed]
+    pairs = {both: (difference, compared.shows_lead(difference)) for both, difference in compared.signed.items()}
+    return [(row, [pairs.get((row.label, column.label)) for column in placed]) for row in placed]
 
 
 def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
-    """Every table of the suite, the first of a metric with the first published one of it; metrics without any value by
-    reason. Tables that count tasks are set apart.
+    """Every table of the suite, with the published one of its metric and title, else the first of a metric with the
+    first published one of it; metrics without any value by reason. Tables that count tasks are set apart.
     """
     sees = {e.label: e.sees for e in evidence.entrants}
     printed = list(suite.published())
     views, counted = [], []
+    titles = {table.title for table in made}
     placed: set[str] = set()
     for place, table in enumerate(made):
         if table.unit == tables.COUNTS:
@@ -196,10 +231,11 @@ def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], mad
             continue
         if not any(cell.mean is not None for row in table.rows for cell in row.cells):
             continue
-        published = None
-        if table.metric not in placed:
-            published = next((other for other in printed if other.metric == table.metric), None)
-            placed.add(table.metric)
+        same = [other for other in printed if other.metric == table.metric]
+        published = next((other for other in same if other.title == table.title), None)
+        if published is None and table.metric not in placed:
+            published = next((other for other in same if other.title not in titles), None)
+        placed.add(table.metric)
         if published is not None:
             printed.remove(published)
         if table.metric == trust.METRIC:
@@ -234,9 +270,8 @@ def _trajectories(
     named = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = extremes(evidence, metric, higher=higher)
     chosen = choose(evidence, cases, films)
-    known = [v for e in evidence.entrants for v in e.values(metric).values()]
-    scale = (0.0, 1.0) if _in_unit(evidence, metric) else (min(known, default=0.0), max(known, default=1.0))
-    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, named, scale, said)
+    units = {name for name in named if _in_unit(evidence, name)}
+    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, named, units, said)
     left_out = len(evidence.groups) - len(chosen)
     every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {
@@ -249,8 +284,9 @@ def _trajectories(
 
 
 def _in_unit(evidence: Evidence, metric: str) -> bool:
-    """True when all values lie in [0, 1]: the axis then shows all of it."""
-    return all(0 <= v <= 1 for e in evidence.entrants for v in e.values(metric).values())
+    """True when all values lie in [0, 1] and make use of it: the axis then shows all of it."""
+    values = [v for e in evidence.entrants for v in e.values(metric).values()]
+    return all(0 <= v <= 1 for v in values) and max(values, default=1.0) >= svg.NEAR_ONE
 
 
 def _environment() -> Environment:

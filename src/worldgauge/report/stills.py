@@ -52,7 +52,7 @@ def contact_sheet(
     rows, broken = [], []
     for name, clip in clips.items():
         asked = [i for i in stills.get(name, ()) if 0 <= i < len(clip)]
-        indices = asked or [int(i) for i in np.linspace(0, len(clip) - 1, usual)]
+        indices = asked or sorted({int(i) for i in np.linspace(0, len(clip) - 1, usual)})
         shown = tuple(indices[int(k)] for k in np.linspace(0, len(indices) - 1, min(len(indices), MOST)))
         try:
             frames = list(clip.take(shown))

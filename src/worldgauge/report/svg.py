@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+NEAR_ONE = 0.4
+"""Values of at least this are shown on an axis that ends at 1, where 1 is the most there can be."""
+
 
 def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
     """One element; text and attribute values are escaped. `class_` is written class, `stroke_width` stroke-width."""
@@ -75,7 +78,7 @@ def spread(values: Iterable[float], *, zero: bool = False, unit_top: bool = Fals
     low, high = min(known), max(known)
     if zero and low >= 0:
         low = 0.0
-    if unit_top and high <= 1:
+    if unit_top and NEAR_ONE <= high <= 1:
         return min(low, 0.0), 1.0
     air = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
     return (low if zero and low == 0 else low - air), high + air

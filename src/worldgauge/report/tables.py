@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from worldgauge.report import curves, svg
+from worldgauge.report import bars, curves, svg
+from worldgauge.report.bars import Bars
 from worldgauge.report.curves import Look
-from worldgauge.report.words import direction, number
+from worldgauge.report.words import digits_for, direction, number
 from worldgauge.subject import PRIVILEGED
 from worldgauge.suites.contract import Cell, Row, Table
 
@@ -30,12 +31,13 @@ class CellView:
 
 @dataclass(frozen=True)
 class RowView:
-    """One printed row. sees: inputs it was given besides frames and controls."""
+    """One printed row. sees: inputs it was given besides frames and controls. flag: why it wins nothing."""
 
     label: str
     look: Look
     sees: tuple[str, ...]
     cells: tuple[CellView, ...]
+    flag: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class TableView:
     """A printed table. columns: (name, count of tasks as words). groups: (heading, rows).
 
     directions: of each column, in words and an arrow, where they differ; else empty, and `direction` is of all.
+    bars: the same numbers drawn, None where the table does not ask for it.
     """
 
     ident: str
@@ -53,6 +56,12 @@ class TableView:
     notes: tuple[str, ...]
     has_best: bool
     directions: tuple[str, ...] = ()
+    bars: Bars | None = None
+
+    @property
+    def flagged(self) -> bool:
+        """Whether any row has a flag."""
+        return any(row.flag for _, rows in self.groups for row in rows)
 
 
 COUNTS = "tasks"
@@ -66,16 +75,16 @@ def view(
     """`table` ready to print, rows in its own order.
 
     The best cell of a column is marked among subjects that saw nothing hidden; published rows are not compared, nor
-    are yardsticks that no run stands behind (absent from `looks`).
+    are flagged ones, nor yardsticks that no run stands behind (absent from `looks`).
     ours: False for published numbers, which are printed as they were and drawn nowhere.
     """
     rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
     betters = table.betters or (table.better,) * len(table.columns)
-    compared = [row for row in rows if row.label in looks and row.kind != "published"]
-    best = [_best(compared, k, better, sees) for k, better in enumerate(betters)]
+    compared = [row for row in rows if row.label in looks and row.kind != "published" and not row.flag]
     scales = [_scale(rows, [k]) for k in range(len(betters))] if table.betters else [_scale(rows)] * len(betters)
-    digits = [max((_digits(row.cells[k]) for row in rows), default=0) for k in range(len(betters))]
+    digits = _digits(table) if ours else _digits_printed(table)
+    best = [_best(compared, k, better, sees, digits[k]) for k, better in enumerate(betters)]
     views: dict[str, list[RowView]] = {kind: [] for kind in HEADINGS}
     for row in rows:
         look = looks.get(row.label, Look("", "kx", row.label, reference=True))
@@ -86,12 +95,13 @@ def view(
                 row.label in best[k],
                 look,
                 scales[k] if ours else None,
-                digits=None if ours else digits[k],
+                digits[k],
+                printed=not ours,
                 counts=table.unit == COUNTS,
             )
             for k, cell in enumerate(row.cells)
         )
-        views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells))
+        views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells, row.flag))
     return TableView(
         ident,
         table.title,
@@ -101,6 +111,7 @@ def view(
         table.notes,
         any(best),
         tuple(direction(better) for better in table.betters),
+        bars.of_table(f"{ident}-bars", table, looks) if ours and table.bars else None,
     )
 
 
@@ -110,11 +121,12 @@ def _cell(
     best: bool,
     look: Look,
     scale: tuple[float, float] | None,
+    digits: int,
     *,
-    digits: int | None,
+    printed: bool,
     counts: bool,
 ) -> CellView:
-    """digits: after the point, None for as many as a number of its size takes."""
+    """digits: after the point; of large numbers fewer, unless `printed`: then all are as they were published."""
     expected = max(cell.expected or 0, count or 0)
     short = cell.n < expected
     words = f"{cell.n} of {expected}" if short else f"n {cell.n}" if cell.n != count else ""
@@ -126,10 +138,14 @@ def _cell(
     known = cell.low is not None and cell.high is not None
     if counts:
         return CellView(f"{cell.mean:g}")
+
+    def text(value: float | None) -> str:
+        return f"{value:.{digits}f}" if printed else number(value, digits=digits)
+
     return CellView(
-        number(cell.mean) if digits is None else f"{cell.mean:.{digits}f}",
-        "" if cell.std is None else f"± {number(cell.std) if digits is None else f'{cell.std:.{digits}f}'}",
-        f"{number(cell.low)} to {number(cell.high)}" if known else "",
+        text(cell.mean),
+        "" if cell.std is None else f"± {text(cell.std)}",
+        f"{text(cell.low)} to {text(cell.high)}" if known else "",
         words,
         short,
         best,
@@ -137,9 +153,19 @@ def _cell(
     )
 
 
-def _digits(cell: Cell) -> int:
-    """Digits after the point that a published cell was printed with; a column has those of its finest."""
-    return max((len(f"{v:g}".partition(".")[2]) for v in (cell.mean, cell.std) if v is not None), default=0)
+def _digits(table: Table) -> list[int]:
+    """Digits after the point of each column: alike where all are of one metric."""
+    columns = [[row.cells[k].mean for row in table.rows] for k in range(len(table.columns))]
+    if table.betters:
+        return [digits_for(column) for column in columns]
+    return [digits_for(mean for column in columns for mean in column)] * len(columns)
+
+
+def _digits_printed(table: Table) -> list[int]:
+    """Digits after the point that published columns were printed with: those of the finest cell."""
+    cells = [[row.cells[k] for row in table.rows] for k in range(len(table.columns))]
+    known = [[v for cell in column for v in (cell.mean, cell.std) if v is not None] for column in cells]
+    return [max((len(f"{v:g}".partition(".")[2]) for v in column), default=0) for column in known]
 
 
 def _column_count(cells: Sequence[Cell]) -> int | None:
@@ -148,7 +174,7 @@ def _column_count(cells: Sequence[Cell]) -> int | None:
     return max(set(counts), key=lambda n: (counts.count(n), n)) if counts else None
 
 
-def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tuple[str, ...]]) -> set[str]:
+def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tuple[str, ...]], digits: int) -> set[str]:
     if better == "neither":
         return set()
     fair = {
@@ -161,7 +187,7 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
     known = [mean for mean in fair.values() if mean is not None]
     top = max(known) if better == "higher" else min(known)
     # What prints alike is marked alike; where all do, as for facts of the recording, none is best.
-    best = {label for label, mean in fair.items() if number(mean) == number(top)}
+    best = {label for label, mean in fair.items() if number(mean, digits=digits) == number(top, digits=digits)}
     return best if len(best) < len(fair) else set()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from worldgauge.report.appearance import Appearance
 from worldgauge.report.compare import Comparison, Difference, Standing
 from worldgauge.report.evidence import Entrant, Evidence
-from worldgauge.report.words import Wording, listed, number, times
+from worldgauge.report.words import Wording, digits_for, listed, number, times
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,32 @@ def verdict(
 ) -> Verdict:
     """A model keeps the suite's `claim` when it beats every `memoryless` reference, each by a clear paired difference.
 
-    Models under test are judged, or references that saw nothing hidden where none was run. Without a claim it is
-    only said who leads. name: of the metric, as shown. shown: how the frames look.
+    Models under test are judged, or references that saw nothing hidden where none was run; flagged ones of either are
+    not. A flag takes nothing off what a `memoryless` reference has set. Without a claim it is only said who leads.
+    name: of the metric, as shown. shown: how the frames look.
     """
     if not compared.standings:
         return NOTHING
     means = compared.by_label
-    fair = [e for e in evidence.entrants if not e.privileged and e.source not in memoryless and e.label in means]
+    flags = compared.flags
+    if len(flags) == len(means):
+        return Verdict(f"Nobody is in the running: {_flagged(flags)}.", ())
+    fair = [
+        e
+        for e in evidence.entrants
+        if not e.privileged and e.source not in memoryless and e.label in means and e.label not in flags
+    ]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
     bar = [e.label for e in evidence.entrants if e.source in memoryless and e.label in means]
     judged = tested or yardsticks
-    looks = _stand_in(evidence, compared, name, shown, memoryless, words.lacks)
+    out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
+    tail = (*out, *_stand_in(evidence, compared, name, shown, memoryless, words.lacks))
     if not claim or not judged or not bar:
         no_bar = f"no reference that {words.lacks} was run beside it"
-        missing = "" if not claim else _none_judged(evidence) if not judged else no_bar
-        leading = _leading(compared, judged or list(means), name, missing, words)
-        return Verdict(leading.headline, (*leading.support, *looks))
+        missing = "" if not claim else _none_judged(evidence, flags) if not judged else no_bar
+        leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
+        return Verdict(leading.headline, (*leading.support, *tail))
     sign = 1 if higher else -1
     passed = []
     for label in judged:
@@ -66,19 +75,26 @@ def verdict(
         support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
     if not tested:
         seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in memoryless]
-        tail = (
+        unjudged = (
             f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
             if seeing
             else ""
         )
-        support.append(f"Only references are compared, {_none_judged(evidence)}{tail}.")
+        support.append(f"Only references are compared, {_none_judged(evidence, flags)}{unjudged}.")
     headline = _headline(tested, passed, claim, words.lacks) if tested else _headline_of_references(passed, bar, claim)
-    return Verdict(headline, (*support, *looks))
+    return Verdict(headline, (*support, *tail))
 
 
-def _none_judged(evidence: Evidence) -> str:
-    """Why there is no model to judge: none was run, or none of those that were has a score."""
+def _flagged(flags: Mapping[str, str]) -> str:
+    """ "a (does not move) and b (pose-conditioned)"."""
+    return listed([f"{label} ({flag})" for label, flag in flags.items()])
+
+
+def _none_judged(evidence: Evidence, flags: Mapping[str, str]) -> str:
+    """Why there is no model to judge: none was run, or none of those that were has a score, or all are flagged."""
     run = [e.label for e in evidence.entrants if e.kind == "subject"]
+    if any(label in flags for label in run):
+        return "no model under test can be judged"
     return f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score" if run else "no model under test was run"
 
 
@@ -88,7 +104,8 @@ def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:
 
 
 def _best(compared: Comparison, labels: Collection[str]) -> Standing:
-    return next(standing for standing in compared.standings if standing.label in labels)
+    sign = 1 if compared.higher else -1
+    return max((s for s in compared.standings if s.label in labels), key=lambda standing: sign * standing.mean)
 
 
 def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Wording) -> Verdict:
@@ -134,14 +151,14 @@ def _headline_of_references(passed: Sequence[str], bar: Sequence[str], claim: st
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Wording) -> str:
     said = (
         f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
-        f"the strongest reference that {words.lacks}, {bar.label}, has {number(bar.mean)}"
+        f"the strongest reference that {words.lacks}, {bar.label}, has {_said(bar.mean)}"
     )
     return said + (f"; they share no {words.task}." if pair is None else f". {_paired(pair)}")
 
 
 def _paired(pair: Difference) -> str:
-    reach = f", 95% interval {number(pair.low)} to {number(pair.high)}" if pair.low is not None else ""
-    return f"Paired difference {number(pair.mean, sign=True)}{reach}."
+    reach = f", 95% interval {_said(pair.low)} to {_said(pair.high)}" if pair.low is not None else ""
+    return f"Paired difference {_said(pair.mean, sign=True)}{reach}."
 
 
 def _stand_in(
@@ -157,10 +174,15 @@ def _stand_in(
     ratio = shown.mean(entrant.label) if entrant is not None and shown is not None and shown.relative else None
     if entrant is None or ratio is None:
         return ()
-    score = f"{name} {number(compared.by_label[entrant.label].mean)}"
+    score = f"{name} {_said(compared.by_label[entrant.label].mean)}"
     return (f"{entrant.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
 
 
 def _with_interval(standing: Standing, name: str) -> str:
-    reach = f" [{number(standing.low)}, {number(standing.high)}]" if standing.low is not None else ""
-    return f"{name} {number(standing.mean)}{reach}"
+    reach = f" [{_said(standing.low)}, {_said(standing.high)}]" if standing.low is not None else ""
+    return f"{name} {_said(standing.mean)}{reach}"
+
+
+def _said(value: float | None, *, sign: bool = False) -> str:
+    """A number that stands alone: a small one keeps what it says."""
+    return number(value, digits=digits_for([value]), sign=sign)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +21,11 @@ from worldgauge.report.film import STRIP_PX, Film, make_film, same_rate
 from worldgauge.report.map import Map, draw_map
 from worldgauge.report.stills import Row as Stills
 from worldgauge.report.stills import contact_sheet
-from worldgauge.report.words import Wording, direction, listed, metric_name, number
+from worldgauge.report.words import Wording, digits_for, direction, listed, metric_name, number
 from worldgauge.suites.contract import Suite, Task
 from worldgauge.video import Clip
 
-PAGE_FILM_BYTES = 5_800_000
+PAGE_FILM_BYTES = 5_400_000
 """All films together, before base64 adds a third: keeps the page under 10 MB."""
 ONE_FILM_BYTES = 900_000
 PAGE_STILLS_BYTES = 1_400_000
@@ -35,14 +36,16 @@ ONE_STILLS_BYTES = 24_000
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
 TRUTH = Look("truth", "k0", "hidden truth")
+START = Look("truth", "k0", "start image")
+"""In place of a truth that nobody knows."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A card. film, map: None with `problem` saying why. metrics: (name, unit, which way is better). rows: (look,
-    values a metric).
+    """A card. film, map: None where nothing can be shown; `problem` says why there is no truth. metrics: (name, unit,
+    which way is better). rows: (look, values a metric).
 
     encoded: the film in base64. tiles: what it shows, in order. notes: tiles that are left out or end early, and
     why. gaps: why values are missing. data: what the player needs. legend: of the map, (CSS classes, words).
@@ -85,12 +88,12 @@ def make_walks(
     chosen: Sequence[str],
     looks: Mapping[str, Look],
     metrics: Sequence[str],
-    scale: tuple[float, float],
+    units: Collection[str],
     words: Wording,
 ) -> list[Walk]:
-    """Cards of the `chosen` tasks; one whose data are gone keeps its scores and says what is missing.
+    """Cards of the `chosen` tasks; one whose data are gone keeps its scores and films and says what is missing.
 
-    metrics: those shown, the headline first. scale: range of the headline.
+    metrics: those shown, the headline first. units: those of them that are shown on an axis from 0 to 1.
     """
     drawn = [
         _drawn(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, words) for k, name in enumerate(chosen, 1)
@@ -100,17 +103,24 @@ def make_walks(
     budget = min(ONE_FILM_BYTES, left // max(len(chosen), 1))
     still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
-        films = list(pool.map(lambda found: make_film(found.clips, budget=budget) if found.clips else None, drawn))
+        films = list(
+            pool.map(
+                lambda found: make_film(found.clips, budget=budget, lead=found.lead) if found.clips else None, drawn
+            )
+        )
         sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
     return [
-        _walk(name, found, film, sheet, evidence, looks, metrics, scale)
+        _walk(name, found, film, sheet, evidence, looks, metrics, units)
         for name, found, film, sheet in zip(chosen, drawn, films, sheets, strict=True)
     ]
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What there is to see of a task. clips: empty, with `problem`, when its data are gone."""
+    """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
+
+    lead: of the clips, the one that gives the film its length.
+    """
 
     ident: str
     map: Map | None = None
@@ -119,6 +129,7 @@ class _Drawn:
     problem: str = ""
     shown: Shown | None = None
     legend: tuple[tuple[str, str], ...] = ()
+    lead: str = ""
     lengths: str = ""
 
     @property
@@ -137,16 +148,20 @@ def _drawn(
     words: Wording,
 ) -> _Drawn:
     exhibit = exhibit_of(evidence, suite, task, looks) if task is not None else None
+    shown, problem = None, ""
     try:
         if task is None:
             raise WorldgaugeError("no record of this task can be read; run again to make it anew")
         shown = suite.picture(task)
     except WorldgaugeError as error:
-        log.warning("%s: no film (%s)", name, error)
-        return _Drawn(ident, problem=str(error), shown=exhibit)
-    clips, notes = {TRUTH.label: shown.truth}, []
+        log.warning("%s: no truth (%s)", name, error)
+        problem = str(error)
+    clips: dict[str, Clip] = {}
+    notes = []
+    if shown is not None and len(shown.truth):
+        clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
     for entrant in evidence.entrants:
-        if "truth" in entrant.sees or not _scored(evidence, entrant.label, name):
+        if (entrant.is_truth and TRUTH.label in clips) or not _scored(evidence, entrant.label, name):
             continue
         try:
             if name not in entrant.rollouts:
@@ -155,6 +170,9 @@ def _drawn(
         except WorldgaugeError as error:
             log.warning("%s: no film of %s (%s)", name, entrant.label, error)
             notes.append(f"{entrant.label} is not shown: {error}.")
+    lead = _lead(clips)
+    if shown is None:
+        return _Drawn(ident, None, clips, tuple(notes), problem, exhibit, (), lead, _lengths(clips, lead))
     if exhibit is None:
         drawn = draw_map(ident, shown)
     else:
@@ -162,15 +180,33 @@ def _drawn(
         drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above")
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
     legend = tuple(_legend(exhibit, scored, looks, words, history=shown.generated_from > 0))
-    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, _lengths(clips))
+    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, lead, _lengths(clips, lead))
 
 
-def _lengths(clips: Mapping[str, Clip]) -> str:
-    """Which films are shorter or longer than the truth, in time; empty where none is."""
-    truth = next(iter(clips.values()))
-    rate = truth.fps or 1.0
-    whole = len(truth) / rate
-    lasts = {name: len(clip) / (rate if same_rate(clip, truth.fps) else clip.fps) for name, clip in clips.items()}
+def _lead(clips: Mapping[str, Clip]) -> str:
+    """Whose length a film has: the truth's, else that of most clips, of the longest of these; empty without any."""
+    if not clips or TRUTH.label in clips:
+        return TRUTH.label if clips else ""
+    lasts = {name: round(_seconds(clip), 1) for name, clip in clips.items() if name != START.label}
+    common = Counter(lasts.values())
+    return max(lasts, key=lambda name: (common[lasts[name]], lasts[name]), default=START.label)
+
+
+def _seconds(clip: Clip) -> float:
+    return len(clip) / (clip.fps or 1.0)
+
+
+def _lengths(clips: Mapping[str, Clip], lead: str) -> str:
+    """Which films are shorter or longer than the one that leads, in time; empty where none is."""
+    if not clips:
+        return ""
+    rate = clips[lead].fps or 1.0
+    whole = _seconds(clips[lead])
+    lasts = {
+        name: len(clip) / rate if same_rate(clip, clips[lead].fps) else _seconds(clip)
+        for name, clip in clips.items()
+        if name != START.label
+    }
     other = [f"{name} {time:.1f} s" for name, time in lasts.items() if abs(time - whole) > 1.5 / rate]
     if not other:
         return ""
@@ -179,7 +215,8 @@ def _lengths(clips: Mapping[str, Clip]) -> str:
         if any(time > whole + 1.5 / rate for time in lasts.values())
         else ""
     )
-    return f"The truth lasts {whole:.1f} s, {listed(other)}; films are in step by time.{cut}"
+    first = "The truth lasts" if lead == TRUTH.label else "Most films last"
+    return f"{first} {whole:.1f} s, {listed(other)}; films are in step by time.{cut}"
 
 
 def _legend(
@@ -214,10 +251,13 @@ def _walk(
     evidence: Evidence,
     looks: Mapping[str, Look],
     metrics: Sequence[str],
-    scale: tuple[float, float],
+    units: Collection[str],
 ) -> Walk:
     group = evidence.groups[name]
-    values = {e.label: e.values(metrics[0]).get(name) for e in evidence.entrants}
+    # A task has scores of its own kind of question only.
+    metrics = [m for m in metrics if any(name in e.by_metric.get(m, {}) for e in evidence.entrants)]
+    first = next((m for m in metrics if any(name in e.values(m) for e in evidence.entrants)), "")
+    values = {e.label: e.values(first).get(name) for e in evidence.entrants}
     stills, broken = sheet
     shown = drawn.shown or Shown()
     return Walk(
@@ -225,7 +265,7 @@ def _walk(
         name,
         cell_of(group),
         str(group.get("location", "")),
-        strip(looks, values, scale),
+        strip(looks, values, _scale(evidence, first, units)),
         tuple(_head(evidence, metric) for metric in metrics),
         tuple(
             _row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
@@ -233,7 +273,7 @@ def _walk(
         drawn.map,
         film,
         base64.b64encode(film.data).decode() if film else "",
-        tuple((name, looks.get(name, TRUTH)) for name in film.names) if film else (),
+        tuple((label, _tile_look(label, looks)) for label in film.names) if film else (),
         (
             *drawn.notes,
             *shown.notes,
@@ -241,15 +281,27 @@ def _walk(
             *(f"No stills of {label}: {why}." for label, why in broken),
         ),
         _gaps(evidence, name, metrics),
-        _player(evidence, name, metrics, scale, film, drawn.map, looks),
+        _player(evidence, name, metrics, units, film, drawn.map, looks),
         drawn.problem,
         drawn.legend,
-        tuple((looks.get(row.name, TRUTH), row) for row in stills),
+        tuple((_tile_look(row.name, looks), row) for row in stills),
         shown.columns,
         shown.rows,
         drawn.lengths,
         shown.caption,
     )
+
+
+def _tile_look(label: str, looks: Mapping[str, Look]) -> Look:
+    return looks.get(label) or (START if label == START.label else TRUTH)
+
+
+def _scale(evidence: Evidence, metric: str, units: Collection[str]) -> tuple[float, float]:
+    """Range of a metric over all tasks."""
+    if metric in units:
+        return 0.0, 1.0
+    known = [v for e in evidence.entrants for v in e.values(metric).values() if math.isfinite(v)]
+    return min(known, default=0.0), max(known, default=1.0)
 
 
 def _head(evidence: Evidence, metric: str) -> tuple[str, str, str]:
@@ -270,18 +322,24 @@ def _row(
     texts = []
     for metric in metrics:
         score = evidence[label].by_metric.get(metric, {}).get(task)
-        texts.append("" if score is None else number(score.value))
+        texts.append("" if score is None else number(score.value, digits=_digits(evidence, metric, task)))
     return looks[label], tuple(texts)
 
 
+def _digits(evidence: Evidence, metric: str, task: str) -> int:
+    return digits_for(e.values(metric).get(task) for e in evidence.entrants)
+
+
 def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Why values of the card's table are missing, "metrics: reason", each reason once."""
+    """Why values of the card's table or curves are missing, "metrics: reason", each reason once."""
     found: dict[str, dict[str, None]] = {}
     for metric in metrics:
         for entrant in evidence.entrants:
             score = entrant.by_metric.get(metric, {}).get(task)
             if score is not None and score.value is None:
                 found.setdefault(score.reason or "", {})[metric] = None
+            elif score is not None and any(v is not None and math.isinf(v) for _, v in score.series):
+                found.setdefault("infinite in single frames, which are not on the curve", {})[metric] = None
     return tuple(f"{listed(list(missing))}: {reason}" for reason, missing in found.items())
 
 
@@ -289,7 +347,7 @@ def _player(
     evidence: Evidence,
     task: str,
     metrics: Sequence[str],
-    scale: tuple[float, float],
+    units: Collection[str],
     film: Film | None,
     drawn: Map | None,
     looks: Mapping[str, Look],
@@ -307,7 +365,7 @@ def _player(
         if any(lines.values()) and len(curves) < PLAYER_METRICS:
             known = [v for line in lines.values() for _, v in line]
             sample = evidence.sample(name)
-            unit = scale if name == metrics[0] else (min(0.0, min(known)), _round_up(max(1.0, max(known))))
+            unit = (0.0, 1.0) if name in units else (min(0.0, *known), _round_up(max(0.0, *known)))
             label = name if sample is None or sample.unit in ("", "1") else metric_name(name, sample.unit)
             curves.append({"name": label, "lines": lines, "range": list(unit)})
     return {
@@ -319,18 +377,20 @@ def _player(
         "length": film.length,
         "strip": STRIP_PX,
         "looks": {look.key: look.css for look in looks.values()},
-        "trail": [list(point) for point in drawn.trail] if drawn else [],
+        "trail": [list(point) for point in drawn.trail[:: film.step]] if drawn else [],
         "curves": curves,
     }
 
 
 def _round_up(value: float) -> float:
-    """The next number that an axis can end at."""
+    """The next number that an axis can end at, 1 for nothing."""
+    if value <= 0:
+        return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(m * power for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9))
 
 
 def _thinned(series: Sequence[tuple[int, float | None]]) -> list[list[float]]:
     """Known points of a series, every k-th so that about PLAYER_POINTS are left."""
-    known = [[index, round(value, 3)] for index, value in series if value is not None and math.isfinite(value)]
+    known = [[index, float(f"{value:.4g}")] for index, value in series if value is not None and math.isfinite(value)]
     return known[:: max(1, round(len(known) / PLAYER_POINTS))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from worldgauge.errors import UsageError
@@ -53,6 +53,15 @@ def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
     return (MINUS if negative else "+" if sign and float(text) != 0 else "") + text
 
 
+def digits_for(values: Iterable[float | None]) -> int:
+    """Digits after the point for numbers that stand in one column: 3, more where that would show nothing of them."""
+    sizes = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
+    if not sizes:
+        return 3
+    usual = sizes[len(sizes) // 2]
+    return 5 if usual < 0.01 else 4 if usual < 0.1 or sizes[0] < 0.01 else 3
+
+
 def times(count: int, one: str, many: str) -> str:
     """ "1 frame", "2 frames"; thousands are set apart."""
     return f"{count:,} {one if count == 1 else many}".replace(",", " ")
@@ -75,7 +84,7 @@ def direction(better: str) -> str:
 
 def metric_name(metric: str, unit: str = "1") -> str:
     """The last part of a metric's name as words, with its unit: "path/fde" in "m" is "FDE (m)"."""
-    name = metric.rsplit("/", 1)[-1].replace("_", " ")
+    name = metric.rsplit("/", 1)[-1].removesuffix(f"_{unit}").replace("_", " ")
     name = name.upper() if name.isalpha() and len(name) <= 4 else name
     return name if unit in ("", "1") else f"{name} ({unit})"
 

@@ -131,7 +131,8 @@ class Table:
 class Picture:
     """What a report shows of a task.
 
-    truth: the hidden clip, frame k beside frame k of the rollout. poses: (N, 4, 4) of the whole walk.
+    truth: the hidden clip, frame k beside frame k of the rollout; a single frame where nobody knows what follows, which
+    is shown as the start image. poses: (N, 4, 4) of the whole walk.
     generated_from: index in `poses` of the first frame of `truth`. world: None when it is not known.
     marks: names of places, such as "A", at (x, y) metres of the world frame.
     """
@@ -188,6 +189,8 @@ class Suite(Protocol):
 
     And `videos(folder)`, for finished videos in a layout of their own: settings of the model `videos` for each model in
     it, by the model's name; without it every sub-folder is one.
+
+    And `export(scores, failed, path)`, which writes the scores of one subject as the benchmark's own result file.
 
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's

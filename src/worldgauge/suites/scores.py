@@ -20,12 +20,16 @@ def score_of(
     reason: str | None = None,
     series: Series = (),
     facts: Mapping[str, Any] | None = None,
+    prefix: str = "",
 ) -> Score:
-    """A score of `record` for a registered metric. Without a value there must be a reason."""
+    """A score of `record` for a registered metric. Without a value there must be a reason.
+
+    prefix: "lcm/" of the score's name, where one metric is taken of several tests that are never averaged together.
+    """
     declared = metrics.entry(metric).facts
     return Score(
         task=record.task.id,
-        metric=metric,
+        metric=prefix + metric,
         value=value,
         unit=declared["unit"],
         better=declared["better"],
@@ -38,9 +42,16 @@ def score_of(
 
 
 def mean_score(
-    record: Record, metric: str, series: Series, *, reason: str = "no frame has a value", **facts: Any
+    record: Record,
+    metric: str,
+    series: Series,
+    *,
+    reason: str = "no frame has a value",
+    prefix: str = "",
+    **facts: Any,
 ) -> Score:
     """The mean over the frames of `series` that have a value; None with `reason` when none has."""
     known = [value for _, value in series if value is not None]
     value = mean_of(known)
-    return score_of(record, metric, value, n=len(known), reason=None if known else reason, series=series, facts=facts)
+    why = None if known else reason
+    return score_of(record, metric, value, n=len(known), reason=why, series=series, facts=facts, prefix=prefix)

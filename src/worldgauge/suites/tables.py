@@ -29,12 +29,12 @@ def cell_of(values: Iterable[float | None], bounds: tuple[float, float], expecte
 
 
 def ordered(rows: Sequence[Row], better: Better, column: int = -1) -> list[Row]:
-    """Best first by one column; rows without a mean there at the end."""
+    """Best first by one column, flagged rows after the others; rows without a mean there at the end."""
     sign = 1 if better == "lower" else -1
 
-    def key(row: Row) -> tuple[bool, float, str]:
+    def key(row: Row) -> tuple[bool, bool, float, str]:
         mean = row.cells[column].mean
-        return mean is None, sign * mean if mean is not None else 0.0, row.label
+        return mean is None, bool(row.flag), sign * mean if mean is not None else 0.0, row.label
 
     return sorted(rows, key=key)
 

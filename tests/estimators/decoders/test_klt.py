@@ -13,6 +13,7 @@ import pytest
 from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders._bundle import Scene, rotation_of
 from worldgauge.estimators.decoders._klt_anchor import AnchorPlace
+from worldgauge.estimators.decoders._klt_fill import Views
 from worldgauge.estimators.decoders._klt_map import Map
 from worldgauge.estimators.decoders._klt_views import place, triangulate, turn_between, two_views
 from worldgauge.estimators.decoders.agreement import align_path
@@ -147,7 +148,8 @@ def from_map(placed: int, step: float, fps: float) -> DecodedPath:
     there = AnchorPlace(np.eye(3), np.array([0.0, 0.0, 1.0]), 40, 0.9, 0.5)
     image = np.zeros((180, 320, 3), np.uint8)
     request = DecodeRequest(Clip.from_array(np.tile(image, (33, 1, 1, 1)), fps), image, 1.0)
-    return KltVo()._path(request, built, there, xy, np.arange(33), np.arange(0, 33, 4), 640)
+    views = Views(np.arange(33), xy, np.arange(33), xy)
+    return KltVo()._path(request, built, there, views, np.arange(0, 33, 4), 640)
 
 
 @pytest.mark.parametrize(

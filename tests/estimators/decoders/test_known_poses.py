@@ -1,6 +1,7 @@
 """Decoders that are given the poses: from a file, or from the world."""
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,26 @@ def test_settings_that_cannot_be_meant(tmp_path: Path) -> None:
         open_decoder("precomputed", folder=tmp_path, layout="colmap")
     with pytest.raises(UsageError, match="released"):
         open_decoder("precomputed", folder=tmp_path, compat="released")
+
+
+def test_what_lies_in_the_folder_is_one_of_its_settings(tmp_path: Path) -> None:
+    """By names, sizes and times, at any depth: scores are looked up by it."""
+    decoder = open_decoder("precomputed", folder=tmp_path)
+    seen = [decoder.settings["files"]]
+    (tmp_path / "model").mkdir()
+    for change in (
+        lambda: (tmp_path / "model" / "a.txt").write_text("1"),
+        lambda: (tmp_path / "model" / "a.txt").write_text("12"),
+        lambda: os.utime(tmp_path / "model" / "a.txt", ns=(1, 1)),
+        lambda: (tmp_path / "model" / "a.txt").rename(tmp_path / "a.txt"),
+        lambda: (tmp_path / "a.txt").unlink(),
+    ):
+        change()
+        seen.append(decoder.settings["files"])
+    assert len(set(seen[:-1])) == 5
+    assert seen[-1] == seen[0]
+    (tmp_path / "notes.md").write_text("no poses")
+    assert decoder.settings["files"] == seen[0]
 
 
 def test_poses_that_are_replaced_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,7 +273,7 @@ def test_the_layout_is_the_servers_unless_it_is_given(opened: Opened) -> None:
         (served("Odd?how=x"), {"frames": 3}, UsageError, "unexpected keyword argument 'frames'"),
         ("servd", {}, UnknownNameError, "no decoder 'servd'. Did you mean 'served'"),
         ("colour", {}, UnknownNameError, "no decoder 'colour'"),
-        ("served?at", {}, UsageError, "settings look like name"),
+        ("served?at", {}, UsageError, "settings look like"),
         ("served?at=x&at=y", {}, UsageError, "a setting is given twice"),
         ("served?at=x", {}, UsageError, "estimator 'x': served ones are named cmd:"),
     ],

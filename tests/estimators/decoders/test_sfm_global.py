@@ -1,7 +1,7 @@
 """The default decoder, on the textured test rooms."""
 
-import builtins
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -236,14 +236,7 @@ def test_the_second_decoder_is_asked_when_that_is_wanted(turned: DecodedPath) ->
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "pycolmap":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "pycolmap", None)
     with pytest.raises(MissingExtraError, match=r'pip install "worldgauge\[sfm\]"'):
         open_decoder("sfm-global")
 

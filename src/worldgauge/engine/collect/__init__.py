@@ -2,15 +2,18 @@
 
 from worldgauge.engine.collect.driving import Collected, CollectProgress, world_seed_of
 from worldgauge.engine.collect.loopnav import collect_loopnav, collect_one, count_loopnav, stamp_of
+from worldgauge.engine.collect.mind import collect_mind, count_mind
 from worldgauge.engine.collect.target import collect_target, count_target
 
 __all__ = [
     "CollectProgress",
     "Collected",
     "collect_loopnav",
+    "collect_mind",
     "collect_one",
     "collect_target",
     "count_loopnav",
+    "count_mind",
     "count_target",
     "stamp_of",
     "world_seed_of",

@@ -6,20 +6,24 @@ of its world), "frames", "discards", and "failure" when no try led to one, or {"
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.engine.pool import Job, Result
 from worldgauge.engine.site import open_site
 from worldgauge.engine.worker import one_line
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import RunError, UsageError
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.worlds import World
 
 DEADLINE_S = 600.0
 """Seconds without a frame after which a job is given up."""
@@ -95,6 +99,28 @@ def drive(
     discarded = dict(sorted(discards.items()))
     write_worlds(worlds, discarded)
     return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+
+def render(
+    world: World, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]
+) -> Iterator[NDArray[np.uint8]]:
+    """What `camera` sees of `world` from poses (T, 4, 4), one frame (H, W, 3) each; progress: frames done, of all."""
+    for number, pose in enumerate(poses):
+        progress(number, len(poses))
+        yield world.view(pose, camera).rgb
+
+
+def plain(facts: WorldFacts) -> dict[str, Any]:
+    """Facts of a world as plain JSON values, from which `WorldFacts` are made again."""
+    params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
+    return {"name": facts.name, "params": params, "digest": facts.digest}
+
+
+def pinhole(size: Sequence[int], horizontal_fov_deg: float) -> Camera:
+    """A camera of `size` (width, height) in pixels with square pixels and its axis in the middle."""
+    width, height = size
+    focal = width / 2 / math.tan(math.radians(horizontal_fov_deg) / 2)
+    return Camera(width, height, focal, focal, width / 2, height / 2)
 
 
 def world_seed_of(seed: int, place: int) -> int:

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from worldgauge.collect.loops import LoopFailedError, record_loop
 from worldgauge.collect.planner import Planner
 from worldgauge.collect.sampling import Rule
-from worldgauge.collect.walk import LoopKind, Walk
+from worldgauge.collect.walk import LoopKind
 from worldgauge.datasets.loopnav_records import parse_json, read_bytes
 from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.engine.collect.driving import (
@@ -30,6 +29,7 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
+    render,
     world_seed_of,
 )
 from worldgauge.engine.pool import Job
@@ -147,7 +147,7 @@ def collect_one(
                 radius=radius,
                 stamp=stamp,
                 walk=walk,
-                frames=_render(world, walk, camera, progress),
+                frames=render(world, walk.poses, camera, progress),
                 seed=world_seed,
             )
         except Exception as error:
@@ -168,14 +168,6 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
 def _place(kind: str, seed: int) -> tuple[Voxel, Planner]:
     world = Voxel(kind, seed)
     return world, Planner(world.voxels)
-
-
-def _render(
-    world: Voxel, walk: Walk, camera: Camera, progress: Callable[[int, int], None]
-) -> Iterator[NDArray[np.uint8]]:
-    for number, pose in enumerate(walk.poses):
-        progress(number, len(walk))
-        yield world.view(pose, camera).rgb
 
 
 def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:

@@ -6,14 +6,12 @@ its folder is in place, which happens in one step.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from worldgauge.collect.target_walks import (
     CAMERA_HEIGHTS_M,
@@ -21,12 +19,10 @@ from worldgauge.collect.target_walks import (
     FUTURE_S,
     HISTORY_S,
     Place,
-    TargetWalk,
     TargetWalkFailedError,
     record_target_walk,
 )
 from worldgauge.collect.wording import VAGUE
-from worldgauge.datasets.loopnav_write import write_whole
 from worldgauge.datasets.target_index import LABELS_FILE, load_labels
 from worldgauge.datasets.target_scenario import Label
 from worldgauge.datasets.target_write import scenario_name, write_labels, write_scenario
@@ -39,13 +35,15 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
+    pinhole,
+    plain,
+    render,
     world_seed_of,
 )
+from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import dumps, full_disk, loads
+from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError, RunError
-from worldgauge.geometry import Camera
 from worldgauge.worlds import worlds
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.voxel.world import KINDS
@@ -54,7 +52,7 @@ PLACES: tuple[Place, ...] = ("outdoors", "indoors")
 SCENES, PER_SCENE = 25, 5
 """125 scenarios, as many as the published benchmark has."""
 HORIZONTAL_FOV_DEG = 80.0
-MANIFEST = "worldgauge.json"
+FORMAT = "target"
 
 _EVERYWHERE = {"curtain", "door", "window"}
 """Seen from so many places that, tried early, they would be every second target of a home; they are tried last."""
@@ -102,7 +100,9 @@ def collect_target(
         labels = load_labels(out / LABELS_FILE)
 
     def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        _write_manifest(out, facts, settings if discarded is None else {**settings, "discarded": discarded})
+        said = settings if discarded is None else {**settings, "discarded": discarded}
+        camera = {"horizontal_fov_deg": settings["fov_deg"], "heights_m": CAMERA_HEIGHTS_M}
+        write_manifest(out, FORMAT, facts, said, camera)
 
     def keep(job: Job, value: Mapping[str, Any]) -> None:
         if "label" in value:
@@ -153,10 +153,8 @@ def collect_scenario(
     {"full"} when the disk is; plain JSON values.
     """
     here = _open(world["name"], tuple(sorted(world["params"].items())))
-    facts = here.facts
-    params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
-    value: dict[str, Any] = {"world": {"name": facts.name, "params": params, "digest": facts.digest}}
-    camera = _camera(size, fov_deg)
+    value: dict[str, Any] = {"world": plain(here.facts)}
+    camera = pinhole(size, fov_deg)
     seed, scene_number, number = entropy
     rng = np.random.default_rng(entropy)
     try:
@@ -166,7 +164,7 @@ def collect_scenario(
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
     if not _folder(out, name).is_dir():
         try:
-            frames = _render(here, walk, camera, progress)
+            frames = render(here, walk.poses, camera, progress)
             write_scenario(
                 Path(out), name, walk, frames, world=WorldFacts(**value["world"]), camera=camera, scene=scene
             )
@@ -193,20 +191,6 @@ def _open(name: str, params: tuple[tuple[str, Any], ...]) -> Walkable:
     return cast(Walkable, worlds.get(name)(**dict(params)))
 
 
-def _camera(size: Sequence[int], fov_deg: float) -> Camera:
-    width, height = size
-    focal = width / 2 / math.tan(math.radians(fov_deg) / 2)
-    return Camera(width, height, focal, focal, width / 2, height / 2)
-
-
-def _render(
-    world: Walkable, walk: TargetWalk, camera: Camera, progress: Callable[[int, int], None]
-) -> Iterator[NDArray[np.uint8]]:
-    for number, pose in enumerate(walk.poses):
-        progress(number, len(walk))
-        yield world.view(pose, camera).rgb
-
-
 def _folder(out: str, name: str) -> Path:
     return Path(out) / name
 
@@ -214,7 +198,7 @@ def _folder(out: str, name: str) -> Path:
 def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
     """One job a scenario, of options that can be meant and suit what is in `out` already."""
     _check_options(**settings)
-    before = _manifest(out)
+    before = read_manifest(out, FORMAT)
     if before is not None:
         demand_same(out, before["settings"], settings, _FIXED)
     return list(_jobs(out, settings))
@@ -267,35 +251,3 @@ def _check_options(
     )
     demand("fov_deg", fov_deg, 20 <= fov_deg <= 150, "20 to 150 degrees")
     demand("fps", fps, 1 <= fps <= 60, "1 to 60")
-
-
-def _manifest(out: Path) -> dict[str, Any] | None:
-    """What the folder says of itself; None when it is no collection yet."""
-    path = out / MANIFEST
-    if not path.exists():
-        return None
-    try:
-        content = loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); remove or repair the manifest") from error
-    if not isinstance(content, dict) or content.get("format") != "target":
-        raise RunError(f"{out} holds other data than target scenarios: collect into another folder")
-    if not isinstance(content.get("settings"), dict) or not isinstance(content.get("worlds"), dict):
-        raise DataError(f"{path}: field 'settings' or 'worlds' is missing; remove or repair the manifest")
-    return content
-
-
-def _write_manifest(out: Path, facts: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-    """Say how the data were collected and which world every scene is; scenes that the folder already has are kept."""
-    rows = {name: {"world": one.name, "params": dict(one.params), "digest": one.digest} for name, one in facts.items()}
-    before = _manifest(out)
-    kept = {} if before is None else before["worlds"]
-    content = {
-        "format": "target",
-        "version": 1,
-        "settings": dict(settings),
-        "camera": {"horizontal_fov_deg": settings["fov_deg"], "heights_m": CAMERA_HEIGHTS_M},
-        "worlds": dict(sorted({**kept, **rows}.items())),
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / MANIFEST, dumps(content, indent=1) + "\n")

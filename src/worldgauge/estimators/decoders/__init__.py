@@ -5,7 +5,7 @@ Each is registered in `decoders` under its name and answers `decode(DecodeReques
 
 from worldgauge.estimators.decoders.cache import as_json, decode_cached, path_of_json
 from worldgauge.estimators.decoders.contract import N_POINTS, DecodedPath, Decoder, DecodeRequest, Status, decoders
-from worldgauge.estimators.decoders.opening import open_decoder
+from worldgauge.estimators.decoders.opening import digest_of, open_decoder, settings_taken
 
 __all__ = [
     "N_POINTS",
@@ -16,6 +16,8 @@ __all__ = [
     "as_json",
     "decode_cached",
     "decoders",
+    "digest_of",
     "open_decoder",
     "path_of_json",
+    "settings_taken",
 ]

@@ -28,7 +28,7 @@ _PALE = 100
 class Tracks:
     """Where points were seen.
 
-    xy: (K, P, 2) float32 pixels in the key frames, pixel centres at whole numbers, NaN where a point was not seen.
+    xy: (K, P, 2) float32 pixels in the frames recorded, pixel centres at whole numbers, NaN where a point was not seen.
     descriptors: (S, 128) float32 SIFT of the first S points, as they look in the first frame.
     """
 
@@ -36,8 +36,9 @@ class Tracks:
     descriptors: Float32
 
 
-def follow(frames: Iterable[Gray], keyed: Container[int]) -> Tracks:
-    """Tracks through `frames` (H, W) uint8; places are kept, and new points join, at the frames in `keyed`."""
+def follow(frames: Iterable[Gray], keyed: Container[int], recorded: Container[int] | None = None) -> Tracks:
+    """Tracks through `frames` (H, W) uint8: new points join at the frames in `keyed`, places are kept at those in
+    `recorded`, the same ones by default."""
     descriptors = np.zeros((0, 128), np.float32)
     rows: list[tuple[NDArray[np.int64], Float32]] = []
     before: Gray | None = None
@@ -56,6 +57,7 @@ def follow(frames: Iterable[Gray], keyed: Container[int]) -> Tracks:
             ids = np.concatenate([ids, np.arange(count, count + len(new))])
             xy = np.concatenate([xy, new])
             count += len(new)
+        if number in (keyed if recorded is None else recorded):
             rows.append((ids, xy))
         before = frame
     table = np.full((len(rows), count, 2), np.nan, np.float32)

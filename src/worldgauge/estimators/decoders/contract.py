@@ -74,8 +74,9 @@ class DecodedPath:
 class Decoder(Protocol):
     """A way to find the camera path. Made with its settings, all with defaults; registered in `decoders`.
 
+    Making one costs little, since it is made to be asked what it is: what is heavy is loaded by the first `decode`.
     version: raised whenever the same video may get another path. settings: plain JSON values, with what else decides
-    the result (versions of libraries): part of what a cached path is looked up by.
+    the result (versions of libraries, files): part of what a cached path and a score are looked up by.
     """
 
     name: str

@@ -19,6 +19,7 @@ import numpy as np
 from worldgauge import polyline
 from worldgauge.errors import DataError
 from worldgauge.estimators.decoders._klt_anchor import AnchorPlace, FirstFrame, place_anchor
+from worldgauge.estimators.decoders._klt_fill import Views, seen_from
 from worldgauge.estimators.decoders._klt_map import Map, build_map, turning_in_place
 from worldgauge.estimators.decoders._klt_tracks import Tracks, follow
 from worldgauge.estimators.decoders._klt_views import AGREE_PX
@@ -34,6 +35,8 @@ from worldgauge.video import Frame
 FOLLOWED = 129
 """Frames looked at; a longer video is thinned out."""
 KEY_FRAMES = 33
+_SHOWN_A_KEY = 3
+"""Frames of a path a key frame, where a path of more than `key_frames` is asked for."""
 GUESSED_FOCAL = 0.8
 """In image widths, where no field of view is given: 64 degrees."""
 _GUESSES = np.array([0.8, 0.6, 1.0, 0.5, 0.7, 0.9, 1.2])
@@ -84,8 +87,8 @@ class KltVo:
         shown = evenly_spaced(count, request.n_points)
         if count == 1:
             return self._stationary(request, "a video of one frame", shown, 1)
-        keys = np.union1d(evenly_spaced(count, self._key_frames), shown)
-        frames = np.union1d(evenly_spaced(count, self._followed), keys)
+        keys = self._keys(count, shown)
+        frames = np.union1d(evenly_spaced(count, self._followed), np.union1d(keys, shown))
         size = working_size(request.video.width, request.video.height)
         images = [_gray(frame, size) for frame in request.video.take(frames.tolist())]
         keyed = np.searchsorted(frames, keys).tolist()
@@ -93,12 +96,18 @@ class KltVo:
         moved = displacement_px([images[k] for k in keyed])
         if moved is not None and moved < STILL_PX:
             return self._stationary(request, "the camera does not move", shown, len(keys), displacement_px=moved)
-        tracks = follow(images, set(keyed))
-        xy = tracks.xy.astype(np.float64) - (np.array(size) - 1) / 2
+        recorded = np.union1d(keys, shown)
+        tracks = follow(images, set(keyed), set(np.searchsorted(frames, recorded).tolist()))
+        every = tracks.xy.astype(np.float64) - (np.array(size) - 1) / 2
+        xy = every[np.searchsorted(recorded, keys)]
         focal, spread = _focal_of(request, size[0])
-        turns = turning_in_place(xy, [focal] if spread == _PRIOR_GIVEN else _GUESSES * size[0])
+        focals = [focal] if spread == _PRIOR_GIVEN else (_GUESSES * size[0]).tolist()
+        turns = turning_in_place(xy, focals)
         if turns is not None:
-            own = np.swapaxes(turns[np.searchsorted(keys, shown)], 1, 2)
+            # Key frames say that it does nothing but turn; every frame that is shown says how.
+            finer = turning_in_place(every, focals) if len(recorded) > len(keys) else None
+            each, turns = (keys, turns) if finer is None else (recorded, finer)
+            own = between(_camera_to_world(turns, np.zeros((len(turns), 3))), each, shown)[:, :3, :3]
             turn = float(np.degrees(rotation_angle(own[-1])))
             why = f"the camera turns by {turn:.0f} degrees where it stands" if turn >= 1 else "the camera does not move"
             path = self._stationary(request, why, shown, len(keys), turn_deg=round(turn, 3))
@@ -110,7 +119,17 @@ class KltVo:
         there = None
         if request.anchor is not None and built.placed[0]:
             there = place_anchor(_first_frame(images[0], built, tracks, xy), _gray(request.anchor, size))
-        return self._path(request, built, there, xy, keys, shown, size[0])
+        views = Views(keys, xy, recorded, every)
+        return self._path(request, built, there, views, shown, size[0])
+
+    def _keys(self, count: int, shown: Indices) -> Indices:
+        """Frames that get a camera by adjustment: all that are shown, unless those are far more.
+
+        Then every third one, the rest being seen from the finished map: bundle adjustment grows with the cube of them.
+        """
+        if len(shown) <= self._key_frames:
+            return np.union1d(evenly_spaced(count, self._key_frames), shown)
+        return evenly_spaced(count, max(self._key_frames, min(-(-len(shown) // _SHOWN_A_KEY), FOLLOWED)))
 
     def _stationary(
         self, request: DecodeRequest, why: str, shown: Indices, looked_at: int, **diagnostics: Any
@@ -123,12 +142,12 @@ class KltVo:
         request: DecodeRequest,
         built: Map,
         there: AnchorPlace | None,
-        xy: FloatArray,
-        keys: Indices,
+        views: Views,
         shown: Indices,
         width: int,
     ) -> DecodedPath:
         """What a map says, and whether it may be believed."""
+        keys, xy = views.keys, views.keyed
         # As COLMAP counts: sightings that are farther off were taken for wrong.
         errors = built.errors_px(xy)
         errors = errors[errors <= AGREE_PX]
@@ -159,10 +178,11 @@ class KltVo:
             kept, shown, fault = from_start(built.placed, keys, shown)
             if fault:
                 return DecodedPath("failed", self.name, fault, **facts)
-        gaps = shown[~np.isin(shown, keys[kept])]
+        seen, rotations, translations = seen_from(built, kept, views)
+        gaps = shown[~np.isin(shown, seen)]
         if len(gaps):
             diagnostics["interpolated"] = gaps.tolist()
-        poses = _camera_to_world(built.scene.rotations[kept], built.scene.translations[kept])
+        poses = _camera_to_world(rotations, translations)
         anchor = None
         if there is not None:
             anchor = _camera_to_world(there.rotation[None], there.translation[None])[0]
@@ -171,7 +191,7 @@ class KltVo:
                 "anchor_likeness": round(there.likeness, 4),
                 "anchor_lead": round(there.lead, 4),
             }
-        path = ground_path(between(poses, keys[kept], shown), anchor, request.anchor_distance_m)
+        path = ground_path(between(poses, seen, shown), anchor, request.anchor_distance_m)
         why = why if anchored is not None else "no anchor frame was given"
         if there is not None:
             unclear = "" if there.lead >= _LEAST_LEAD else "the anchor frame fits two places equally well"

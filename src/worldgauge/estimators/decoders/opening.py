@@ -2,54 +2,70 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
-from urllib.parse import parse_qsl
 
-from worldgauge.errors import UsageError
+from worldgauge.errors import MissingExtraError, UsageError
 from worldgauge.estimators.decoders.contract import Decoder, decoders
 from worldgauge.serving import is_served
-from worldgauge_serve import strict_json
+from worldgauge_serve import settings_of
+
+_SERVED = "served"
 
 
 def open_decoder(text: str, **settings: Any) -> Decoder:
-    """The decoder that `text` names, made with `settings`.
+    """The decoder that `text` names, made with the settings in `text` and those of `settings` that it does not give.
 
     "sfm-global", "sfm-global?frames=33": registered, with settings as a query, read as JSON where they are JSON, else
     as text. "cmd:...", "pipe:...", "http://...": a server of one (`decoders.served`), whose command is consent to run
     it. Raises UnknownNameError with the nearest name, UsageError for settings that do not fit, SubjectError where a
     server cannot be had.
     """
-    if is_served(text):
-        return _make("served", {"at": text, **settings})
-    name, _, query = text.partition("?")
-    return _make(name, {**_settings_of(query, text), **settings})
-
-
-def _make(name: str, settings: dict[str, Any]) -> Decoder:
+    name, given = _parsed(text)
     made = decoders.get(name)
-    signature = inspect.signature(made)
+    wanted = {**settings, **given}
     try:
-        signature.bind(**settings)
+        inspect.signature(made).bind(**wanted)
     except TypeError as error:
-        takes = ", ".join(str(one).partition(":")[0] for one in signature.parameters.values())
-        raise UsageError(f"decoder '{name}' takes ({takes}): {error}") from None
-    decoder: Decoder = made(**settings)
+        raise UsageError(f"decoder '{name}' takes ({', '.join(_taken_by(made))}): {error}") from None
+    decoder: Decoder = made(**wanted)
     return decoder
 
 
-def _settings_of(query: str, text: str) -> dict[str, Any]:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError:
-        raise UsageError(f"decoder '{text}': settings look like name?one=1&two=text, not '?{query}'") from None
-    if len(dict(pairs)) < len(pairs):
-        raise UsageError(f"decoder '{text}': a setting is given twice")
-    return {name: _value_of(value) for name, value in pairs}
+def settings_taken(text: str) -> tuple[str, ...]:
+    """Names of the settings that the decoder `text` takes; it is not made. Raises as `open_decoder`."""
+    return _taken_by(decoders.get(_parsed(text)[0]))
 
 
-def _value_of(text: str) -> Any:
+def digest_of(text: str) -> str | None:
+    """SHA-256, hexadecimal, of what the decoder `text` is: its name, version and settings, versions of libraries too.
+
+    None of a served one, which is not started to ask, and where what it stands on is not installed.
+    Raises as `open_decoder`.
+    """
+    if _parsed(text)[0] == _SERVED:
+        return None
+    with suppress(MissingExtraError):
+        decoder = open_decoder(text)
+        told = [decoder.name, decoder.version, dict(decoder.settings)]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return None
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """Registered name and settings; what a server is given behind its address is its own affair."""
+    if is_served(text):
+        return _SERVED, {"at": text}
+    name, _, query = text.partition("?")
     try:
-        return strict_json(text)
-    except (ValueError, RecursionError):
-        return text
+        return name, settings_of(query)
+    except ValueError as error:
+        raise UsageError(f"decoder '{text}': {error}") from None
+
+
+def _taken_by(made: Callable[..., Decoder]) -> tuple[str, ...]:
+    return tuple(inspect.signature(made).parameters)

@@ -9,6 +9,9 @@ npz   poses (n, 4, 4); frames (n,) whole numbers; anchor (4, 4); metric, one tru
 json  {"format": "worldgauge-poses", "version": 1, "poses": [...], "frames": [...], "anchor": [...], "metric": true}
 txt   TUM: a line `seconds tx ty tz qx qy qz qw` a frame, `#` before remarks; metres
 
+So are what other tools write: ViPE's pose/*.npz (`data`, `inds`), and COLMAP's lists of images, also as
+`<folder>/<name>/images.txt`, frames numbered by the ends of the image names. They may go on beyond the video.
+
 Poses are camera-to-world, camera frame x right, y down, z ahead, of any world frame. frames: which frames of the video
 they belong to, ascending; by default all of them, or n evenly spaced ones. anchor: pose of the camera at the anchor;
 with it, the unit is whatever it is and the distance of the request gives the scale, unless `metric` says metres.
@@ -16,8 +19,13 @@ with it, the unit is whatever it is and the distance of the request gives the sc
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
@@ -26,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge import polyline
+from worldgauge.datasets.mind_images import read_images_txt
 from worldgauge.errors import DataError, ShapeError, UsageError
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.gates import from_start, walkable
@@ -45,9 +54,11 @@ from worldgauge_serve import strict_json
 
 FORMAT, FORMAT_VERSION = "worldgauge-poses", 1
 SUFFIXES = (".npz", ".json", ".txt")
+IMAGE_LIST = "images.txt"
 MAX_BYTES = 64 * 2**20
 MAX_POSES = 100_000
 _MAX_SECONDS = 1e12
+_IMAGE_FIELDS = 10
 
 FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 
@@ -81,8 +92,9 @@ class Precomputed:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Options. What lies in the folder decides as well, so nothing is cached."""
-        return {"folder": str(self._folder), "layout": self._layout, "compat": self._compat}
+        """Options, and a digest of what lies in the folder now, by names, sizes and times: paths are not cached."""
+        files = _digest_of_files(self._folder)
+        return {"folder": str(self._folder), "layout": self._layout, "compat": self._compat, "files": files}
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
         """The path; `failed` where there is no file, or none that can be read."""
@@ -103,8 +115,8 @@ class Precomputed:
             parts = PurePosixPath(stem).parts
             if not parts or any(part in ("..", "/") or "\\" in part or ":" in part or "\0" in part for part in parts):
                 raise DataError(f"'{stem}' is no name of a file; use letters, digits and /")
-            for suffix in SUFFIXES:
-                file = self._folder.joinpath(*parts[:-1], parts[-1] + suffix)
+            for last in (*(parts[-1] + suffix for suffix in SUFFIXES), f"{parts[-1]}/{IMAGE_LIST}"):
+                file = self._folder.joinpath(*parts[:-1], last)
                 if file.is_file():
                     return file
         sought = request.name or request.content
@@ -117,8 +129,11 @@ class Precomputed:
         frames = recorded.frames if recorded.frames is not None else evenly_spaced(count, len(recorded.poses))
         if len(frames) != len(recorded.poses):
             raise DataError(f"{len(recorded.poses)} poses for a video of {count} frames; give 'frames'")
-        if frames[0] != 0 or frames[-1] >= count or (np.diff(frames) <= 0).any():
-            raise DataError(f"frames must ascend from 0 to at most {count - 1}, got {frames[0]} to {frames[-1]}")
+        if recorded.of_longer:
+            inside = frames < count
+            recorded, frames = replace(recorded, poses=recorded.poses[inside]), frames[inside]
+        if len(frames) == 0 or frames[0] != 0 or frames[-1] >= count or (np.diff(frames) <= 0).any():
+            raise DataError(f"frames must ascend from 0 to at most {count - 1}, got {frames[:1]} to {frames[-1:]}")
         scored = evenly_spaced(count, request.n_points)
         registered = np.ones(len(frames), bool)
         _, shown, short = from_start(registered, frames, scored)
@@ -146,6 +161,7 @@ class Precomputed:
             diagnostics={
                 "turn_deg": heading_change_deg(found.rotations),
                 "path_length": round(polyline.length(found.positions), 4),
+                "interpolated": shown[~np.isin(shown, frames)].tolist(),
             },
         )
         return walkable(path, request.video.fps)
@@ -173,15 +189,30 @@ class Precomputed:
         )
 
 
+def _digest_of_files(folder: Path) -> str:
+    """SHA-256, hexadecimal, of name, bytes and time of last change of all files of poses at or below `folder`."""
+    found = []
+    for place, _, names in os.walk(folder):
+        for file in (Path(place, name) for name in names if name.endswith(SUFFIXES)):
+            with suppress(OSError):  # gone in this moment: the next look tells
+                told = file.stat()
+                found.append((file.relative_to(folder).as_posix(), told.st_size, told.st_mtime_ns))
+    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came."""
+    """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
+
+    of_longer: whether they may be of a longer video, of which the one at hand is the beginning.
+    """
 
     poses: FloatArray
     frames: Indices | None
     anchor: FloatArray | None
     metric: bool
     raw: FloatArray
+    of_longer: bool = False
 
 
 def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
@@ -229,7 +260,8 @@ def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
     metric = fields.get("metric")
     if metric is not None and np.asarray(metric).dtype.kind != "b":
         raise ValueError("metric is true or false")
-    return Recorded(poses, frames, anchor, anchor is None if metric is None else bool(metric), raw)
+    is_metric = anchor is None if metric is None else bool(metric)
+    return Recorded(poses, frames, anchor, is_metric, raw, bool(fields.get("of_longer")))
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
@@ -244,6 +276,8 @@ def _read_npz(file: Path) -> dict[str, Any]:
         if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
             raise ValueError(f"unpacks to more than {MAX_BYTES >> 20} MB")
     with np.load(file, allow_pickle=False) as arrays:
+        if {"data", "inds"} <= set(arrays.files):  # as ViPE writes them
+            return {"poses": arrays["data"], "frames": arrays["inds"], "of_longer": True}
         return {name: arrays[name] for name in ("poses", "frames", "anchor", "metric") if name in arrays.files}
 
 
@@ -256,6 +290,8 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 def _read_tum(file: Path, fps: float) -> Recorded:
     lines = file.read_text(encoding="utf-8").splitlines()
+    if any(len(line.split()) >= _IMAGE_FIELDS for line in lines if not line.lstrip().startswith("#")):
+        return _read_image_list(file)
     rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not rows or any(len(row) != 8 for row in rows) or len(rows) > MAX_POSES:
         raise ValueError("needs lines of eight numbers: seconds tx ty tz qx qy qz qw")
@@ -264,3 +300,15 @@ def _read_tum(file: Path, fps: float) -> Recorded:
         raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
     poses = poses_of_quaternions(table[:, 1:])
     return Recorded(poses, np.rint(table[:, 0] * fps).astype(np.int64), None, True, table[:, 1:])
+
+
+def _read_image_list(file: Path) -> Recorded:
+    """Of COLMAP; the first image is frame 0, and the numbers that names end with say how far the others are."""
+    names, poses = read_images_txt(file)
+    if len(poses) > MAX_POSES:
+        raise ValueError(f"more than {MAX_POSES} poses")
+    numbers = [re.search(r"([0-9]{1,9})[^0-9]*$", name) for name in names]
+    if any(number is None for number in numbers):
+        raise ValueError("names of images must end with the number of their frame")
+    frames = np.array([int(number[1]) for number in numbers if number is not None], np.int64)
+    return Recorded(poses, frames - frames[0], None, True, poses, of_longer=True)

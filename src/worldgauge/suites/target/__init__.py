@@ -46,7 +46,7 @@ class Target:
     @property
     def scoring_settings(self) -> frozenset[str]:
         """Settings that only `score` reads. Who drives, decodes on the way."""
-        decoding = frozenset({"decoder", "decoder_version", "cross_check", "parity"})
+        decoding = frozenset({"decoder", "decoder_digest", "cross_check", "parity"})
         scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
         return scoring if self.options.protocol == "replan" else scoring | decoding
 

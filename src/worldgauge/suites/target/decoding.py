@@ -6,16 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from worldgauge.datasets.target import Scenario, read_image
-from worldgauge.errors import DataError, UsageError
-from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder
+from worldgauge.errors import DataError
+from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.estimators.decoders.cache import decode_cached
 from worldgauge.geometry import FloatArray
-from worldgauge.serving import is_served
 from worldgauge.suites.contract import Record
 from worldgauge.suites.target.frames import current_frame, led
 from worldgauge.suites.target.planners import current_pose
@@ -89,26 +87,16 @@ def decode_video(
 
 
 def decoder_of(settings: Settings) -> Decoder:
-    """The decoder in force. Raises UsageError for a cross-check that it does not know."""
+    """The decoder in force; what its text says of cross-check and rules goes before what the suite says."""
     return _open(settings.decoder, settings.cross_check, settings.parity)
 
 
 @lru_cache(maxsize=2)
 def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
-    if is_served(text):  # its network is loaded when it is opened: once
-        return open_decoder(text) if parity is None else open_decoder(text, compat=parity)
-    decoder = open_decoder(text)
-    options: dict[str, Any] = {}
-    if "cross_check=" in text:
-        pass  # said with the decoder itself
-    elif "cross_check" in decoder.settings:
-        options["cross_check"] = cross_check
-    elif cross_check == "always":
-        raise UsageError(f"target setting 'cross_check': decoder '{decoder.name}' has none; take sfm-global")
-    if parity is not None and "compat" in decoder.settings:
-        options["compat"] = parity
-    changed = {name: value for name, value in options.items() if decoder.settings[name] != value}
-    return open_decoder(text, **changed) if changed else decoder
+    """Kept, since a served one loads its network when it is opened."""
+    taken = settings_taken(text)
+    options = {"cross_check": cross_check, **({} if parity is None else {"compat": parity})}
+    return open_decoder(text, **{name: value for name, value in options.items() if name in taken})
 
 
 def _anchor(

@@ -45,10 +45,10 @@ def driven(record: Record, scenario: Scenario, settings: Settings) -> DecodedPat
             "failed", decoder, f"no plan in {len(record.facts['asks'])} videos, the last: {last['reason']}"
         )
     points = _seen_from_start(record.facts["driven"], scenario)
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
-    share = np.linspace(0, along[-1], N_POINTS)
-    xy = np.stack([np.interp(share, along, points[:, k]) for k in (0, 1)], axis=1)
-    rows = np.interp(share, along, np.arange(len(along))).astype(np.int64)
+    along = polyline.along(points)
+    metres = np.linspace(0, along[-1], N_POINTS)
+    xy = polyline.at(points, metres)
+    rows = np.interp(metres, along, np.arange(len(along))).astype(np.int64)
     contacts = sum(bool(one["contact"]) for one in record.facts["asks"])
     statuses = [str(one["status"]) for one in record.facts["asks"]]
     return DecodedPath("ok", decoder, xy=xy, frame_indices=rows, diagnostics={"plans": statuses, "contacts": contacts})

@@ -36,7 +36,11 @@ FEWEST_FRAMES = 2
 
 
 class Question(NamedTuple):
-    """request: to the model. camera: as it took the context, None where it is assumed. planner: whose path, if any."""
+    """What is asked of one model.
+
+    fps: of the frames asked for. hfov_deg: across, of the context's frames, None where nobody knows it. planner: whose
+    path the model is lent, None for nobody's. prompt: the sentence of the request, None where it gets none.
+    """
 
     request: RolloutRequest
     fps: float

@@ -59,13 +59,12 @@ class Leg:
 
     def beginning(self, stride_m: float) -> Leg:
         """Its first `stride_m` metres; all of it where it is shorter, or only a turn."""
-        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(self.xy, axis=0).T))])
+        along = polyline.along(self.xy)
         if along[-1] <= stride_m:
             return self
         kept = along < stride_m
-        end = np.array([np.interp(stride_m, along, self.xy[:, k]) for k in (0, 1)])
         heading = np.interp(stride_m, along, np.unwrap(self.heading))
-        return Leg(np.vstack([self.xy[kept], end]), np.append(self.heading[kept], heading))
+        return Leg(np.vstack([self.xy[kept], polyline.at(self.xy, stride_m)]), np.append(self.heading[kept], heading))
 
 
 def perform_replan(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
@@ -106,14 +105,14 @@ def perform_replan(task: Task, subject: WorldModel, bench: Bench, settings: Sett
         trail.go(driven.xy, float(part.heading[-1]))
     shutil.rmtree(now, ignore_errors=True)
     seen = trail.seen
-    with Writer(bench.directory / ROLLOUT, fps=seen.fps, kind="lossless") as out:
+    with Writer(bench.directory / ROLLOUT, fps=trail.fps, kind="lossless") as out:
         for frame in seen:
             out.write(frame[None])
     facts = {
         **common_facts(subject.spec, scenario, bench),
         "frames_generated": len(seen),
-        "fps": seen.fps,
-        "resolution": [seen.width, seen.height],
+        "fps": trail.fps,
+        "resolution": list(seen[0].shape[1::-1]),
         "planner": question.planner,
         "planner_informed": question.planner in INFORMED,
         "prompt": question.prompt,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from worldgauge.datasets.target import HORIZONS_S
-from worldgauge.errors import MissingExtraError, UnknownNameError, UsageError
-from worldgauge.estimators.decoders import decoders, open_decoder
+from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.estimators.decoders import digest_of, settings_taken
 from worldgauge.metrics.waypoints import Mode, profile_of
-from worldgauge.serving import is_served
 from worldgauge.suites.target.planners import PLANNERS
 from worldgauge.suites.target.prompts import DEFAULT, template_of
 
@@ -35,8 +33,8 @@ class Settings:
     parity: "released" switches our corrections of decoding, horizons and edge cases off.
     protocol: "once", a single video a scenario; "replan", which drives the beginning of each plan in an embedded world
     and asks again from there, `asks` times at most.
-    labels_digest, prompt_digest, decoder_version: of what those name, found anew, so that an edited file or a decoder
-    that gives other paths counts as another one.
+    labels_digest, prompt_digest, decoder_digest: of what those name, found anew, so that an edited file, or a decoder
+    that may give other paths, counts as another one.
     """
 
     profile: str = "released"
@@ -55,15 +53,17 @@ class Settings:
     asks: int = 8
     labels_digest: str | None = None
     prompt_digest: str | None = None
-    decoder_version: int | None = None
+    decoder_digest: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
+        options = {name: value for name, value in options.items() if name not in _FORMER}
         known = {field.name for field in fields(cls)}
         for name in options:
             if name not in known:
-                raise UnknownNameError("target setting", name, known)
+                given = [one for one in known if not one.endswith("_digest")]
+                raise UnknownNameError("target setting", name, given)
         settings = cls(**options)
         hints = get_type_hints(cls)
         for name in ("cross_check", "mode", "parity", "protocol"):
@@ -74,7 +74,10 @@ class Settings:
             if not isinstance(getattr(settings, name), str):
                 raise UsageError(f"target setting '{name}' must be a name, got {getattr(settings, name)!r}")
         profile_of(settings.profile)
-        _check_decoder(settings.decoder)
+        if settings.cross_check == "always" and "cross_check" not in settings_taken(settings.decoder):
+            raise UsageError(
+                f"target setting 'cross_check': decoder '{settings.decoder}' has none; take decoder=sfm-global"
+            )
         if settings.planner is not None and settings.planner not in PLANNERS:
             raise UnknownNameError("planner", str(settings.planner), PLANNERS)
         if not _is_number(settings.horizon_s) or settings.horizon_s not in HORIZONS_S:
@@ -95,12 +98,16 @@ class Settings:
             horizon_s=float(settings.horizon_s),
             labels_digest=_labels_digest(settings.labels),
             prompt_digest=template_of(settings.prompt).digest,
-            decoder_version=_version_of(settings.decoder),
+            decoder_digest=digest_of(settings.decoder),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
+
+
+_FORMER = frozenset({"decoder_version"})
+"""Stand in the settings of earlier runs, which can be reported and scored again; `decoder_digest` has taken over."""
 
 
 def _labels_digest(labels: Any) -> str | None:
@@ -110,23 +117,6 @@ def _labels_digest(labels: Any) -> str | None:
         return hashlib.sha256(Path(str(labels)).expanduser().read_bytes()).hexdigest()
     except (OSError, ValueError) as error:
         raise UsageError(f"target setting 'labels': {labels} cannot be read ({error})") from error
-
-
-def _check_decoder(text: str) -> None:
-    """Its name, and its settings where it has some; a server is not started before it is needed."""
-    name, query, _ = text.partition("?")
-    if is_served(text):
-        return
-    decoders.entry(name)
-    if query:
-        # What it stands on may be missing where videos are only made.
-        with suppress(MissingExtraError):
-            open_decoder(text)
-
-
-def _version_of(text: str) -> int | None:
-    """Of a registered decoder; None of a served one, which is not started to ask."""
-    return None if is_served(text) else getattr(decoders.get(text.partition("?")[0]), "version", None)
 
 
 def _check_choice(name: str, value: Any, hint: Any) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-from worldgauge.estimators.decoders.crosscheck import DOUBTED as DOUBTING
 from worldgauge.metrics import metrics
-from worldgauge.metrics.waypoints import PROFILES
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
-from worldgauge.suites.tables import cell_of, ordered, resolvable_note
-from worldgauge.suites.target.baselines import NAMES
+from worldgauge.suites.tables import cell_of, ordered
 from worldgauge.suites.target.drives import comparison
+from worldgauge.suites.target.entries import Entry, Line, entries_of, kind_of
+from worldgauge.suites.target.notes import is_doubted, listed, notes_of, weights_notes
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, SHOWN_PROFILES
 
 COLUMNS = {
@@ -34,26 +32,6 @@ TASKS = "tasks"
 
 LABELS = ("explicit", "implicit")
 
-Values = Mapping[str, float] | None
-
-
-class Line(NamedTuple):
-    """One scenario of one row. values: by field of `PathScores`, None without a path. failed: as `all` counts it."""
-
-    task: str
-    group: Mapping[str, Any]
-    values: Values
-    failed: bool
-    why: str = ""
-
-
-class Entry(NamedTuple):
-    """One row of every table: what became of each scenario, under one profile."""
-
-    label: str
-    kind: Literal["subject", "reference"]
-    lines: tuple[Line, ...]
-
 
 def summarize(
     scores: Mapping[str, Sequence[Score]],
@@ -63,18 +41,18 @@ def summarize(
     """All tables, the leaderboard first. kinds, failed: see `Suite.summarize`."""
     heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
     told = [score.facts for own in heads.values() for score in own]
-    profile = _listed(fact["profile"] for fact in told)
-    by_profile = {
-        name: _entries(heads, kinds, failed, name)
-        for name in dict.fromkeys([*(fact["profile"] for fact in told), *SHOWN_PROFILES])
-    }
-    chosen = _chosen(heads, kinds, failed)
+    profiles = sorted({fact["profile"] for fact in told})
+    decoders = listed(fact["decoder"] for fact in told)
+    chosen = entries_of(heads, kinds, failed)
+    weights = tuple(weights_notes(profiles))
     horizons = sorted({float(fact["horizon_s"]) for fact in told})
     asked = "".join(f", {horizon:g} s" for horizon in horizons)
     asked += ", re-planned" if any(fact["is_driven"] for fact in told) else ""
-    title = f"{{}}profile {profile}, decoder {_decoders(told)}{asked}"
+    title = f"{{}}profile {listed(profiles)}, decoder {decoders}{asked}"
     tables = [
-        _leaderboard(title.format("Paths to named targets, "), chosen, notes=tuple(_notes(heads, chosen, kinds))),
+        _leaderboard(
+            title.format("Paths to named targets, "), chosen, notes=(*notes_of(heads, chosen, kinds), *weights)
+        ),
         _leaderboard(
             title.format("A failure counts as the worst, "),
             chosen,
@@ -83,59 +61,25 @@ def summarize(
                 "Over all scenarios that were to be answered: one without a path counts 0 for SE, AC and overall and "
                 "100 for the miss rate, and so does a path of which only a part was found. It has no distances, so ADE "
                 "and FDE are over the scored ones.",
+                *weights,
             ),
         ),
     ]
     for label in LABELS:
-        own = [_only(entry, lambda line, label=label: line.group.get("label") == label) for entry in chosen]  # type: ignore[misc]
+        own = [entry.only(lambda line, label=label: line.group.get("label") == label) for entry in chosen]  # type: ignore[misc]
         if any(entry.lines for entry in own):
-            tables.append(_leaderboard(title.format(f"Targets that are {_MEANING[label]}, "), own, notes=()))
-    tables += _by_group(title, chosen)
-    drives = comparison(scores, kinds, failed, _decoders(told))
+            tables.append(_leaderboard(title.format(f"Targets that are {_MEANING[label]}, "), own, notes=weights))
+    tables += _by_group(title, chosen, weights)
+    drives = comparison(scores, kinds, failed, decoders)
     if drives is not None:
         tables.insert(1, drives)
-    tables.append(_by_profile(_decoders(told), by_profile))
+    by_profile = {name: entries_of(heads, kinds, failed, name) for name in dict.fromkeys([*profiles, *SHOWN_PROFILES])}
+    tables.append(_by_profile(decoders, by_profile))
     tables.append(_statuses(heads, kinds, failed))
     return tables
 
 
 _MEANING = {"explicit": "named (explicit)", "implicit": "described (implicit)"}
-
-
-def _entries(
-    heads: Mapping[str, Sequence[Score]],
-    kinds: Mapping[str, str],
-    failed: Mapping[str, Sequence[Failure]],
-    profile: str | None,
-) -> list[Entry]:
-    """Rows under one profile, None for that of each score; then the yardsticks that need no video."""
-    entries = []
-    for subject, own in heads.items():
-        lines = [_line(score, profile) for score in own]
-        lines += [Line(f.task, f.group, None, True, f.error) for f in failed.get(subject, ())]
-        entries.append(Entry(subject, "reference" if kinds[subject] == "reference" else "subject", tuple(lines)))
-    tasks = {score.task: score for own in heads.values() for score in own}
-    for name in NAMES:
-        lines = [
-            Line(task, score.group, score.facts["baselines"][name].get(profile or score.facts["profile"]), False)
-            for task, score in sorted(tasks.items())
-        ]
-        entries.append(Entry(name, "reference", tuple(lines)))
-    return entries
-
-
-def _chosen(
-    heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
-) -> list[Entry]:
-    return _entries(heads, kinds, failed, None)
-
-
-def _line(score: Score, profile: str | None) -> Line:
-    values: Values = None
-    if score.value is not None:
-        values = score.facts["profiles"].get(profile or score.facts["profile"])
-    whole = values is not None and score.facts["status"] != "partial"
-    return Line(score.task, score.group, values, not whole, score.reason or "")
 
 
 def _leaderboard(
@@ -155,7 +99,7 @@ def _leaderboard(
         better="higher",
         columns=tuple(COLUMNS.values()),
         rows=tuple(ordered(rows, "higher", 0)),
-        notes=(*notes, *_weights_note(title)),
+        notes=notes,
         betters=tuple(_better(field) for field in COLUMNS),
     )
 
@@ -171,7 +115,7 @@ def _cell(entry: Entry, field: str, counting: Literal["scored", "all"] = "scored
     return cell_of(values, (low, high), expected=len(entry.lines))
 
 
-def _by_group(title: str, entries: Sequence[Entry]) -> Iterator[Table]:
+def _by_group(title: str, entries: Sequence[Entry], notes: tuple[str, ...]) -> Iterator[Table]:
     """The overall score by category, and by place where there are several."""
     for name, heading in (("category", "By what is asked for, "), ("place", "By place, ")):
         found = sorted({str(line.group.get(name, "unknown")) for entry in entries for line in entry.lines})
@@ -184,7 +128,7 @@ def _by_group(title: str, entries: Sequence[Entry]) -> Iterator[Table]:
         rows = [
             Row(
                 entry.label,
-                (*(_cell(_only(entry, keep), "overall") for _, keep in parts), _cell(entry, "overall")),
+                (*(_cell(entry.only(keep), "overall") for _, keep in parts), _cell(entry, "overall")),
                 entry.kind,
             )
             for entry in entries
@@ -196,7 +140,7 @@ def _by_group(title: str, entries: Sequence[Entry]) -> Iterator[Table]:
             "higher",
             (*(one for one, _ in parts), "all"),
             tuple(ordered(rows, "higher")),
-            tuple(_weights_note(title)),
+            notes,
         )
 
 
@@ -225,29 +169,16 @@ def _statuses(
     heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
 ) -> Table:
     """How many paths were found, and what became of the rest."""
-    columns = (*map(_plain, STATUSES), NO_VIDEO)
+    columns = (*map(_plain, STATUSES), NO_VIDEO, DOUBTED)
     rows = []
     for subject, own in heads.items():
         counts = Counter(_plain(score.facts["status"]) for score in own)
         counts[NO_VIDEO] = len(failed.get(subject, ()))
         expected = counts.total()
-        counts[DOUBTED] = sum(_is_doubted(score.facts) for score in own)
-        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in (*columns, DOUBTED))
-        rows.append(Row(subject, cells, "reference" if kinds[subject] == "reference" else "subject"))
-    columns = (*columns, DOUBTED)
+        counts[DOUBTED] = sum(is_doubted(score.facts) for score in own)
+        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
+        rows.append(Row(subject, cells, kind_of(kinds[subject])))
     return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
-
-
-def _is_doubted(fact: Mapping[str, Any]) -> bool:
-    """Whether the second decoder sees another path in the video of a scored one, or none."""
-    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") in DOUBTING
-
-
-def _weights_note(title: str) -> Iterator[str]:
-    """That a perfect path does not score 1, where the weights of the profile in `title` do not add up to it."""
-    sums = {round(sum(PROFILES[name].weights), 9) for name in PROFILES if f"profile {name}" in title}
-    for total in sorted(sums - {1.0}):
-        yield f"The weights of the overall score add up to {total:.2f}: no path scores 1."
 
 
 def _plain(status: str) -> str:
@@ -261,82 +192,6 @@ _STATUS_NOTE = (
 )
 
 
-def _notes(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kinds: Mapping[str, str]) -> Iterator[str]:
-    subjects = [entry for entry in entries if entry.label in heads]
-    expected = sum(len(entry.lines) for entry in subjects)
-    lost = [line for entry in subjects for line in entry.lines if line.values is None]
-    yield f"{expected} answers expected = {expected - len(lost)} paths scored + {len(lost)} without a path."
-    alike: dict[str, list[str]] = {}
-    for line in lost:
-        alike.setdefault(_DETAIL.sub("#", line.why), []).append(_short(line.why))
-    for reasons in alike.values():
-        yield f"{len(reasons)} without: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
-    told = [score.facts for own in heads.values() for score in own]
-    partial = sum(fact["status"] == "partial" for fact in told)
-    if partial:
-        yield f"{partial} scored paths are only a part of what their video shows."
-    doubted = sum(_is_doubted(fact) for fact in told)
-    if doubted:
-        yield (
-            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video, or none. "
-            "They count; look at them."
-        )
-    fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in told if fact["xy"])
-    for name, count in sorted(fallen.items()):
-        if name not in {fact["decoder"] for fact in told}:
-            yield f"{count} paths were found by the fallback {name}."
-    if not any(label.startswith(("truth", "gt_video")) for label in heads):
-        yield "The row of the true video is missing, which shows what the decoder costs: add --model truth."
-    if len({fact["decoder"] for fact in told}) > 1:
-        yield "These rows were made with different decoders and must not be compared."
-    if len({fact["profile"] for fact in told}) > 1:
-        yield "These rows were made with different profiles and must not be compared."
-    driven = {
-        label: sorted({str(score.facts["planner"]) for score in own if _led(score, kinds[label])})
-        for label, own in heads.items()
-    }
-    if any(driven.values()):
-        lent = "; ".join(f"{label}: {', '.join(names)}" for label, names in driven.items() if names)
-        yield (
-            "Models that cannot read were lent the path of a planner; their rows test how well they follow it, not how "
-            f"well they plan ({lent})."
-        )
-    yield f"{', '.join(NAMES)} need no video: the true path itself, no motion, and the history's speed straight on."
-    if len(subjects) > 1:
-        values = {
-            entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values}
-            for entry in subjects
-        }
-        yield resolvable_note(values, "scenarios")
-
-
-def _led(score: Score, kind: str) -> bool:
-    """Whether a planner's path made the video: references that take actions do nothing with them here."""
-    return score.facts["planner"] is not None and (score.facts["control"] == "camera" or kind == "subject")
-
-
-_DETAIL = re.compile(r"\S*/\S*|\S+_custom_segment_\S+|\d+(\.\d+)?")
-"""Files, scenarios and numbers, in which reasons of one kind differ."""
-
-
-def _short(why: str) -> str:
-    """A reason that fits a line."""
-    text = why.removeprefix("scoring: ").rstrip(".")
-    return text if len(text) <= 120 else text[:117] + "..."
-
-
-def _only(entry: Entry, keep: Callable[[Line], bool]) -> Entry:
-    return entry._replace(lines=tuple(line for line in entry.lines if keep(line)))
-
-
 def _better(field: str) -> Better:
     better: Better = metrics.entry(METRICS[field]).facts["better"]
     return better
-
-
-def _decoders(told: Sequence[Mapping[str, Any]]) -> str:
-    return _listed(fact["decoder"] for fact in told)
-
-
-def _listed(names: Iterator[str] | Any) -> str:
-    return " and ".join(sorted({str(name) for name in names})) or "none"

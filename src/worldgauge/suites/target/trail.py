@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from worldgauge import polyline
 from worldgauge.datasets.target import Scenario, open_video, path_of_poses, video_frames_of
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.suites.target.frames import current_frame
-from worldgauge.video import Clip, Writer, resize
+from worldgauge.video import Frame, Writer, resize
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan
 
@@ -41,9 +41,9 @@ class Trail:
         self._poses: list[FloatArray] = list(scenario.poses[:rows])
         video = open_video(scenario)
         before = video_frames_of(scenario, np.arange(rows - 1), len(video))
-        self._frames = [*video.take(before.tolist()), current_frame(scenario)]
-        size = self._frames[-1].shape[1::-1]
-        self._frames = [resize(frame, *size) for frame in self._frames]
+        current = current_frame(scenario)
+        size = current.shape[1::-1]
+        self._frames: list[Frame] = [*(resize(frame, *size) for frame in video.take(before.tolist())), current]
         self.start = len(self._poses) - 1
         speed = scenario.anchor_distance_m / scenario.history_s if scenario.history_s > 0 else 0.0
         self._stride_m = max(speed, LEAST_SPEED_M_S) * scenario.dt
@@ -60,19 +60,23 @@ class Trail:
         return xy
 
     @property
-    def seen(self) -> Clip:
-        """The frames of the drive, the current frame of the scenario first."""
-        return Clip.from_array(np.stack(self._frames[self.start :]), 1 / self._scenario.dt)
+    def seen(self) -> Sequence[Frame]:
+        """The frames of the drive, the current frame of the scenario first: one a row, not copied."""
+        return self._frames[self.start :]
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of what is seen."""
+        return 1 / self._scenario.dt
 
     def go(self, xy: FloatArray, heading: float) -> None:
         """Drive along (n, 2) metres of the world's plane, from where the robot is; it ends looking along `heading`."""
-        legs = np.hypot(*np.diff(xy, axis=0).T)
-        along = np.concatenate([[0.0], np.cumsum(legs)])
+        length = float(polyline.along(xy)[-1])
         yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(self.pose))
         turn = float(wrap_angle(heading - yaw))
-        rows = max(math.ceil(float(along[-1]) / self._stride_m), math.ceil(abs(turn) / _MOST_TURN_RAD), 1)
+        rows = max(math.ceil(length / self._stride_m), math.ceil(abs(turn) / _MOST_TURN_RAD), 1)
         share = np.arange(1, rows + 1) / rows
-        points = np.stack([np.interp(share * along[-1], along, xy[:, k]) for k in (0, 1)], axis=1)
+        points = polyline.at(xy, share * length)
         rise = self._floor.height_at(points) - float(self._floor.height_at(self.pose[:2, 3]))
         height = self.pose[2, 3] + np.where(np.isfinite(rise), rise, 0.0)
         for pose in pose_from_yaw_pitch(np.column_stack([points, height]), yaw + share * turn, pitch):
@@ -93,7 +97,7 @@ class Trail:
         current, first, video = folder / "current.png", folder / "first.png", folder / "seen.mp4"
         _write_png(current, self._frames[here])
         _write_png(first, self._frames[anchor])
-        with Writer(video, fps=1 / scenario.dt, kind="lossless") as out:
+        with Writer(video, fps=self.fps, kind="lossless") as out:
             for frame in self._frames[anchor:]:
                 out.write(frame[None])
         return replace(
@@ -116,7 +120,7 @@ class Trail:
         far = np.flatnonzero(apart >= ANCHOR_M)
         return int(far[-1]) if len(far) else int(np.argmax(apart))
 
-    def _view(self, pose: FloatArray) -> NDArray[np.uint8]:
+    def _view(self, pose: FloatArray) -> Frame:
         camera = self._scenario.camera
         assert isinstance(camera, Camera)
         return self._world.view(pose, camera).rgb
@@ -126,7 +130,7 @@ _MOST_TURN_RAD = 0.08
 """In one row: 115 degrees a second."""
 
 
-def _write_png(path: Path, frame: NDArray[np.uint8]) -> None:
+def _write_png(path: Path, frame: Frame) -> None:
     import cv2
 
     if not cv2.imwrite(str(path), frame[..., ::-1]):

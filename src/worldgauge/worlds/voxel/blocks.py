@@ -13,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import UnknownNameError
+from worldgauge.worlds.voxel.families.matter import MATTER
 
 CATEGORIES = ("none", "building", "tree", "flower", "grass", "path", "water", "sky", "sand", "dirt", "snow")
 """Index 0 is what has no category of the paper (bare rock); the ten others are the paper's, in its order."""
 
-SHAPES = ("empty", "cube", "slab", "top_slab", "stairs", "cross", "post", "pane", "layer", "liquid", "carpet")
+SHAPES = (
+    *("empty", "cube", "slab", "top_slab", "stairs", "cross", "post", "pane", "layer", "liquid", "carpet"),
+    *("quarter", "three_quarter"),
+)
 """empty: nothing. cube: full cell. slab: lower half. top_slab: upper half. stairs: slab and a half cube on
 the high side. cross: two diagonal planes of a plant. post: centred pillar of a quarter cell. pane: thin wall
 (fence, window) towards the full blocks and panes beside it. layer: an eighth of a cell high. liquid: lower
-7/8, not solid. carpet: 1/16."""
+7/8, not solid. carpet: 1/16. quarter, three_quarter: that much of the cell from below."""
 
 FACINGS = ("east", "north", "west", "south")
 
@@ -42,7 +46,7 @@ class Kind(NamedTuple):
     """True where the collector's rule takes it for natural ground (LoopNav release: no goals on roofs)."""
 
 
-KINDS: tuple[Kind, ...] = (
+_SETTLED: tuple[Kind, ...] = (
     Kind("air", "sky", "empty"),
     # ground
     Kind("grass_block", "grass", "cube", ground=True),
@@ -140,7 +144,16 @@ KINDS: tuple[Kind, ...] = (
     Kind("melon", "flower", "cube"),
 )
 
-_SOLID_SHAPES = {"cube", "slab", "top_slab", "stairs", "post", "pane", "layer", "carpet"}
+KINDS: tuple[Kind, ...] = (
+    *_SETTLED,
+    *(Kind(name, one.category, shape, one.ground) for one in MATTER for name, shape in one.kinds()),
+)
+"""The settlements' blocks, then those of the families; new ones come last, since worlds are stored as indices."""
+
+_SOLID_SHAPES = {
+    *("cube", "slab", "top_slab", "stairs", "post", "pane", "layer", "carpet"),
+    *("quarter", "three_quarter"),
+}
 _PASSABLE_KINDS = {"torch"}
 
 
@@ -163,6 +176,9 @@ def _states() -> tuple[State, ...]:
 
 
 STATES: tuple[State, ...] = _states()
+SETTLED_STATES = sum(len(FACINGS) if kind.shape == "stairs" else 1 for kind in _SETTLED)
+"""States that settlements are made of: the first ones. The others occur in the families only."""
+
 _INDEX = {state.name: index for index, state in enumerate(STATES)}
 
 AIR = 0
@@ -227,4 +243,6 @@ _LAYERS = {
     "layer": (0, 0.125),
     "liquid": (0, LIQUID_TOP),
     "carpet": (0, 0.0625),
+    "quarter": (0, 0.25),
+    "three_quarter": (0, 0.75),
 }

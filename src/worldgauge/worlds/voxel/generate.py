@@ -8,15 +8,16 @@ import math
 import numpy as np
 
 from worldgauge.errors import WorldError
+from worldgauge.worlds.voxel import families
 from worldgauge.worlds.voxel.canvas import Canvas
 from worldgauge.worlds.voxel.plants import place_boulders, plant_flowers, plant_trees, sow_herbs
 from worldgauge.worlds.voxel.settlements import build_settlement, plan_settlement
 from worldgauge.worlds.voxel.styles import BIOMES
 from worldgauge.worlds.voxel.terrain import make_terrain
-from worldgauge.worlds.voxel.world import KINDS, VoxelWorld
+from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VoxelWorld
 
 SMALLEST = (160, 160, 56)
-"""Cells along x, y, z below which a settlement does not fit."""
+"""Cells along x, y, z below which a settlement or a scene does not fit."""
 
 LARGEST = 2**28
 """Cells in all, 0.8 GB: sizes come from files."""
@@ -25,12 +26,14 @@ _WIDEST_RADIUS = 62
 
 
 def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) -> VoxelWorld:
-    """The settlement of `kind` (one of world.KINDS) that `seed` gives, in a land of `size` cells (x, y, z).
+    """The settlement or scene of `kind` (of world.KINDS, world.FAMILIES) that `seed` gives, `size` cells (x, y, z).
 
     Equal arguments give equal cells on every machine. Raises WorldError for an unknown kind, a negative
     seed, or a size below SMALLEST.
     """
     _check(kind, seed, size)
+    if kind in FAMILIES:
+        return families.build(kind, seed, size)
     biome = BIOMES[kind]
     radius = min(_WIDEST_RADIUS, min(size[:2]) // 2 - 18)
     # A stream of randomness for each stage: a change of one leaves the others as they were.
@@ -49,13 +52,14 @@ def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) 
 
 
 def _check(kind: str, seed: int, size: tuple[int, int, int]) -> None:
-    if kind not in KINDS:
-        near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.4)
+    known = (*KINDS, *FAMILIES)
+    if kind not in known:
+        near = difflib.get_close_matches(kind, known, n=1, cutoff=0.4)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise WorldError(f"no world of kind '{kind}': {hint}known are {', '.join(KINDS)}")
+        raise WorldError(f"no world of kind '{kind}': {hint}known are {', '.join(known)}")
     if seed < 0:
         raise WorldError(f"seed {seed} is negative: give 0 or more")
     if len(size) != 3 or any(given < least for given, least in zip(size, SMALLEST, strict=True)):
-        raise WorldError(f"a world of {size} cells has no room for a settlement: give at least {SMALLEST}")
+        raise WorldError(f"a world of {size} cells has no room: give at least {SMALLEST}")
     if math.prod(size) > LARGEST:
         raise WorldError(f"a world of {size} cells is too large: give at most {LARGEST} cells in all")

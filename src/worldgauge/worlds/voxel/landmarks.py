@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.worlds.floor import Landmark
+from worldgauge.worlds.voxel.families.names import NAMES
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 REACH_CELLS = 2
@@ -69,6 +70,7 @@ CATEGORIES: dict[str, str] = {
     "orange_tulip": "tulips",
     "sunflower_bush": "sunflowers",
     "pumpkin": "pumpkins",
+    **NAMES,
 }
 """Category of each kind of object that has a name; pines are drawn as slim spruces."""
 

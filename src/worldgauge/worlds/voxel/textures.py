@@ -14,6 +14,7 @@ from worldgauge.worlds.voxel import _brushes as brush
 from worldgauge.worlds.voxel import _sketches as drawn
 from worldgauge.worlds.voxel._brushes import Colour, Tile
 from worldgauge.worlds.voxel.blocks import KINDS, STATES, block
+from worldgauge.worlds.voxel.families.matter import MATTER
 
 FACES = ("east", "west", "north", "south", "up", "down", "plant")
 """Faces by their outward normal: +x, -x, +y, -y, +z, -z; plant: the diagonal planes of a cross."""
@@ -31,7 +32,7 @@ SKY_ZENITH: Colour = (112, 168, 230)
 MIP_LEVELS = 5
 """Sizes 16, 8, 4, 2, 1 texels; far surfaces are painted from the smaller ones."""
 
-_SHAPE_SUFFIXES = ("_stairs", "_top_slab", "_slab")
+_SHAPE_SUFFIXES = ("_stairs", "_top_slab", "_slab", "_three_quarter", "_quarter", "_post")
 _MATERIAL_OF = {
     "oak": "oak_planks",
     "spruce": "spruce_planks",
@@ -253,7 +254,7 @@ def _flower(rows: str, petal: Colour, heart: Colour) -> Tile:
 
 def _by_state() -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     """The distinct tiles, and their indices (n_states, 3) for top, side and bottom."""
-    tiles = _tiles()
+    tiles = _tiles() | {matter.name: matter.look() for matter in MATTER}
     texels = [brush.clear()]
     index: dict[bytes, int] = {texels[0].tobytes(): 0}
 

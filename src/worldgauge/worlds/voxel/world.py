@@ -15,6 +15,9 @@ from worldgauge.worlds.voxel.blocks import LIQUID, SOLID
 KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")
 """The six settlement kinds; zombie is an abandoned plains settlement, overgrown and broken."""
 
+FAMILIES = ("landscape", "scifi", "stylized", "ancient", "urban", "industrial", "interior", "aquatic")
+"""Eight families of scenes beside the settlements, for walks in first and third person; see voxel.families."""
+
 
 class Drawn(NamedTuple):
     """What an object was drawn as: a design or a species. ground: z of the ground cell that it stands on."""

@@ -1,0 +1,61 @@
+"""MIND's published format: clips of walks driven by keys, in first and third person, and mirrored paths from images.
+
+On disk: 1st_data and 3rd_data with train/<clip>/, test/mem_test/<clip>/, test/action_space_test/<clip>/ (action.json,
+video.mp4, images.txt) and test/mirror_test/ (start images and paths) (specification: mind, section 1). Files are in the
+engine's left-handed frame, centimetres and degrees; episodes are in ours.
+
+for clip in discover(root):  episode = load(clip)  # unless clip.fault
+"""
+
+from worldgauge.datasets.mind_check import Report, Row, check
+from worldgauge.datasets.mind_clip import (
+    MIRROR_NUMBERS,
+    PARTS,
+    PERSPECTIVES,
+    SHARED_SPACE,
+    MindClip,
+    Part,
+    Perspective,
+    space_of,
+    steps_of,
+)
+from worldgauge.datasets.mind_frame import our_pose, ue_pose
+from worldgauge.datasets.mind_images import ImageList, read_images_txt, write_images_txt
+from worldgauge.datasets.mind_index import discover
+from worldgauge.datasets.mind_load import fingerprint_of, keys_of, load, mirror_actions, mirror_keys, video_path
+from worldgauge.datasets.mind_videos import model_videos, strays, submissions
+from worldgauge.datasets.mind_write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
+
+__all__ = [
+    "MIRROR_NUMBERS",
+    "PARTS",
+    "PERSPECTIVES",
+    "SHARED_SPACE",
+    "ImageList",
+    "MindClip",
+    "Part",
+    "Perspective",
+    "Report",
+    "Row",
+    "check",
+    "discover",
+    "fingerprint_of",
+    "keys_of",
+    "load",
+    "mirror_actions",
+    "mirror_keys",
+    "model_videos",
+    "our_pose",
+    "read_images_txt",
+    "space_of",
+    "steps_of",
+    "stored_poses",
+    "strays",
+    "submissions",
+    "ue_pose",
+    "video_path",
+    "write_clip",
+    "write_images_txt",
+    "write_mirror_actions",
+    "write_mirror_start",
+]

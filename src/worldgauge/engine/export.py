@@ -1,0 +1,35 @@
+"""Scores of runs as result files that a benchmark's own tools read.
+
+export([Path("runs/mind")], Path("results"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from worldgauge.engine.plan import open_suite
+from worldgauge.engine.result import current_lines, failures_of, find_runs
+from worldgauge.errors import UsageError
+
+
+def export(runs: Sequence[Path], out: Path) -> list[Path]:
+    """Write a file for each run in `runs`, run folders or folders of them, into `out`; it is named after the subject.
+
+    Raises UsageError for a suite that has no such format, and where there is no run.
+    """
+    folders = find_runs(runs)
+    if not folders:
+        raise UsageError("an export needs at least one run folder")
+    written = []
+    for folder in folders:
+        facts = folder.facts()
+        suite = open_suite(facts["suite"], facts["settings"])
+        if not hasattr(suite, "export"):
+            raise UsageError(f"suite '{suite.name}' has no result format of its own; its scores are in scores.jsonl")
+        scores = [score for _, score in folder.scores()]
+        path = Path(out) / f"result_{folder.directory.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        suite.export(scores, failures_of(folder, current_lines(folder)), path)
+        written.append(path)
+    return written

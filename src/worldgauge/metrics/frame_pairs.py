@@ -1,0 +1,188 @@
+"""Errors of a predicted frame against a reference frame at one common size, 1280x720: MSE, PSNR and SSIM.
+
+    pair_error(prepared(got), prepared(want)).ssim
+    for error in pair_errors(rollout, truth): ...        # two clips of any length, never more than a few frames held
+
+Frames (H, W, 3) uint8 RGB of any size go in; they are compared as float32 in [0, 1].
+Source: MIND, section on metrics; the released frame preparation and frame-pair metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import zip_longest
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import ShapeError, UsageError
+from worldgauge.metrics import metrics
+from worldgauge.metrics._bilinear import resample
+from worldgauge.metrics._ssim import WINDOW, squared_error_and_ssim
+
+Image = NDArray[np.uint8]
+Prepared = NDArray[np.float32]
+
+SIZE = (1280, 720)
+"""Width and height at which frames are compared."""
+_CHUNK = 100
+"""Frames that the released scorer reads at a time."""
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Rule = Literal["all", "released"]
+
+
+class PairError(NamedTuple):
+    """Errors of one pair of frames, or means over pairs: mse (0..1), psnr (dB, infinite for equal frames), ssim."""
+
+    mse: float
+    psnr: float
+    ssim: float
+
+
+def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
+    """`frame` (h, w, 3) uint8 as (height, width, 3) float32 in [0, 1] at `size` (width, height).
+
+    Bilinear about pixel centres, without antialiasing or rounding. Of another aspect than `size`, it is scaled until it
+    covers it, and the centre is kept. Raises ShapeError.
+    Source: MIND, released frame reader.
+    """
+    if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
+        raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
+    width, height = size
+    rows, columns = frame.shape[:2]
+    if rows * width == columns * height:
+        scaled_rows, scaled_columns = height, width
+    else:
+        scale = max(width / columns, height / rows)
+        scaled_rows, scaled_columns = round(rows * scale), round(columns * scale)
+    top, left = (scaled_rows - height) // 2, (scaled_columns - width) // 2
+    result = np.empty((height, width, 3), np.float32)
+    resample(np.ascontiguousarray(frame), scaled_rows, scaled_columns, top, left, result)
+    return result
+
+
+def pair_error(x: Prepared, y: Prepared) -> PairError:
+    """Errors of a predicted frame x against a reference y, both as `prepared` gives them.
+
+    x, y: (H, W, 3) float32 in [0, 1], at least 6 x 6. Equal frames give (0, inf, 1); x and y may be exchanged.
+    SSIM: per channel, Gaussian window 11x11 of sigma 1.5, mirrored borders, K1 0.01, K2 0.03, range 1, population
+    covariance, mean over channels and the whole map. Raises ShapeError.
+    Source: Wang et al. 2004; MIND, released frame-pair metric with torchmetrics 1.5.2 to 1.9.0.
+    """
+    for each in (x, y):
+        if each.ndim != 3 or each.shape[2] != 3 or each.dtype != np.float32 or min(each.shape[:2]) <= WINDOW // 2:
+            raise ShapeError(f"expected a frame (H, W, 3) float32, H and W >= 6, got {each.shape} {each.dtype}")
+    if x.shape != y.shape:
+        raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}; prepare both at one size")
+    mse, ssim = squared_error_and_ssim(np.ascontiguousarray(x), np.ascontiguousarray(y))
+    if not math.isfinite(mse):
+        raise ShapeError("a frame holds values that are not finite; give values in [0, 1]")
+    return PairError(mse, psnr_of(mse), max(-1.0, min(1.0, ssim)))
+
+
+def psnr_of(mse: float) -> float:
+    """10 log10(1 / mse) dB; infinite for 0."""
+    return math.inf if mse == 0 else -10 * math.log10(mse)
+
+
+def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> Iterator[PairError]:
+    """Errors of every predicted frame of x against the reference frame of y beside it, in order.
+
+    x, y: clips or other iterables of (h, w, 3) uint8, whose sizes may differ. threads: how many pairs are worked on at
+    a time; the values do not depend on it. Never more than 2 * threads pairs are held.
+    Raises ShapeError for frames that cannot be compared, and where one side ends before the other.
+    """
+    if threads < 1:
+        raise UsageError(f"threads must be at least 1, got {threads}")
+    yield from in_order(_error_of_pair, _together(x, y), threads)
+
+
+def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:
+    """`function` of every job, in their order, on so many threads; never more than 2 * threads jobs are held."""
+    if threads == 1:
+        yield from map(function, jobs)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(function, job))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def mean_error(errors: Sequence[PairError]) -> PairError:
+    """Plain mean of each error over pairs: the PSNR is the mean of dB values, infinite where one pair is equal.
+
+    Raises ShapeError when there are none.
+    """
+    if not errors:
+        raise ShapeError("no pair of frames to take a mean over")
+    return PairError(*(math.fsum(values) / len(errors) for values in zip(*errors, strict=True)))
+
+
+def scored_frames(n: int, rule: Rule = "all") -> int:
+    """How many leading frames are scored of `n` that both sides have: all, or as the released scorer does.
+
+    That reads 100 frames at a time and drops what it read last: 100 * floor((n - 1) / 100), so none of 100.
+    Raises UsageError.
+    """
+    if n < 0 or rule not in ("all", "released"):
+        raise UsageError(f"scored_frames needs n >= 0 and rule 'all' or 'released', got {n} and {rule!r}")
+    return n if rule == "all" else _CHUNK * max(0, (n - 1) // _CHUNK)
+
+
+@metrics.register("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source="MIND, released scorer")
+def mse_720p(x: Image, y: Image) -> float:
+    """Mean squared difference of two frames at 1280x720, values in [0, 1]; 0 for equal frames.
+
+    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    """
+    return _error_of(x, y).mse
+
+
+@metrics.register(
+    "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="MIND, released scorer"
+)
+def psnr_720p(x: Image, y: Image) -> float:
+    """Peak signal-to-noise ratio of two frames at 1280x720; infinite for equal frames.
+
+    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    """
+    return _error_of(x, y).psnr
+
+
+@metrics.register("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="MIND, released scorer")
+def ssim_720p(x: Image, y: Image) -> float:
+    """Structural similarity of two frames at 1280x720 over the whole map, borders mirrored; 1 for equal frames.
+
+    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    """
+    return _error_of(x, y).ssim
+
+
+def _error_of(x: Image, y: Image) -> PairError:
+    return pair_error(prepared(x), prepared(y))
+
+
+def _error_of_pair(pair: tuple[Image, Image]) -> PairError:
+    return _error_of(*pair)
+
+
+def _together(x: Iterable[Image], y: Iterable[Image]) -> Iterator[tuple[Image, Image]]:
+    for number, (one, other) in enumerate(zip_longest(x, y)):
+        if one is None or other is None:
+            short, long = ("predicted", "reference") if one is None else ("reference", "predicted")
+            raise ShapeError(f"there are {number} {short} frames, and more {long} ones; cut both to one length")
+        yield one, other

@@ -1,0 +1,152 @@
+"""What suites share in asking a world model: the context as it takes it, and what is kept of its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.episode import Context, WorldFacts
+from worldgauge.errors import SubjectError
+from worldgauge.geometry import FloatArray
+from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
+from worldgauge.suites.contract import Bench, Record
+from worldgauge.video import Clip, Writer
+from worldgauge.worlds import open_world
+from worldgauge.worlds.third_person import ThirdPerson, figure_mask
+
+ROLLOUT = "rollout.mp4"
+POSES = "poses.json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was kept. rollout: file in the record's folder. clip: of it. facts: "frames_generated", "fps", "resolution",
+    "finished_video" and "poses" (a file name, None where the camera is not known).
+    """
+
+    rollout: str
+    clip: Clip
+    facts: Mapping[str, Any]
+
+
+def as_taken(context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None) -> Context:
+    """The last `limit` frames of `context`, as many as a model of `spec` holds, cropped and resized as it asks.
+
+    With depth where it wants it and the world is known.
+    """
+    for most in (limit, spec.max_context):
+        if most is not None:
+            context = context.last(most)
+    if spec.crop is not None:
+        context = context.cropped(*spec.crop)
+    if spec.frame_size is not None:
+        context = context.resized(*spec.frame_size)
+    if "depth" in spec.inputs and world is not None:
+        context = replace(context, depth=_depth_of(context, world))
+    return context
+
+
+def as_drawn(clip: Clip, spec: ModelSpec) -> Clip:
+    """A recording as a model of `spec` could draw it."""
+    clip = clip if spec.crop is None else clip.cropped(*spec.crop)
+    return clip if spec.frame_size is None else clip.resized(*spec.frame_size)
+
+
+def asked(subject: WorldModel, request: RolloutRequest, fps: float, bench: Bench) -> Answer:
+    """Ask `subject` and store its frames, lossless, and where its camera is if it tells.
+
+    Raises SubjectError when the model breaks its promise.
+    """
+    path = bench.directory / ROLLOUT
+    with Writer(path, fps=fps, kind="lossless") as out:
+        for chunk in checked_rollout(subject, request):
+            out.write(chunk)
+            bench.progress(out.frames, request.horizon)
+    poses = _told_path(subject, request)
+    if poses is not None:
+        rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
+        (bench.directory / POSES).write_text(rows + "\n")
+    width, height = request.frame_size
+    facts = {
+        "frames_generated": request.horizon,
+        "fps": fps,
+        "resolution": [width, height],
+        "finished_video": None,
+        "poses": None if poses is None else POSES,
+    }
+    return Answer(ROLLOUT, Clip.open(path), facts)
+
+
+def finished(subject: HoldsVideos, task: str, bench: Bench) -> Answer:
+    """The video that somebody has made of `task`, copied unchanged, whatever its length, rate and size.
+
+    Raises SubjectError where there is none or it is damaged.
+    """
+    source = subject.video_of(task)
+    clip = Clip.open(source)
+    name = f"rollout{source.suffix.lower()}"
+    shutil.copyfile(source, bench.directory / name)
+    bench.progress(len(clip), len(clip))
+    with open(source, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    facts = {
+        "frames_generated": len(clip),
+        "fps": clip.fps,
+        "resolution": [clip.width, clip.height],
+        "finished_video": {"name": source.name, "sha256": digest},
+        "poses": None,
+    }
+    return Answer(name, clip, facts)
+
+
+def stored_poses(record: Record) -> FloatArray | None:
+    """Camera-to-world poses (n, 4, 4) of the frames of a record, where the model told them."""
+    if record.facts["poses"] != POSES:
+        return None
+    rows = np.array(json.loads((record.directory / POSES).read_text())["poses"], np.float64).reshape(-1, 3, 4)
+    poses = np.zeros((len(rows), 4, 4))
+    poses[:, :3], poses[:, 3, 3] = rows, 1
+    return poses
+
+
+def content_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _told_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:
+    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
+    if path is None:
+        return None
+    poses = np.asarray(path, np.float64)
+    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
+        raise SubjectError(
+            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
+            f"expected ({request.horizon}, 4, 4), all finite"
+        )
+    return poses
+
+
+def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
+    """Depth of any context frame on the context's own pixel grid, rendered when asked for.
+
+    NaN where a figure walks along with the camera: it has no place in the world that could be remembered.
+    """
+
+    def depth(index: int) -> NDArray[np.float32]:
+        there = open_world(world)
+        view = there.view(context.poses[index], context.camera)
+        if not isinstance(there, ThirdPerson):
+            return view.depth
+        return np.where(figure_mask(view), np.float32(np.nan), view.depth)
+
+    return depth

@@ -1,0 +1,115 @@
+"""MIND: does a world model keep what it has seen, and does it obey its keys, in first and in third person?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from worldgauge.datasets import mind
+from worldgauge.datasets.mind_results import write_results
+from worldgauge.subject import WorldModel
+from worldgauge.suites import suites
+from worldgauge.suites.contract import Bench, Failure, Picture, Record, Score, Table, Task
+from worldgauge.suites.mind import protocol, published, results, scoring, summary, tasks
+from worldgauge.suites.mind.settings import Settings
+
+
+@suites.register("mind")
+class Mind:
+    """Go on with a walk, in other action spaces too, and walk ten paths out and back: memory and obedience."""
+
+    name = "mind"
+    version = 1
+    references: tuple[str, ...] = (
+        "truth",
+        "reencoded",
+        "late",
+        "memory",
+        "memory-plane",
+        "render",
+        "drift",
+        "forgetful",
+        "freeze",
+        "mean",
+        "noise",
+    )
+    memoryless = ("forgetful", "freeze", "mean", "noise")
+    claim = "keeps what it has seen"
+    words: Mapping[str, str] = {
+        "task": "clip",
+        "tasks": "clips",
+        "headline": "error of long context memory",
+        "lacks": "cannot remember",
+        "seen": "context",
+        "asked": "to be imagined",
+    }
+    metrics = frozenset(
+        {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
+    )
+    scoring_settings = frozenset(
+        {
+            "poses",
+            "action_frames",
+            "truth_poses",
+            "lpips",
+            "dino",
+            "aesthetic",
+            "imaging",
+            "window",
+            "pairing",
+            "dino_input",
+            "action_rows",
+            "action_groups",
+            "images_reader",
+            "nan_poses",
+            "lone_frame",
+            "frame_count",
+            "parity",
+        }
+    )
+
+    def __init__(self, **options: Any) -> None:
+        self.options = Settings.of(options)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every option in force."""
+        return self.options.as_dict()
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a clip or a mirrored path; faulty ones come as tasks that fail with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
+        """Show the context, hand over the keys, store the video lossless; finished videos are copied."""
+        return protocol.perform(task, subject, bench, self.options)
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        """Compare frame by frame, state by state on the way back, step by step of the camera."""
+        return scoring.score(record, bench, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Long context memory first, then the paper's columns by perspective, then each measure by itself."""
+        return summary.summarize(scores, kinds, failed, self.options)
+
+    def published(self) -> list[Table]:
+        """Tables 2 and 3 of the paper, and later results on its memory test."""
+        return published.published()
+
+    def picture(self, task: Task) -> Picture:
+        """The real frames, the walk, and where the frames asked for begin."""
+        return tasks.picture(task)
+
+    def videos(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """Settings of the model `videos` for each model of a folder in the published submission layout, by name."""
+        return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
+
+    def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
+        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
+        write_results(path, results.results_of(scores, failed))

@@ -1,0 +1,143 @@
+"""Does the camera go where the keys send it? Relative pose errors, overall, by group and by action (paper 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.datasets import mind
+from worldgauge.datasets.mind import MindClip
+from worldgauge.errors import DataError, ShapeError
+from worldgauge.estimators.pose_track import recover_poses
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.metrics.action_accuracy import ActionAccuracy, action_accuracy
+from worldgauge.metrics.action_labels import labels_of
+from worldgauge.suites.asking import content_of, stored_poses
+from worldgauge.suites.contract import Record, Score
+from worldgauge.suites.mind.protocol import Question
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.scores import score_of
+from worldgauge.video import Clip
+
+IMAGES = "images.txt"
+
+
+class Truth(NamedTuple):
+    """The true camera. poses: (n, 4, 4) of any world frame and unit. source: where they are from."""
+
+    poses: FloatArray
+    source: str
+
+
+def action_scores(
+    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, *, prefix: str
+) -> Iterator[Score]:
+    """Errors of the first `action_frames` frames, in the truth's unit and in degrees, a frame."""
+    facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
+    try:
+        judged = _judged(record, clip, question, rollout, settings, facts)
+    except (DataError, ShapeError) as error:
+        judged = ActionAccuracy(None, str(error).split("\n")[0])
+    overall = judged.overall
+    facts |= _facts(judged)
+    steps = judged.steps
+    for metric, value in (
+        ("rpe_trans", None if overall is None else overall.trans_mean),
+        ("rpe_rot_deg", None if overall is None else overall.rot_deg_mean),
+    ):
+        values = [] if steps is None else (steps.trans if metric == "rpe_trans" else steps.rot_deg).tolist()
+        series = [] if steps is None else list(zip((steps.index + 1).tolist(), values, strict=True))
+        yield score_of(
+            record,
+            metric,
+            value,
+            n=0 if overall is None else overall.count,
+            reason=None if overall is not None else judged.reason,
+            series=series,
+            facts=facts,
+            prefix=prefix,
+        )
+
+
+def _judged(
+    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, facts: dict[str, Any]
+) -> ActionAccuracy:
+    frames = min(settings.action_frames, len(question))
+    truth = _true_poses(record, clip, question, frames, settings)
+    facts["truth_poses"] = truth.source
+    shown = rollout[:frames]
+    known = stored_poses(record)
+    track = recover_poses(
+        shown,
+        settings.poses,
+        content=f"{content_of(record.directory / str(record.rollout))}:{len(shown)}",
+        name=f"{record.subject}/{record.task.id}",
+        hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
+        poses=None if known is None else known[: len(shown)],
+    )
+    facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
+    if track.poses is None:
+        return ActionAccuracy(None, f"no camera path in the video: {track.reason}")
+    # Row t of our actions leads from frame t - 1 of the question to frame t: it is the file's row mark_time + t.
+    first = clip.mark_time + (1 if settings.action_rows == "after" else 0)
+    labels = labels_of(mind.keys_of(clip)[first : clip.mark_time + frames])
+    return action_accuracy(
+        truth.poses[:frames],
+        track.filled(len(shown)),
+        labels,
+        groups=settings.action_groups,
+        nan=settings.nan_poses,
+    )
+
+
+def _true_poses(record: Record, clip: MindClip, question: Question, frames: int, settings: Settings) -> Truth:
+    """By the rule in force. Raises DataError where it gives none."""
+    rule = settings.truth_poses
+    path = clip.folder / IMAGES
+    if rule == "images_txt" or (rule == "released" and path.is_file()):
+        _, poses = mind.read_images_txt(path, reader="released" if settings.images_reader == "released" else "ours")
+        if len(poses) >= frames:
+            return Truth(poses, IMAGES)
+        if rule == "images_txt":
+            raise DataError(f"{path}: holds {len(poses)} poses, {frames} are needed; take truth_poses=engine")
+    if rule in ("decoded", "released"):
+        assert question.truth is not None
+        shown = question.truth[:frames]
+        track = recover_poses(
+            shown,
+            settings.poses,
+            content=f"{content_of(mind.video_path(clip))}:{clip.mark_time}:{len(shown)}",
+            name=f"truth/{record.task.id}",
+            hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
+            poses=question.poses[:frames],
+        )
+        if track.poses is None:
+            raise DataError(f"no camera path in the real video: {track.reason}")
+        return Truth(track.filled(len(shown)), f"decoded by {track.source}")
+    return Truth(question.poses, "engine")
+
+
+def _hfov_deg(camera: Camera, clip: Clip) -> float:
+    """Of the centre of the view that has the shape of `clip`."""
+    width = min(camera.width, camera.height * clip.width / clip.height)
+    return float(np.degrees(2 * np.arctan(width / 2 / camera.fx)))
+
+
+def _facts(judged: ActionAccuracy) -> dict[str, Any]:
+    """What the tables need: plain JSON values."""
+    return {
+        "overall": None if judged.overall is None else asdict(judged.overall),
+        "groups": {name: asdict(stats) for name, stats in judged.groups.items()},
+        "actions": {name: asdict(stats) for name, stats in judged.actions.items()},
+        "scale": judged.scale,
+        "truth_step_m": judged.truth_step_m,
+        "frozen_trans_m": judged.frozen_trans_m,
+        "frozen_rot_deg": judged.frozen_rot_deg,
+        "shape": judged.shape,
+        "source_shape": judged.source_shape,
+        "n_expected": judged.n_expected,
+        "dropped": judged.dropped._asdict(),
+    }

@@ -1,0 +1,100 @@
+"""Learned metrics of a clip: asked for in batches as the frames go by, or missing with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.estimators.perception import BATCH, Absent, Perception, What, open_perception
+from worldgauge.metrics.feature_heads import dino_mse
+from worldgauge.suites.contract import Record, Score
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.scores import mean_score, score_of
+
+Prepared = NDArray[np.float32]
+
+METRICS: Mapping[What, str] = {
+    "lpips": "lpips_720p",
+    "dino": "dino_mse",
+    "aesthetic": "aesthetic",
+    "imaging": "imaging",
+}
+"""What is looked with -> the metric it gives."""
+
+
+class Learned:
+    """All learned scores of one record. Shown each pair of frames in order; no more than a batch is held.
+
+    A network that fails is a missing score with its reason: the other metrics do not need it.
+    """
+
+    def __init__(self, record: Record, settings: Settings, prefix: str) -> None:
+        self._record = record
+        self._prefix = prefix
+        self._series: dict[What, list[tuple[int, float | None]]] = {what: [] for what in METRICS}
+        self._reasons: dict[What, str] = {}
+        self._open: dict[What, Perception] = {}
+        self._batch: list[tuple[int, Prepared, Prepared]] = []
+        for what in METRICS:
+            found = _opened(getattr(settings, what), what, settings.dino_input)
+            if isinstance(found, Absent):
+                self._reasons[what] = found.reason
+            else:
+                self._open[what] = found
+
+    def see(self, index: int, x: Prepared, y: Prepared) -> None:
+        """The frame of the video and the real one, (720, 1280, 3) float32 in [0, 1]."""
+        if not self._open:
+            return
+        self._batch.append((index, x, y))
+        if len(self._batch) == BATCH:
+            self._look()
+
+    def scores(self) -> Iterator[Score]:
+        """One a metric, when all frames have been seen."""
+        self._look()
+        for what, metric in METRICS.items():
+            facts: dict[str, Any] = {} if what not in self._open else {"network": dict(self._open[what].settings)}
+            reason = self._reasons.get(what, "no frame was looked at")
+            series = [] if what in self._reasons else self._series[what]
+            yield mean_score(self._record, metric, series, reason=reason, prefix=self._prefix, **facts)
+
+    def _look(self) -> None:
+        if not self._batch:
+            return
+        indices = [index for index, _, _ in self._batch]
+        x, y = (np.stack([pair[side] for pair in self._batch]) for side in (1, 2))
+        self._batch = []
+        for what, network in self._open.items():
+            if what in self._reasons:
+                continue
+            try:
+                values = _values(network, x, y)
+            except WorldgaugeError as error:
+                self._reasons[what] = str(error).split("\n")[0]
+                continue
+            self._series[what] += zip(indices, values, strict=True)
+
+
+def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
+    """The same scores of a record that has no frame to look at."""
+    return (score_of(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
+
+
+def _values(network: Perception, x: Prepared, y: Prepared) -> list[float]:
+    if hasattr(network, "tokens"):
+        pairs = zip(network.tokens(x), network.tokens(y), strict=True)
+        return [dino_mse(one, other) for one, other in pairs]
+    found = network.distances(x, y) if hasattr(network, "distances") else network.scores(x)
+    return [float(value) for value in found]
+
+
+@lru_cache(maxsize=8)
+def _opened(text: str | None, what: What, dino_input: str) -> Perception | Absent:
+    """Opened once a process: behind it may be a server with a network in it."""
+    return open_perception(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)

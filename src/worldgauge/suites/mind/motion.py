@@ -1,0 +1,69 @@
+"""Does the video move? Errors and consistency are easily had by standing still."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from worldgauge.datasets import mind
+from worldgauge.datasets.mind import Part, Perspective
+from worldgauge.errors import DataError
+from worldgauge.metrics.motion import out_leg_motion
+from worldgauge.suites.contract import mean_of
+from worldgauge.video import Clip, Frame
+
+PERIOD = 24
+"""Frames between two that are compared: a leg of the mirrored paths, one second."""
+_CLIPS, _WINDOWS = 8, 4
+"""Real clips that are looked at, and legs of each."""
+
+
+class Moved:
+    """How much a video changes in `PERIOD` frames: the mean over its seconds. Shown every PERIOD-th frame."""
+
+    def __init__(self) -> None:
+        self._last: Frame | None = None
+        self._seen: list[float] = []
+
+    def see(self, frame: Frame) -> None:
+        """The next of them, (H, W, 3)."""
+        if self._last is not None:
+            self._seen.append(out_leg_motion(self._last, frame))
+        self._last = frame
+
+    @property
+    def mean(self) -> float | None:
+        """Mean squared change; None for less than a second."""
+        return mean_of(self._seen)
+
+
+@lru_cache(maxsize=8)
+def real_motion(source: str, perspective: Perspective) -> float | None:
+    """Median change of real clips over one leg (specification, section 4.4); None where no clip can be read.
+
+    Of the first clips of the memory test in their order, else of those to train on: the same for every subject.
+    """
+    parts: tuple[Part, ...] = ("mem_test", "train")
+    for part in parts:
+        found: list[float] = []
+        clips = mind.discover(Path(source), parts=(part,), perspectives=(perspective,))
+        for clip in [clip for clip in clips if clip.fault is None][:_CLIPS]:
+            try:
+                found += _legs(mind.load(clip).clip)
+            except DataError:
+                continue
+        if found:
+            return float(np.median(found))
+    return None
+
+
+def _legs(clip: Clip) -> list[float]:
+    """Change over legs that are spread evenly over a clip."""
+    last = len(clip) - 1 - PERIOD
+    if last < 0:
+        return []
+    starts = np.unique(np.linspace(0, last, _WINDOWS).round().astype(int)).tolist()
+    pairs = [(clip[start], clip[start + PERIOD]) for start in starts]
+    return [out_leg_motion(one, other) for one, other in pairs]

@@ -1,0 +1,132 @@
+"""What a model is shown and asked: a walk to go on with, or one of ten paths out and back from an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from worldgauge.actions import Actions, describe
+from worldgauge.collect.mirror import mirror_poses
+from worldgauge.datasets import mind
+from worldgauge.datasets.mind import MindClip
+from worldgauge.episode import Episode, WorldFacts
+from worldgauge.errors import NotApplicableError
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
+from worldgauge.suites.asking import as_drawn, as_taken, asked, finished
+from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.tasks import clip_of, episode_of
+from worldgauge.video import Clip, Frame
+from worldgauge.worlds import open_world
+from worldgauge.worlds.third_person import ARM_M
+
+
+@dataclass(frozen=True)
+class Question:
+    """context_end: frames [0, context_end) of the episode may be seen. actions: one row a frame that is asked for.
+
+    poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator. truth: the real frames, or
+    those of the embedded world along a mirrored path; None where nobody knows them.
+    """
+
+    episode: Episode
+    context_end: int
+    actions: Actions
+    poses: FloatArray
+    truth: Clip | None
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+    """Ask `subject` one question and store its frames lossless; a finished video is copied as it is.
+
+    Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what the clip does not have.
+    """
+    clip = clip_of(task)
+    question = question_of(clip, settings)
+    facts: dict[str, Any] = {
+        "control": subject.spec.control,
+        "inputs": sorted(subject.spec.inputs),
+        "crop": list(subject.spec.crop) if subject.spec.crop else None,
+        "seed": bench.seed,
+        "mark_time": clip.mark_time,
+        "total_time": clip.frames,
+        "frames_asked": len(question),
+        "horizon": settings.horizon,
+        "warnings": list(clip.warnings),
+    }
+    if isinstance(subject, HoldsVideos):
+        answer = finished(subject, task.id, bench)
+        return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
+    request = request_of(question, subject.spec, settings, task=task.id, seed=bench.seed)
+    answer = asked(subject, request, question.episode.clip.fps, bench)
+    facts["context_frames_used"] = len(request.context)
+    return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
+
+
+def question_of(clip: MindClip, settings: Settings) -> Question:
+    """What is asked about a clip. Raises DataError when it cannot be read."""
+    episode = episode_of(clip)
+    if clip.part == "mirror_test":
+        actions = mind.mirror_actions(clip)
+        poses = mirror_poses(
+            mind.mirror_keys(clip), episode.poses[0], clip.space, arm_m=ARM_M if clip.perspective == "3rd" else 0.0
+        )
+        truth = None if episode.world is None else _rendered(episode.world, poses, episode.camera, episode.clip.fps)
+        return Question(episode, 1, actions, poses, truth)
+    start, stop = clip.mark_time, len(episode)
+    if settings.horizon is not None:
+        stop = min(stop, start + settings.horizon)
+    # Row start - 1 leads from the last context frame to the first frame that is asked for.
+    return Question(
+        episode, start, episode.actions[start - 1 : stop - 1], episode.poses[start:stop], episode.clip[start:stop]
+    )
+
+
+def request_of(
+    question: Question, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
+) -> RolloutRequest:
+    """The question in the form that a model of `spec` takes. Raises NotApplicableError where it cannot be asked it."""
+    episode = question.episode
+    if spec.view != "perspective":
+        raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of mind are perspective views")
+    if spec.fps is not None and spec.fps != episode.clip.fps:
+        raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
+    context = as_taken(episode.context(0, question.context_end), spec, settings.context, episode.world)
+    wants_truth = "truth" in spec.inputs and question.truth is not None
+    return RolloutRequest(
+        context,
+        horizon=len(question),
+        seed=seed,
+        actions=question.actions if spec.control == "actions" else None,
+        poses=question.poses if spec.control == "camera" else None,
+        text=describe(question.actions) if spec.control == "text" else None,
+        world=episode.world if "world" in spec.inputs else None,
+        truth=as_drawn(question.truth, spec) if wants_truth and question.truth is not None else None,
+        truth_poses=question.poses if wants_truth else None,
+        task=task,
+    )
+
+
+def _rendered(world: WorldFacts, poses: FloatArray, camera: Camera, fps: float) -> Clip:
+    """What a perfect model would draw: frames of the world, rendered when they are read."""
+    return Clip(_Views(world, poses, camera), range(len(poses)), fps, (camera.width, camera.height))
+
+
+class _Views:
+    def __init__(self, world: WorldFacts, poses: FloatArray, camera: Camera) -> None:
+        self._world = world
+        self._poses = np.asarray(poses, np.float64)
+        self._camera = camera
+
+    def frame(self, index: int) -> Frame:
+        return open_world(self._world).view(self._poses[index], self._camera).rgb
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        return (self.frame(index) for index in indices)

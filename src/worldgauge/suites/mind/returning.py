@@ -1,0 +1,69 @@
+"""Ten paths out and back: is what one comes back to what one has left? (generated scene consistency)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from worldgauge.datasets.mind import MindClip
+from worldgauge.metrics.frame_pairs import PairError
+from worldgauge.metrics.motion import moves, out_leg_motion
+from worldgauge.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
+from worldgauge.suites.contract import Record, Score
+from worldgauge.suites.mind.motion import real_motion
+from worldgauge.suites.mind.protocol import Question
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.scores import mean_score, score_of
+from worldgauge.video import Clip
+
+BATCH = 10
+"""Pairs of frames that the release compares at once."""
+
+
+def return_scores(
+    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings
+) -> Iterator[Score]:
+    """Both pairings, and whether there was any motion that could be undone.
+
+    Compared is the start image as the model was shown it: of the shape and size of what it draws.
+    """
+    start = question.episode.clip.cropped(rollout.width, rollout.height).resized(rollout.width, rollout.height)[0]
+    odd = _odd(rollout, question)
+    motion = None if odd else out_leg_motion(start, rollout[turn_frame(len(rollout))])
+    real = real_motion(record.task.sample["source"], clip.perspective)
+    facts: dict[str, Any] = {
+        "frames": len(rollout),
+        "motion": motion,
+        "real_motion": real,
+        "moves": moves(motion, real) if motion is not None and real else None,
+        "control": record.facts["control"],
+        "path": clip.path,
+    }
+    yield score_of(record, "out_leg_motion", motion, reason=odd, facts=facts)
+    even = len(rollout) > 0 and len(rollout) % 2 == 0
+    found = scene_errors(rollout, None if odd else start) if even else SceneErrors((), ())
+    yield from _means(record, "gsc_aligned_", found.aligned, odd, facts)
+    uneven = None if even else f"the video holds {len(rollout)} frames, which cannot be split in two halves"
+    lone = settings.lone_frame == "error" and len(found.released) % BATCH == 1
+    if lone:
+        uneven = f"lone_frame=error: the last batch of {len(found.released)} pairs holds a single one"
+    yield from _means(record, "gsc_", () if lone else found.released, uneven, facts)
+
+
+def _means(
+    record: Record, prefix: str, errors: Sequence[PairError], why: str | None, facts: dict[str, Any]
+) -> Iterator[Score]:
+    for field in PairError._fields:
+        series = [(k, getattr(error, field)) for k, error in enumerate(errors)]
+        yield mean_score(record, prefix + field, series, reason=why or "no pair of frames", **facts)
+
+
+def _odd(rollout: Clip, question: Question) -> str | None:
+    """Why frames of the video are not the states of the path; None where they are."""
+    asked, given = len(question), len(rollout)
+    if asked % 2:
+        return f"a path of {asked} steps has no way back as long as the way out"
+    if given == asked:
+        return None
+    hint = "; one that begins with the start image has one too many" if given == asked + 1 else ""
+    return f"the video holds {given} frames where the path has {asked}{hint}"

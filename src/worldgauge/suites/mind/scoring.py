@@ -1,0 +1,106 @@
+"""Scores of one record: frames against the recording, the way back against the way out, the camera against its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from worldgauge.datasets.mind import MindClip
+from worldgauge.errors import DataError
+from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
+from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.mind.acting import action_scores
+from worldgauge.suites.mind.learned import Learned, missing_learned
+from worldgauge.suites.mind.motion import PERIOD, Moved
+from worldgauge.suites.mind.protocol import Question, question_of
+from worldgauge.suites.mind.returning import return_scores
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.tasks import clip_of
+from worldgauge.suites.scores import mean_score, score_of
+from worldgauge.video import Clip, header_frames
+
+PREFIX = {"mem": "lcm/", "action_space": "asg/"}
+"""Test -> beginning of the names of its scores: long context memory, action space generalisation."""
+PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
+"""Field of `PairError` -> metric."""
+
+
+def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+    """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
+    clip = clip_of(record.task)
+    question = question_of(clip, settings)
+    rollout = stored_rollout(record, settings)
+    if clip.part == "mirror_test":
+        scores = list(return_scores(record, clip, question, rollout, settings))
+    else:
+        scores = [
+            *_frame_scores(record, clip, question, rollout, settings, bench),
+            *action_scores(record, clip, question, rollout, settings, prefix=prefix_of(record)),
+        ]
+    return sorted(scores, key=lambda s: s.metric)
+
+
+def prefix_of(record: Record) -> str:
+    """Beginning of the names of a record's scores; empty for the ten paths."""
+    return PREFIX.get(str(record.task.group["test"]), "")
+
+
+def stored_rollout(record: Record, settings: Settings) -> Clip:
+    """The video of a record. Raises DataError when it does not fit its facts.
+
+    frame_count="header" believes the container, as the release does: a video whose header is silent has no frames.
+    """
+    if record.rollout is None:
+        raise DataError(f"the record of '{record.task.id}' holds no rollout")
+    path = record.directory / record.rollout
+    clip = Clip.open(path)
+    expected = record.facts["frames_generated"]
+    if len(clip) != expected:
+        raise DataError(
+            f"{path}: {len(clip)} frames where {expected} were recorded; delete this record's folder and run again"
+        )
+    return clip[: header_frames(path)] if settings.frame_count == "header" else clip
+
+
+def _frame_scores(
+    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, bench: Bench
+) -> Iterator[Score]:
+    """Every frame that is there beside the recorded one, at 720p; what the learned metrics see goes by on the way."""
+    prefix = prefix_of(record)
+    present = min(len(rollout), len(question))
+    count = scored_frames(present, settings.window)
+    if question.truth is None or count == 0:
+        why = "the video holds no frame"
+        if present:
+            why = f"window=released scores 100 * floor(({present} - 1) / 100) = 0 frames"
+        for metric in PIXEL.values():
+            yield score_of(record, metric, None, reason=why, prefix=prefix)
+        yield from missing_learned(record, prefix, why)
+        return
+    crop = record.facts["crop"]
+    truth = question.truth.cropped(*crop) if crop else question.truth
+    series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in PIXEL}
+    learned = Learned(record, settings, prefix)
+    ours, real = Moved(), Moved()
+    for index, (got, want) in enumerate(zip(rollout[:count], truth[:count], strict=True)):
+        x, y = prepared(got), prepared(want)
+        error = pair_error(x, y)
+        for field in PIXEL:
+            series[field].append((index, getattr(error, field)))
+        learned.see(index, x, y)
+        if index % PERIOD == 0:
+            ours.see(got)
+            real.see(want)
+        bench.progress(index + 1, count)
+    facts = {
+        "frames_scored": count,
+        "frames_asked": len(question),
+        "horizon": settings.horizon,
+        "mark_time": clip.mark_time,
+        "total_time": clip.frames,
+        "motion": ours.mean,
+        "real_motion": real.mean,
+        "control": record.facts["control"],
+    }
+    for field, metric in PIXEL.items():
+        yield mean_score(record, metric, series[field], prefix=prefix, **facts)
+    yield from learned.scores()

@@ -1,0 +1,136 @@
+"""The options of the suite: the right thing by default, each fault of the released scorer by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from worldgauge.datasets.mind import PERSPECTIVES, Perspective
+from worldgauge.errors import UnknownNameError, UsageError
+
+TESTS = ("mem", "action_space", "mirror")
+
+RELEASED: dict[str, Any] = {
+    "window": "released",
+    "pairing": "released",
+    "dino_input": "twice",
+    "action_rows": "before",
+    "action_groups": "released",
+    "truth_poses": "released",
+    "images_reader": "released",
+    "nan_poses": "raise",
+    "lone_frame": "error",
+    "frame_count": "header",
+}
+"""Settings under which the scorer behaves as the released one does (docs/suites/mind.md has a line on each)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of MIND.
+
+    tests: which of "mem", "action_space" and "mirror", separated by commas. perspectives: "1st", "3rd", likewise.
+    horizon: frames asked for at most after the context; None asks for all that were recorded. Runs of different
+    horizons are never compared. context: frames shown at most, 1 for the test without memory; None shows all.
+    poses: how the camera of a generated video is found: a registered decoder, with settings, the address of a served
+    one, or "exact" (embedded worlds, models that know their path). action_frames: how many are looked at, 97 of old.
+    truth_poses: the "engine"'s own; those of "images_txt"; "decoded" from the real video; or as "released": images.txt
+    where it has enough poses, else decoded.
+    lpips, dino, aesthetic, imaging: where the learned metrics get their networks (`estimators.perception`); None leaves
+    them out, and says so.
+
+    The rest are switches for known behaviour of the released scorer, all of them at once with parity="released":
+    window: frames scored, "all", or 100 floor((n - 1) / 100). pairing: of the ten paths for the headline, "aligned"
+    or one action apart ("released"); both are always computed. dino_input: scaled "once" or "twice". action_rows: a
+    step is called by the keys of the row "after" its first frame, which cause it, or of the row "before".
+    action_groups: by "keys", or "released", where looking is never a rotation. images_reader: of images.txt,
+    "all_lines", or "released", which skips the line after each pose. nan_poses: "drop" those frames or "raise".
+    lone_frame: a last batch of one frame is "kept" or an "error". frame_count: of a video by "decoding" or from its
+    "header".
+    """
+
+    tests: str = "mem,action_space,mirror"
+    perspectives: str = "1st,3rd"
+    horizon: int | None = None
+    context: int | None = None
+    poses: str = "klt-vo"
+    action_frames: int = 97
+    truth_poses: Literal["engine", "images_txt", "decoded", "released"] = "engine"
+    lpips: str | None = None
+    dino: str | None = None
+    aesthetic: str | None = None
+    imaging: str | None = None
+    window: Literal["all", "released"] = "all"
+    pairing: Literal["aligned", "released"] = "aligned"
+    dino_input: Literal["once", "twice"] = "once"
+    action_rows: Literal["after", "before"] = "after"
+    action_groups: Literal["keys", "released"] = "keys"
+    images_reader: Literal["all_lines", "released"] = "all_lines"
+    nan_poses: Literal["drop", "raise"] = "drop"
+    lone_frame: Literal["kept", "error"] = "kept"
+    frame_count: Literal["decoding", "header"] = "decoding"
+    parity: Literal["released"] | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Settings:
+        """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
+        known = {field.name for field in fields(cls)}
+        for name in options:
+            if name not in known:
+                raise UnknownNameError("mind setting", name, known)
+        settings = cls(**options)
+        hints = get_type_hints(cls)
+        for name in known:
+            _check_choice(name, getattr(settings, name), hints[name])
+        _check_list("tests", settings.tests, TESTS)
+        _check_list("perspectives", settings.perspectives, PERSPECTIVES)
+        _check_number("horizon", settings.horizon, least=2, optional=True)
+        _check_number("context", settings.context, least=1, optional=True)
+        _check_number("action_frames", settings.action_frames, least=3)
+        for name in ("poses", "lpips", "dino", "aesthetic", "imaging"):
+            value = getattr(settings, name)
+            if not (isinstance(value, str) and value) and not (value is None and name != "poses"):
+                raise UsageError(f"mind setting '{name}' must be a name, a file or an address, got {value!r}")
+        if settings.parity == "released":
+            for name, value in RELEASED.items():
+                if options.get(name, value) != value:
+                    raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
+            settings = replace(settings, **RELEASED)
+        return settings
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The tests in force."""
+        return tuple(one for one in TESTS if one in self.tests.split(","))
+
+    @property
+    def views(self) -> tuple[Perspective, ...]:
+        """The perspectives in force."""
+        return tuple(one for one in PERSPECTIVES if one in self.perspectives.split(","))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All options, plain JSON values."""
+        return asdict(self)
+
+
+def _check_choice(name: str, value: Any, hint: Any) -> None:
+    """Of options that are one of some words."""
+    choices = [c for part in (hint, *get_args(hint)) for c in get_args(part) if isinstance(c, str)]
+    optional = type(None) in get_args(hint)
+    if choices and value not in choices and not (optional and value is None):
+        raise UsageError(f"mind setting '{name}' must be one of {', '.join(dict.fromkeys(choices))}, got {value!r}")
+
+
+def _check_list(name: str, value: Any, known: tuple[str, ...]) -> None:
+    given = value.split(",") if isinstance(value, str) else []
+    unknown = [one for one in given if one not in known]
+    if not given or unknown or len(set(given)) != len(given):
+        raise UsageError(f"mind setting '{name}' must be some of {','.join(known)}, got {value!r}")
+
+
+def _check_number(name: str, value: Any, *, least: int, optional: bool = False) -> None:
+    if value is None and optional:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"mind setting '{name}' must be a whole number of at least {least}, got {value!r}")

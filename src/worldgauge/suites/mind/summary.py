@@ -1,0 +1,347 @@
+"""Tables: means over clips, first and third person apart; the paper's columns, by path, by action, with yardsticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from worldgauge.metrics import metrics
+from worldgauge.metrics.motion import MOTION_SHARE
+from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table, mean_of
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.tasks import VIEWS
+from worldgauge.suites.tables import cell_of, ordered, resolvable_note
+
+HEADLINE = "lcm/mse_720p"
+BOTH = "both"
+PAPER = {"first person": "mind/first", "third person": "mind/third"}
+"""Perspective -> name of the table that has the columns of the paper's."""
+STILL, POSED = "does not move", "pose-conditioned"
+
+Test = Callable[[Score], bool]
+
+
+class Line(NamedTuple):
+    """Where a table's numbers come from. metric: name of the scores. title: of the table."""
+
+    metric: str
+    title: str
+
+
+LINES = (
+    Line(HEADLINE, "Long context memory: mean squared error"),
+    Line("lcm/psnr_720p", "Long context memory: PSNR"),
+    Line("lcm/ssim_720p", "Long context memory: SSIM"),
+    Line("lcm/lpips_720p", "Long context memory: LPIPS"),
+    Line("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
+    Line("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
+    Line("asg/mse_720p", "Action space generalisation: mean squared error"),
+    Line("lcm/rpe_trans", "Action accuracy, memory test: translation error a frame"),
+    Line("lcm/rpe_rot_deg", "Action accuracy, memory test: rotation error a frame"),
+    Line("asg/rpe_trans", "Action accuracy, other action spaces: translation error a frame"),
+    Line("asg/rpe_rot_deg", "Action accuracy, other action spaces: rotation error a frame"),
+    Line("lcm/dino_mse", "DINO feature distance, memory test"),
+    Line("lcm/aesthetic", "Aesthetic quality, memory test"),
+    Line("lcm/imaging", "Imaging quality, memory test"),
+    Line("gsc_aligned_psnr", "Generated scene consistency, states paired exactly: PSNR"),
+    Line("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
+    Line("asg/psnr_720p", "Action space generalisation: PSNR"),
+    Line("asg/ssim_720p", "Action space generalisation: SSIM"),
+    Line("out_leg_motion", "Motion between the start image and the turn"),
+)
+"""Tables by perspective, headline first."""
+
+
+def summarize(
+    scores: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+    settings: Settings,
+) -> list[Table]:
+    """All tables, long context memory first. kinds, failed: see `Suite.summarize`."""
+    entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    views = [view for view in VIEWS.values() if any(s.group["perspective"] == view for e in entries for s in e.scores)]
+    tables = {line.metric: _by_view(line, entries, views) for line in LINES if _occurs(line.metric, entries)}
+    found = [tables.pop(HEADLINE)] if HEADLINE in tables else []
+    found += [_as_in_paper(view, entries, settings) for view in views]
+    for metric, table in tables.items():
+        found.append(table)
+        found += _finer(metric, entries)
+    return found
+
+
+class _Entry:
+    """One subject: its scores by metric, its failures, and why it must not be taken at its face."""
+
+    def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
+        self.label = label
+        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+        self.scores = scores
+        self.failed = failed
+        self._by_metric: dict[str, list[Score]] = {}
+        for score in scores:
+            self._by_metric.setdefault(score.metric, []).append(score)
+
+    def of(self, metric: str) -> Sequence[Score]:
+        return self._by_metric.get(metric, ())
+
+    def cell(self, metric: str, view: str | None = None) -> Cell:
+        """Mean over the clips of a perspective, of both for None; failed ones are expected."""
+        own = [s for s in self.of(metric) if view in (None, s.group["perspective"])]
+        return _cell(metric, own, self.lost(metric, view))
+
+    def lost(self, metric: str, view: str | None = None) -> int:
+        """Failed tasks that would have had this score."""
+        test = _test_of(metric)
+        return sum(f.group["test"] == test and view in (None, f.group["perspective"]) for f in self.failed)
+
+    def flag(self, metric: str, view: str | None = None) -> str:
+        """Why a row must not be taken at its face, in a few words."""
+        said = []
+        if self.kind == "subject" and any(s.facts.get("control") == "camera" for s in self.scores):
+            said.append(POSED)
+        if self._stands_still(_test_of(metric), view):
+            said.append(STILL)
+        if share := self._short(metric, view):
+            said.append(f"{share:.0%} of the frames")
+        return ", ".join(said)
+
+    def _stands_still(self, test: str, view: str | None) -> bool:
+        """Of half of its videos or more: less motion than a tenth of the real one's."""
+        metric = {"mirror": "out_leg_motion", "mem": HEADLINE, "action_space": "asg/mse_720p"}[test]
+        found = [
+            float(s.facts["motion"]) < MOTION_SHARE * float(s.facts["real_motion"])
+            for s in self.of(metric)
+            if view in (None, s.group["perspective"])
+            and s.facts.get("motion") is not None
+            and s.facts.get("real_motion")
+        ]
+        return bool(found) and mean_of(map(float, found)) >= 0.5  # type: ignore[operator]
+
+    def _short(self, metric: str, view: str | None) -> float | None:
+        """Share of the frames asked for that could be scored, where it is less than all."""
+        own = [s for s in self.of(metric) if view in (None, s.group["perspective"]) and "frames_asked" in s.facts]
+        asked = sum(s.facts["frames_asked"] for s in own)
+        scored = sum(s.facts["frames_scored"] for s in own)
+        return scored / asked if asked and scored < asked else None
+
+
+def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Table:
+    columns: list[str | None] = [*views, None] if len(views) > 1 else list(views)
+    rows = []
+    for entry in entries:
+        own = entry.of(line.metric)
+        if not own and not entry.lost(line.metric):
+            continue
+        cells = tuple(entry.cell(line.metric, view) for view in columns)
+        rows.append(Row(entry.label, cells, entry.kind, entry.flag(line.metric)))
+    if line.metric.endswith("rpe_trans") or line.metric.endswith("rpe_rot_deg"):
+        rows += _frozen_rows(line.metric, entries, columns)
+    unit, better = _declared(line.metric)
+    return Table(
+        metric=line.metric,
+        title=line.title,
+        unit=unit,
+        better=better,
+        columns=tuple(view or BOTH for view in columns),
+        rows=tuple(ordered(rows, better)),
+        notes=tuple(_notes(line.metric, entries)),
+    )
+
+
+def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Table:
+    """One row a model, the columns of the paper's Table 2 or 3."""
+    columns = paper_columns(settings)
+    rows = []
+    for entry in entries:
+        cells = tuple(entry.cell(metric, view) for metric in columns)
+        if any(cell.mean is not None for cell in cells):
+            flags = dict.fromkeys(flag for metric in columns for flag in [entry.flag(metric, view)] if flag)
+            rows.append(Row(entry.label, cells, entry.kind, "; ".join(flags)))
+    betters = tuple(_declared(metric)[1] for metric in columns)
+    pairing = "paired exactly" if settings.pairing == "aligned" else "as released, one action apart"
+    return Table(
+        metric=PAPER[view],
+        title=f"All measures, {view}",
+        unit="1",
+        better=betters[0],
+        columns=tuple(columns.values()),
+        rows=tuple(ordered(rows, betters[0], 0)),
+        notes=(
+            f"Consistency (GSC): states {pairing}. Means over clips; quality and action accuracy over the memory test. "
+            "Translation errors are metres here and units of an estimator's own scale in the paper.",
+        ),
+        betters=betters,
+    )
+
+
+def paper_columns(settings: Settings | None = None) -> dict[str, str]:
+    """Name of the scores -> column of the paper's Tables 2 and 3."""
+    aligned = settings is None or settings.pairing == "aligned"
+    return {
+        HEADLINE: "memory (MSE)",
+        "gsc_aligned_mse" if aligned else "gsc_mse": "consistency (MSE)",
+        "asg/mse_720p": "action space (MSE)",
+        "lcm/aesthetic": "aesthetic",
+        "lcm/imaging": "imaging",
+        "lcm/rpe_trans": "RPE trans",
+        "lcm/rpe_rot_deg": "RPE rot (deg)",
+    }
+
+
+def _finer(metric: str, entries: Sequence[_Entry]) -> Iterator[Table]:
+    """What stands behind a table: by path, by action space, by action."""
+    if metric == "gsc_aligned_mse":
+        yield _by_group(metric, "path", "Consistency by path, states paired exactly", entries)
+    elif metric == "asg/mse_720p":
+        yield _by_group(metric, "space", "Action space generalisation by space", entries)
+    elif metric == "lcm/rpe_rot_deg":
+        for name, what in (("trans_mean", "translation"), ("rot_deg_mean", "rotation")):
+            source = "lcm/rpe_trans" if name == "trans_mean" else metric
+            for key, by in (("groups", "group"), ("actions", "action")):
+                title = f"Action accuracy by {by}: {what} error a frame"
+                yield from _by_fact(source, key, name, title, entries, bars=key == "actions")
+        yield _yardsticks(entries)
+
+
+def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry]) -> Table:
+    names = list(dict.fromkeys(str(s.group[key]) for e in entries for s in e.of(metric) if key in s.group))
+    rows = [
+        Row(
+            entry.label,
+            tuple(_cell(metric, [s for s in entry.of(metric) if str(s.group.get(key)) == name]) for name in names),
+            entry.kind,
+            entry.flag(metric),
+        )
+        for entry in entries
+        if entry.of(metric)
+    ]
+    unit, better = _declared(metric)
+    return Table(f"{metric}/{key}", title, unit, better, tuple(names), tuple(ordered(rows, better, 0)))
+
+
+def _by_fact(
+    metric: str, key: str, name: str, title: str, entries: Sequence[_Entry], *, bars: bool = False
+) -> Iterator[Table]:
+    """Means over clips of what each clip says of its groups or actions; nothing where none says anything."""
+    told = [s.facts.get(key, {}) for e in entries for s in e.of(metric)]
+    counts: dict[str, int] = {}
+    for facts in told:
+        for label, stats in facts.items():
+            counts[label] = counts.get(label, 0) + int(stats["count"])
+    labels = sorted(counts, key=lambda label: (-counts[label], label))
+    if not labels:
+        return
+    rows = [
+        Row(
+            entry.label,
+            tuple(
+                cell_of(
+                    [s.facts[key][label][name] for s in entry.of(metric) if label in s.facts.get(key, {})],
+                    (0.0, np.inf),
+                )
+                for label in labels
+            ),
+            entry.kind,
+            entry.flag(metric),
+        )
+        for entry in entries
+        if entry.of(metric)
+    ]
+    unit, better = _declared(metric)
+    note = "Most frequent first; n counts clips in which it occurs."
+    yield Table(
+        f"{metric}/{key}", title, unit, better, tuple(labels), tuple(ordered(rows, better, 0)), (note,), bars=bars
+    )
+
+
+def _yardsticks(entries: Sequence[_Entry]) -> Table:
+    """What an error of action accuracy is to be read beside."""
+    fields = {
+        "scale": "scale of the alignment",
+        "truth_step_m": "true step (m)",
+        "frozen_trans_m": "error of a still camera (m)",
+        "frozen_rot_deg": "error of a still camera (deg)",
+    }
+    rows = []
+    for entry in entries:
+        told = [s.facts for s in entry.of("lcm/rpe_trans")]
+        if told:
+            cells = tuple(cell_of([facts.get(name) for facts in told], (0.0, np.inf)) for name in fields)
+            rows.append(Row(entry.label, cells, entry.kind, entry.flag("lcm/rpe_trans")))
+    return Table(
+        "lcm/rpe_trans/yardsticks",
+        "What action accuracy is read beside",
+        "1",
+        "neither",
+        tuple(fields.values()),
+        tuple(rows),
+        (
+            "The alignment supplies a scale alone: where the motion has nothing to do with the truth's it goes to 0, "
+            "and the translation error to that of a camera that does not move.",
+        ),
+        betters=tuple("neither" for _ in fields),
+    )
+
+
+def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str | None]) -> list[Row]:
+    """The floor of motion: what a camera that never moves would be given on the same clips."""
+    name = "frozen_trans_m" if metric.endswith("rpe_trans") else "frozen_rot_deg"
+    by_task: dict[str, tuple[str, float]] = {}
+    for entry in entries:
+        for score in entry.of(metric):
+            if score.facts.get(name) is not None:
+                by_task.setdefault(score.task, (score.group["perspective"], float(score.facts[name])))
+    cells = tuple(
+        cell_of([value for where, value in by_task.values() if view in (None, where)], (0.0, np.inf))
+        for view in columns
+    )
+    return [Row("a still camera", cells, "reference", STILL)] if by_task else []
+
+
+def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
+    values = [score.value for score in scores]
+    return cell_of(values, _bounds(metric), expected=len(values) + lost)
+
+
+def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
+    reasons: dict[str, int] = {}
+    infinite = 0
+    horizons: set[Any] = set()
+    for entry in entries:
+        for score in entry.of(metric):
+            horizons.add(score.facts.get("horizon"))
+            if score.value is None:
+                reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
+            elif not np.isfinite(score.value):
+                infinite += 1
+    if len(horizons) > 1:
+        yield "Rows were asked for different horizons: they must not be compared."
+    for reason, count in sorted(reasons.items()):
+        yield f"{count} scores are missing: {reason}."
+    if infinite:
+        yield f"{infinite} scores are infinite (identical frames) and left out of means."
+    if any(STILL in entry.flag(metric) for entry in entries):
+        yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
+    if len(entries) > 1:
+        yield resolvable_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
+
+
+def _occurs(metric: str, entries: Sequence[_Entry]) -> bool:
+    return any(entry.of(metric) for entry in entries)
+
+
+def _test_of(metric: str) -> str:
+    return {"lcm": "mem", "asg": "action_space"}.get(metric.partition("/")[0], "mirror")
+
+
+def _declared(metric: str) -> tuple[str, Better]:
+    facts = metrics.entry(metric.rpartition("/")[2]).facts
+    return facts["unit"], facts["better"]
+
+
+def _bounds(metric: str) -> tuple[float, float]:
+    low, high = metrics.entry(metric.rpartition("/")[2]).facts["bounds"]
+    return low, high

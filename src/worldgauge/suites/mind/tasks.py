@@ -1,0 +1,97 @@
+"""Tasks: one a clip of the memory and of the action-space test, one a start image and mirrored path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from worldgauge.datasets import mind
+from worldgauge.datasets.mind import PERSPECTIVES, MindClip, Part
+from worldgauge.episode import Episode
+from worldgauge.errors import DataError
+from worldgauge.suites.contract import Picture, Task
+from worldgauge.suites.mind.settings import Settings
+from worldgauge.video import problems
+
+PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
+"""Name of a test -> its folder."""
+VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
+"""Perspective -> what tables call it."""
+
+
+def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+    """All questions of a data folder in its order. Raises DataError when it holds none of those asked for.
+
+    A faulty clip becomes a task that fails with its reason: it was to be asked, and nobody may gain by leaving it out.
+    """
+    parts = tuple(PARTS[test] for test in settings.parts)
+    found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
+    if not found:
+        wanted = ", ".join(f"{view}_data/test/{part}" for view in settings.views for part in parts)
+        raise DataError(
+            f"{source}: no clips in {wanted}; make some with: worldgauge collect mind --out {source}, "
+            "or name others with --set tests=... and --set perspectives=..."
+        )
+    test_of = {part: test for test, part in PARTS.items()}
+    for clip in found:
+        group = {"test": test_of[clip.part], "perspective": VIEWS[clip.perspective], "family": clip.family}
+        if clip.part == "mirror_test":
+            group["path"] = str(clip.path)
+        elif clip.part == "action_space_test":
+            group["space"] = clip.space.name if clip.space_known else "unknown"
+        yield Task(
+            suite="mind",
+            id=clip.id,
+            sample={"source": str(Path(source).resolve()), "broken": clip.fault},
+            fingerprint=mind.fingerprint_of(clip),
+            group=group,
+        )
+
+
+def clip_of(task: Task) -> MindClip:
+    """The clip of a task. Raises DataError when it cannot be used, or is gone."""
+    if task.sample.get("broken"):
+        raise DataError(f"{task.id}: {task.sample['broken']}")
+    clip = _clips(task.sample["source"]).get(task.id)
+    if clip is None:
+        raise DataError(f"{task.sample['source']}: clip '{task.id}' is gone; plan the run again")
+    if clip.fault:
+        raise DataError(f"{task.id}: {clip.fault}")
+    return clip
+
+
+@lru_cache(maxsize=8)
+def episode_of(clip: MindClip) -> Episode:
+    """The recording of a clip; of a mirrored path its start image alone.
+
+    Raises DataError when it cannot be read, and when its video is damaged: such frames decode without an error, and
+    whoever drew the right ones would be wrong.
+    """
+    episode = mind.load(clip)
+    if clip.video is not None and (found := _problems(str(clip.video), clip.video.stat().st_mtime_ns)):
+        raise DataError(f"{found}; download or collect this clip again")
+    return episode
+
+
+def picture(task: Task) -> Picture:
+    """The real frames from the first that is asked for, and the walk; of a mirrored path only where it starts."""
+    clip = clip_of(task)
+    episode = episode_of(clip)
+    x, y = episode.poses[clip.mark_time if len(episode) > clip.mark_time else 0, :2, 3]
+    marks = {"start": (float(x), float(y))}
+    if clip.part == "mirror_test":
+        return Picture(episode.clip, episode.poses, 0, episode.world, marks)
+    return Picture(episode.clip[clip.mark_time :], episode.poses, clip.mark_time, episode.world, marks)
+
+
+@lru_cache(maxsize=512)
+def _problems(video: str, changed_ns: int) -> str | None:
+    """The first fault of a video, which is decoded once a process and change to find it."""
+    return next(iter(problems(video)), None)
+
+
+@lru_cache(maxsize=2)
+def _clips(source: str) -> dict[str, MindClip]:
+    parts = tuple(PARTS.values())
+    return {clip.id: clip for clip in mind.discover(Path(source), parts=parts, perspectives=PERSPECTIVES)}

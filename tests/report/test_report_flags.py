@@ -1,0 +1,108 @@
+"""A flagged row is shown and wins nothing: not a column, not a rank, not the verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from report.test_report_compare import GOOD, LOW, POOR, entrant, evidence, freeze
+from report.toybench import ToyLoop
+from worldgauge.report import tables
+from worldgauge.report.compare import compare
+from worldgauge.report.curves import Look
+from worldgauge.report.evidence import Entrant, columns_by
+from worldgauge.report.verdict import Verdict, verdict
+from worldgauge.report.words import Wording
+from worldgauge.suites.contract import Cell, Row, Table
+
+LOOKS = {name: Look(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
+
+
+def say(*entrants: Entrant, flags: dict[str, str], claim: str = "redraws the place") -> Verdict:
+    made = evidence(*entrants)
+    compared = compare(made, "sgcs", flags=flags)
+    memoryless = ("freeze",) if claim else ()
+    words = Wording.of(ToyLoop)
+    return verdict(made, "SGCS", compared, None, higher=True, memoryless=memoryless, claim=claim, words=words)
+
+
+def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
+    rows = [Row(name, (Cell(mean, 0.1, 3),)) for name, mean in (("a", 0.9), ("b", 0.5), ("c", 0.3))]
+    flagged = [Row("a", rows[0].cells, "subject", "does not move"), *rows[1:]]
+    for made, best in ((rows, "a"), (flagged, "b")):
+        view = tables.view("t", Table("m", "M", "1", "higher", ("x",), tuple(made)), LOOKS, {})
+        assert [row.label for _, group in view.groups for row in group if row.cells[0].best] == [best]
+        assert view.flagged == (best == "b")
+
+
+def test_a_flagged_subject_stands_last_without_a_rank() -> None:
+    made = evidence(entrant("cheat", GOOD), entrant("good", POOR), entrant("low", [v - 0.1 for v in LOW]))
+    placed = compare(made, "sgcs", flags={"cheat": "does not move"}).standings
+    assert [(s.label, s.rank, s.flag) for s in placed] == [
+        ("good", "1", ""),
+        ("low", "2", ""),
+        ("cheat", "–", "does not move"),
+    ]
+
+
+def test_its_differences_are_shown_but_lead_nobody() -> None:
+    made = evidence(entrant("cheat", GOOD), entrant("good", POOR))
+    compared = compare(made, "sgcs", flags={"cheat": "does not move"})
+    (pair,) = compared.pairs
+    assert pair.clear
+    assert not compared.shows_lead(pair)
+    assert compare(made, "sgcs").shows_lead(pair)
+    assert compare(made, "sgcs", higher=False, flags={"cheat": "x"}).shows_lead(pair), (
+        "where less is better, good leads"
+    )
+    assert not compared.can_order, "there is nobody left to order"
+
+
+def test_the_verdict_names_the_next_best_and_says_who_is_out() -> None:
+    said = say(
+        entrant("cheat", GOOD), entrant("good", [v + 0.2 for v in LOW]), freeze(), flags={"cheat": "pose-conditioned"}
+    )
+    assert said.headline.startswith("good redraws the place")
+    assert said.support[-1] == "Not in the running: cheat (pose-conditioned)."
+    leads = say(
+        entrant("cheat", GOOD), entrant("a", POOR), entrant("b", LOW), flags={"cheat": "pose-conditioned"}, claim=""
+    )
+    assert leads.headline.startswith("a leads 2 subjects")
+    assert leads.support[-1] == "Not in the running: cheat (pose-conditioned)."
+
+
+def test_a_flag_does_not_lower_the_bar() -> None:
+    """A frozen picture that is flagged still has to be beaten by who claims to remember."""
+    better = [v + 0.2 for v in LOW]
+    noise = entrant("noise", [v - 0.3 for v in LOW], reference=True)
+    made = evidence(entrant("a", LOW[::-1]), entrant("freeze", better, reference=True), noise)
+    compared = compare(made, "sgcs", flags={"freeze": "does not move"})
+    said = verdict(
+        made, "SGCS", compared, None, higher=True, memoryless=("freeze", "noise"), claim="redraws it",
+        words=Wording.of(ToyLoop),
+    )  # fmt: skip
+    assert said.headline.startswith("Nothing shows that a redraws it")
+    assert "the strongest reference that cannot remember, freeze, has 0.614" in said.support[0]
+
+
+@pytest.mark.parametrize("claim", ["", "redraws the place"])
+def test_where_all_are_flagged_nobody_wins(claim: str) -> None:
+    said = say(entrant("a", GOOD), entrant("b", LOW), flags={"a": "does not move", "b": "does not move"}, claim=claim)
+    assert said.headline == "Nobody is in the running: a (does not move) and b (does not move)."
+
+
+def test_without_an_unflagged_model_references_are_compared() -> None:
+    said = say(entrant("a", GOOD), entrant("memory", POOR, reference=True), freeze(), flags={"a": "does not move"})
+    assert "Only references are compared, no model under test can be judged." in said.support
+    assert "a redraws" not in said.headline
+
+
+def test_columns_are_found_among_the_groups_of_the_tasks() -> None:
+    groups = [
+        {"test": "memory", "perspective": "first", "family": "urban"},
+        {"test": "memory", "perspective": "third", "family": "ancient", "space": "s"},
+    ]
+    assert columns_by(groups, ("first", "third", "both")) == ["perspective"]
+    assert columns_by(groups, ("urban first", "ancient third")) is None, "a group's own order makes its name"
+    assert columns_by(groups, ("first urban", "third ancient")) == ["perspective", "family"]
+    assert columns_by(groups, ("x",)) is None
+    assert columns_by([], ("x",)) is None
