@@ -12,6 +12,7 @@ NAMES = (
     "collect",
     "ssim",
     "frame_pairs",
+    "trajectory",
     "sgcs",
     "resume",
     "memory",

@@ -65,6 +65,7 @@ def _memory(data: Mapping[str, Any]) -> Table:
         for first, third in zip(data["table2"], data["table3"], strict=True)
     ]
     later = data["third_party"]
+    printed = {row["model"] for row in data["table2"]}
     theirs = [
         Row(
             f"{row['model']} (later report)",
@@ -72,6 +73,7 @@ def _memory(data: Mapping[str, Any]) -> Table:
             "published",
         )
         for row in later["rows"]
+        if row["model"] not in printed
     ]
     return Table(
         metric=HEADLINE,
