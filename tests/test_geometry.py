@@ -193,6 +193,22 @@ def test_unprojected_pixels_project_to_their_centres(seed: int, width: int, heig
     assert np.degrees(-2 * np.arctan(top)) == pytest.approx(fov)
 
 
+@given(st.integers(1, 8192), st.integers(1, 8192), st.floats(10, 150))
+def test_what_a_camera_sees_across(width: int, height: int, fov: float) -> None:
+    camera = g.Camera.from_horizontal_fov(width, height, fov)
+    assert camera.hfov_deg == pytest.approx(fov)
+    assert (camera.fx, camera.cx, camera.cy) == (camera.fy, width / 2, height / 2)
+    edge = np.linalg.solve([[camera.fx, camera.cx], [0, 1]], [width, 1])[0]
+    assert np.degrees(2 * np.arctan(edge)) == pytest.approx(fov)
+
+
+def test_cameras_of_collections_by_hand() -> None:
+    """To the bit: their numbers are in the side-cars."""
+    assert g.Camera.from_horizontal_fov(640, 360, 90) == g.Camera(640, 360, *[320.00000000000006] * 2, 320, 180)
+    assert g.Camera.from_horizontal_fov(640, 360, 80) == g.Camera(640, 360, *[381.3611496301472] * 2, 320, 180)
+    assert g.Camera(640, 360, 320, 200, 320, 180).hfov_deg == 90
+
+
 def test_camera_resized_sees_the_same() -> None:
     camera = g.Camera(640, 360, 200, 210, 300, 170)
     small = camera.resized(160, 180)

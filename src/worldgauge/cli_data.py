@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 
 from worldgauge.cli_show import out
 from worldgauge.datasets import loopnav, mind, target
-from worldgauge.datasets.loopnav_check import Finding, Spread
+from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 

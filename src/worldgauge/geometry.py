@@ -7,6 +7,7 @@ radians. Data sets with other frames are converted in `worldgauge.datasets`, now
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -145,6 +146,17 @@ class Camera:
         """Square pixels, principal point in the image centre."""
         focal = height / 2 / np.tan(np.radians(fov_deg) / 2)
         return cls(width, height, focal, focal, width / 2, height / 2)
+
+    @classmethod
+    def from_horizontal_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
+        """Square pixels, principal point in the image centre."""
+        focal = width / 2 / math.tan(math.radians(fov_deg) / 2)
+        return cls(width, height, focal, focal, width / 2, height / 2)
+
+    @property
+    def hfov_deg(self) -> float:
+        """Degrees seen across, when the principal point is in the image centre."""
+        return math.degrees(2 * math.atan(self.width / 2 / self.fx))
 
     def resized(self, width: int, height: int) -> Camera:
         """The same view on another pixel grid."""

@@ -1,6 +1,7 @@
 """Walks by keys: that they follow from their keys, that a person could have made them, and that they come back."""
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from functools import cache
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from worldgauge.actions import walk_look
+from worldgauge.collect import key_walks
 from worldgauge.collect.key_motion import BRAKE, FIRST, RISE, STEEPEST, place_around, replayed
 from worldgauge.collect.key_person import SHORTEST, start_state
 from worldgauge.collect.key_walks import (
@@ -242,3 +244,35 @@ def test_what_cannot_be_meant_is_refused(world: ThirdPerson) -> None:
     keys, three = np.zeros((3, 4), np.uint8), np.zeros(3)
     with pytest.raises(ShapeError, match="needs yaw of shape"):
         KeyWalk(keys, np.zeros((3, 3)), three[:2], three, three, "1st", walk_look(), mark_time=1, seen=0.0)
+
+
+def test_what_was_seen_by_hand() -> None:
+    """A turn of 60 degrees by 20, back home by 31, and the first view from 2.1 m away."""
+    yaw = np.radians([0, 20, 40, 60, 29, -31, 0, 0])
+    poses = pose_from_yaw_pitch(np.zeros((8, 3)), yaw)
+    poses[-1, :3, 3] = 0, 0, 2.1
+    assert share_seen(poses, 4) == 2 / 4
+    assert share_seen(poses, 0) == share_seen(poses, 8) == 0
+
+
+@pytest.mark.parametrize("pairs", [1, 70, 1000, 2**20])
+def test_what_was_seen_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+    rng = np.random.default_rng(3)
+    poses = pose_from_yaw_pitch(rng.uniform(-6, 6, (150, 3)), rng.uniform(-3, 3, 150), rng.uniform(-0.5, 0.5, 150))
+    near = np.linalg.norm(poses[50:, None, :3, 3] - poses[None, :50, :3, 3], axis=-1) <= 2
+    alike = np.einsum("ti,mi->tm", poses[50:, :3, 2], poses[:50, :3, 2]) >= math.cos(math.radians(30))
+    wanted = (near & alike).any(1).mean()
+    assert 0 < wanted < 1
+    monkeypatch.setattr(key_walks, "_BLOCK", pairs)
+    assert share_seen(poses, 50) == wanted
+
+
+def test_long_walks_need_little_memory() -> None:
+    poses = np.tile(np.eye(4), (4352, 1, 1))
+    tracemalloc.start()
+    try:
+        share_seen(poses, 1450)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 120e6

@@ -141,6 +141,23 @@ def test_damage_that_only_decoding_shows(tmp_path: Path) -> None:
     assert any("data-75" in text for text in texts(mind.check(root, decode=True), "error"))
 
 
+def test_a_destroyed_start_image_is_found_once(tmp_path: Path) -> None:
+    """Also where the path that comes first has no file of its own."""
+    root = write_published(tmp_path, clips=2, perspectives=("1st",))
+    folder = root / "1st_data/test/mirror_test"
+    image = next(folder.glob("*.png"))
+    image.write_bytes(image.read_bytes()[:40] + bytes(200))
+    (folder / "-w.json").unlink()
+    assert texts(mind.check(root), "error") == []
+    (error,) = texts(mind.check(root, decode=True), "error")
+    assert error.startswith(
+        f"1 clip, not usable (first: 1st_data/mirror_test/{image.stem}/path-2): {image.name}: the pic"
+    )
+    broken = next(clip for clip in mind.discover(root) if clip.image == image)
+    with pytest.raises(DataError, match="damaged"):
+        mind.load(broken)
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     assert texts(mind.check(tmp_path), "error") == [
         "holds no clip of the form 1st_data/test/mem_test/<clip>/action.json"

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from support.mind_fixture import write_published
 from worldgauge.datasets import mind
 from worldgauge.datasets.mind_results import read_results
 from worldgauge.engine.export import export
+from worldgauge.engine.identity import score_key, task_key
 from worldgauge.engine.run import run
 from worldgauge.engine.videos import score_videos
 from worldgauge.errors import DataError, NotApplicableError, UsageError
@@ -34,7 +36,7 @@ from worldgauge.suites.mind.protocol import question_of, request_of
 from worldgauge.suites.mind.results import results_of
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of
-from worldgauge.video import Clip, header_frames
+from worldgauge.video import Clip, header_frames, resize
 
 FRAMES = 45
 MEM = "1st_data/mem_test/data-25"
@@ -265,11 +267,43 @@ class TestMemory:
         assert scored(finished(tasks[MEM], slide(list(range(40))), tmp_path))["lcm/mse_720p"].n == 30
 
     def test_a_silent_header_is_believed_only_on_request(self, tasks: dict[str, Task], tmp_path: Path) -> None:
-        record = finished(tasks[MEM], slide(list(range(30))), tmp_path, "video.avi", "mjpg")
-        path = record.directory / str(record.rollout)
-        believed = scored(record, frame_count="header")["lcm/mse_720p"]
-        assert believed.n == min(header_frames(path), 30)
+        folder = tmp_path / tasks[MEM].id
+        folder.mkdir(parents=True)
+        # Matroska does not say how many frames it holds.
+        with av.open(str(folder / "video.mkv"), "w") as out:
+            stream = out.add_stream("libx264rgb", rate=24, options={"crf": "0"})
+            stream.width, stream.height, stream.pix_fmt = 96, 54, "rgb24"
+            for frame in slide(list(range(30))):
+                out.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+            out.mux(stream.encode())
+        assert header_frames(folder / "video.mkv") == 0
+        record = perform(models.get("videos")(root=str(tmp_path)), tasks[MEM], tmp_path / "record")
+        assert scored(record, frame_count="header")["lcm/mse_720p"].value is None
         assert scored(record)["lcm/mse_720p"].n == 30
+
+    @pytest.mark.parametrize("size", [(48, 48), (64, 27)])
+    def test_a_model_of_another_shape_is_held_to_all_of_the_view(
+        self, tasks: dict[str, Task], tmp_path: Path, size: tuple[int, int]
+    ) -> None:
+        """It was shown the whole view squeezed, so that is what it draws."""
+
+        class Squeezed(Given):
+            def __init__(self) -> None:
+                self.spec = ModelSpec("squeezed", frame_size=size, inputs=frozenset({"truth"}))
+
+            def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+                assert request.truth is not None
+                yield request.truth.to_array()
+
+        truth = question_of(clip_of(tasks[MEM]), Settings.of({})).truth
+        assert truth is not None
+        expected = [pair_error(prepared(resize(resize(f, *size), 96, 54)), prepared(f)).mse for f in truth]
+        found = scored(perform(Squeezed(), tasks[MEM], tmp_path))["lcm/mse_720p"]
+        assert found.value == pytest.approx(np.mean(expected))
+
+    def test_another_rate_is_kept_with_the_score(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        facts = scored(finished(tasks[MEM], slide(list(range(30))), tmp_path))["lcm/mse_720p"].facts
+        assert (facts["fps"], facts["recorded_fps"]) == (20, 24)
 
     def test_learned_metrics_say_what_is_absent(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         found = scored(perform(models.get("freeze")(), tasks[MEM], tmp_path))
@@ -317,6 +351,19 @@ class TestReturning:
         if count == 49:
             assert "begins with the start image" in str(found["gsc_aligned_mse"].reason)
 
+    def test_a_frozen_video_of_another_shape_does_not_move_either(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        class Square(Given):
+            def __init__(self) -> None:
+                self.spec = ModelSpec("square", frame_size=(54, 54))
+
+            def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+                yield np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
+
+        found = scored(perform(Square(), tasks[PATH], tmp_path))
+        assert found["out_leg_motion"].value == 0
+        assert found["gsc_aligned_mse"].value == 0
+        assert found["gsc_mse"].facts["moves"] is False
+
     @pytest.mark.parametrize(("count", "value"), [(22, False), (20, True), (42, False)])
     def test_a_lone_pair_is_an_error_only_as_released(
         self, tasks: dict[str, Task], tmp_path: Path, count: int, value: bool
@@ -360,6 +407,17 @@ class TestActing:
         theirs = scored(record, action_groups="released")["lcm/rpe_rot_deg"].facts["groups"]
         assert set(ours) == {"translation", "combined"}
         assert set(theirs) == {"translation", "other"}
+
+    def test_recorded_poses_are_found_by_the_name_of_the_clip(
+        self, record: Record, tasks: dict[str, Task], tmp_path: Path
+    ) -> None:
+        truth = question_of(clip_of(tasks[MEM]), Settings.of({})).poses
+        path = tmp_path / record.subject / f"{MEM}.txt"
+        path.parent.mkdir(parents=True)
+        mind.write_images_txt(path, truth)
+        found = scored(record, poses=f"precomputed?folder={tmp_path}")["lcm/rpe_trans"]
+        assert found.reason is None
+        assert found.value == pytest.approx(0, abs=1e-6)
 
     def test_a_camera_nobody_knows_is_missing_with_the_reason(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         score = scored(perform(models.get("noise")(), tasks[MEM], tmp_path))["lcm/rpe_trans"]
@@ -431,6 +489,28 @@ class TestSubmission:
         assert (table.rows[0].cells[-1].n, table.rows[0].cells[-1].expected) == (1, 1)
 
 
+class TestAgain:
+    def test_choosing_other_tests_asks_nobody_again(self, data: Path) -> None:
+        some, all_of_them = Mind(tests="mem"), Mind()
+        task = next(iter(some.tasks(data)))
+        assert task_key(some, task, {}, 0) == task_key(all_of_them, task, {}, 0)
+        assert task_key(some, task, {}, 0) != task_key(Mind(tests="mem", horizon=7), task, {}, 0)
+        key = task_key(some, task, {}, 0)
+        assert score_key(some, key) == score_key(all_of_them, key) != score_key(Mind(window="released"), key)
+
+    def test_a_folder_that_has_changed_is_seen(self, data: Path, tmp_path: Path) -> None:
+        root = tmp_path / "data"
+        shutil.copytree(data, root)
+        video = root / "1st_data/test/mem_test/data-25/video.mp4"
+        content = video.read_bytes()
+        video.unlink()
+        task = next(iter(Mind(tests="mem").tasks(root)))
+        with pytest.raises(DataError):
+            clip_of(task)
+        video.write_bytes(content)
+        assert clip_of(next(iter(Mind(tests="mem").tasks(root)))).id == MEM
+
+
 class TestExport:
     def test_the_released_schema_holds_every_clip(self, data: Path, tmp_path: Path) -> None:
         settings = {"perspectives": "1st", "poses": "exact"}
@@ -453,6 +533,15 @@ class TestExport:
         lost = Failure(MEM, {"test": "mem", "perspective": "first person"}, "action.json is gone")
         (entry,) = results_of([], [lost]).data
         assert (entry.path, entry.error) == (MEM, "action.json is gone")
+
+    def test_a_horizon_is_said_and_names_are_not_written_over(self, data: Path, tmp_path: Path) -> None:
+        settings = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 4}
+        for name in "ab":
+            run("mind", model="freeze", data=data, out=tmp_path / name, settings=settings)
+        (path,) = export([tmp_path / "a"], tmp_path / "results")
+        assert json.loads(path.read_text())["video_max_time"] == 4
+        with pytest.raises(UsageError, match="'freeze'"):
+            export([tmp_path / "a", tmp_path / "b"], tmp_path / "results")
 
     def test_suites_without_a_format_say_so(self, tmp_path: Path, walks: Path) -> None:
         run("loopnav", model="freeze", data=walks, out=tmp_path, limit=1)

@@ -1,6 +1,7 @@
 """Options of MIND: what is refused, and what parity means."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +44,9 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"poses": None}, "'poses' must be a name"),
         ({"dino": 3}, "'dino' must be a name"),
         ({"truth_poses": None}, "'truth_poses'"),
+        ({"dino": "nonsense"}, "'nonsense' is no server"),
+        ({"lpips": "nowhere.pth"}, "nowhere.pth: no such weight file"),
+        ({"poses": "klt-vo?nonsense=1"}, "nonsense"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any], words: str) -> None:
@@ -53,6 +57,21 @@ def test_what_cannot_be_meant_is_refused(options: dict[str, Any], words: str) ->
 def test_an_unknown_option_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="horizon"):
         Settings.of({"horizont": 24})
+
+
+def test_an_unknown_decoder_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(UnknownNameError, match="klt-vo"):
+        Settings.of({"poses": "klt-voo"})
+
+
+def test_an_edited_weight_file_is_another_setting(tmp_path: Path) -> None:
+    file = tmp_path / "lpips.npz"
+    digests = []
+    for content in (b"one", b"two"):
+        file.write_bytes(content)
+        digests.append(Settings.of({"lpips": str(file)}).networks_digest)
+    assert digests[0] != digests[1]
+    assert None not in digests
 
 
 def test_order_of_names_does_not_matter() -> None:

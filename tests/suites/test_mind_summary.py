@@ -100,11 +100,53 @@ def test_failed_and_missing_clips_are_expected_and_not_zero() -> None:
     lost = Failure(
         "1st_data/mem_test/data-9", {"test": "mem", "perspective": "first person", "family": "urban"}, "broken"
     )
-    other = Failure("x", {"test": "mirror", "perspective": "first person", "family": "urban", "path": "w"}, "broken")
+    other = Failure("1st_data/mirror_test/data-0/path-1", {"test": "mirror", "perspective": "first person", "family": "urban", "path": "w"}, "broken")
     table = tables({"mine": [lcm(0, 0.2), lcm(1, None)]}, {"mine": [lost, other]})[HEADLINE]
     cell = table.rows[0].cells[0]
     assert (cell.mean, cell.n, cell.expected) == (0.2, 1, 3)
     assert any("1 scores are missing: no frame" in note for note in table.notes)
+
+
+def test_what_failed_whole_has_its_column_and_its_row() -> None:
+    lost = [
+        Failure(f"3rd_data/mirror_test/data-125/path-{n}", {"test": "mirror", "path": path}, "broken")
+        for n, path in ((1, "w"), (2, "s"))
+    ]
+    made = tables({"mine": returned("w", 0.1, REAL)}, {"mine": lost})
+    table = made["gsc_aligned_mse"]
+    assert table.columns == ("first person", "third person", "both")
+    assert [(cell.n, cell.expected) for cell in table.rows[0].cells] == [(1, 1), (0, 2), (1, 3)]
+    by_path = made["gsc_aligned_mse/path"]
+    assert by_path.columns == ("w", "s")
+    assert [(cell.n, cell.expected) for cell in by_path.rows[0].cells] == [(1, 2), (0, 1)]
+
+
+def test_a_damaged_record_counts_though_it_has_no_group() -> None:
+    lost = Failure("1st_data/mem_test/data-9", {}, "damaged")
+    cell = tables({"mine": [lcm(0, 0.2)]}, {"mine": [lost]})[HEADLINE].rows[0].cells[0]
+    assert (cell.n, cell.expected) == (1, 2)
+
+
+def test_frames_of_another_rate_are_flagged() -> None:
+    table = tables({"mine": [lcm(0, 0.1, fps=16, recorded_fps=24)]})[HEADLINE]
+    assert flags(table)["mine"] == "16 frames/s"
+
+
+def test_metres_are_only_said_of_the_engines_poses() -> None:
+    ours, theirs = (
+        {
+            table.metric: table
+            for table in Mind(truth_poses=source).summarize({"m": acted(0, 0.1, {})}, {"m": "subject"}, {})
+        }["lcm/rpe_trans"]
+        for source in ("engine", "decoded")
+    )
+    assert (ours.unit, theirs.unit) == ("m", "1")
+    assert any("units of the true poses" in note for note in theirs.notes)
+
+
+def test_published_counts_are_of_their_tests() -> None:
+    printed = {table.metric: table for table in Mind().published()}
+    assert [cell.n for cell in printed[PAPER["first person"]].rows[0].cells] == [50, 500, 25, 50, 50, 50, 50]
 
 
 def test_a_frozen_video_is_perfect_flagged_and_last() -> None:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -25,13 +24,11 @@ from worldgauge.collect.key_motion import (
     strides_of,
 )
 from worldgauge.collect.key_person import NEAR_M, NEAR_RAD, Person, Taste, start_state
-from worldgauge.collect.mirror import Keys, actions_of
+from worldgauge.collect.mirror import Keys, Perspective, actions_of
 from worldgauge.errors import ShapeError, UsageError, WorldError
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
-
-Perspective = Literal["1st", "3rd"]
 
 EYE_M = 1.62
 """A first-person camera above the feet."""
@@ -49,6 +46,8 @@ LEAST_FRAMES = 96
 START_ROOM_M = 1.0
 AROUND_M = 14.0
 """Things nearer than this make a start worth looking at."""
+_BLOCK = 2**20
+"""Pairs of poses whose distance is taken at once: 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +142,15 @@ def share_seen(poses: FloatArray, mark_time: int) -> float:
     shown, later = poses[:mark_time], poses[mark_time:]
     if len(shown) == 0 or len(later) == 0:
         return 0.0
-    away = np.linalg.norm(later[:, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
-    cosine = later[:, :3, 2] @ shown[:, :3, 2].T
-    return float(((away <= NEAR_M) & (cosine >= math.cos(NEAR_RAD))).any(1).mean())
+    # One product, not one a block: its last bits depend on the shapes, and what is kept of a collection on them.
+    alike = later[:, :3, 2] @ shown[:, :3, 2].T >= math.cos(NEAR_RAD)
+    seen = np.zeros(len(later), np.bool_)
+    rows = max(1, _BLOCK // len(shown))
+    for at in range(0, len(later), rows):
+        block = slice(at, at + rows)
+        away = np.linalg.norm(later[block, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
+        seen[block] = ((away <= NEAR_M) & alike[block]).any(1)
+    return float(seen.mean())
 
 
 def _try(

@@ -6,6 +6,7 @@ Key codes are the data set's: columns ws, ad, ud, lr; 0 none, 1 forward / left /
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,8 @@ from worldgauge.errors import ShapeError, UnknownNameError
 from worldgauge.geometry import FloatArray
 
 Keys = NDArray[np.uint8]
+Perspective = Literal["1st", "3rd"]
+"""Whose view: the eyes of who walks, or a camera on an arm behind."""
 
 LEG = 24
 """Frames of each leg (paper: "each action lasts 24 frames")."""

@@ -10,8 +10,8 @@ import numpy as np
 from worldgauge.actions import ActionSpace
 from worldgauge.collect.clearance import RADIUS_M
 from worldgauge.collect.key_motion import arm_is_free, place_around
-from worldgauge.collect.key_walks import EYE_M, Perspective
-from worldgauge.collect.mirror import LEG, MIRROR_PATHS, mirror_poses
+from worldgauge.collect.key_walks import EYE_M
+from worldgauge.collect.mirror import LEG, MIRROR_PATHS, Perspective, mirror_poses
 from worldgauge.errors import WorldError
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.worlds.floor import FloorPlan, Walkable

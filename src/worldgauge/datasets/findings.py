@@ -5,10 +5,29 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from worldgauge.datasets.loopnav_check import Finding, Severity, Spread
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know. error: the data cannot be used as they are. text: one line, names an example."""
+
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and population standard deviation over n trajectories, scenarios or clips."""
+
+    n: int
+    mean: float
+    std: float
 
 
 def grouped(

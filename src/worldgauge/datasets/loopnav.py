@@ -20,7 +20,8 @@ import numpy as np
 
 from worldgauge.actions import LOOP_WALK, Actions
 from worldgauge.collect.walk import Walk
-from worldgauge.datasets.loopnav_check import Finding, Report, Row, Spread, check
+from worldgauge.datasets.findings import Finding, Spread
+from worldgauge.datasets.loopnav_check import Report, Row, check
 from worldgauge.datasets.loopnav_index import Trajectory, discover, split_of
 from worldgauge.datasets.loopnav_records import Record, read_records, walk_of
 from worldgauge.datasets.loopnav_rules import Measures, exact_return_index, goal_changes, return_index

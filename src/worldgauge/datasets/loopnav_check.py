@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from worldgauge.datasets.findings import Finding, Severity, Spread, spread
 from worldgauge.datasets.loopnav_index import Trajectory, discover
 from worldgauge.datasets.loopnav_rules import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 from worldgauge.video import problems
@@ -26,25 +25,6 @@ PAPER_CAMERA = 0.1
 HORIZONTAL_FOV_DEG = 107.51
 ROUNDING = 0.0011
 """Two yaws of three decimals differ from the exact turn by up to this."""
-
-Severity = Literal["error", "warning", "info"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know. error: the data cannot be used as they are. text: one line, names an example."""
-
-    severity: Severity
-    text: str
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and population standard deviation over n trajectories."""
-
-    n: int
-    mean: float
-    std: float
 
 
 @dataclass(frozen=True)
@@ -135,15 +115,15 @@ def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Ite
             type=kind,
             range=radius,
             trajectories=len(groups[kind, radius]),
-            frames=_spread([item.trajectory.n_frames for item in items]),
+            frames=spread(item.trajectory.n_frames for item in items),
             published_frames=_published("frames", kind, radius),
-            path_length=_spread([item.measures.path_length for item in items]),
-            frames_to_line=_spread([item.to_line for item in items]),
-            enclosed_area=_spread([item.measures.enclosed_area for item in items]),
+            path_length=spread(item.measures.path_length for item in items),
+            frames_to_line=spread(item.to_line for item in items),
+            enclosed_area=spread(item.measures.enclosed_area for item in items),
             published_enclosed_area=_published("enclosed_area", kind, radius),
-            normalised_deviation=_spread([item.measures.normalised_deviation for item in items]),
+            normalised_deviation=spread(item.measures.normalised_deviation for item in items),
             published_normalised_deviation=_published("normalised_deviation", kind, radius),
-            look_around_deg=_spread([math.degrees(item.measures.look_around) for item in items]),
+            look_around_deg=spread(math.degrees(item.measures.look_around) for item in items),
         )
 
 
@@ -235,11 +215,6 @@ def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
 
 def _many(items: Sequence[_Measured]) -> str:
     return f"{len(items)} trajectories (first: {items[0].trajectory.id})"
-
-
-def _spread(values: Sequence[float | None]) -> Spread | None:
-    there = [value for value in values if value is not None]
-    return Spread(len(there), float(np.mean(there)), float(np.std(there))) if there else None
 
 
 def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:

@@ -7,6 +7,7 @@ engine's left-handed frame, centimetres and degrees; episodes are in ours.
 for clip in discover(root):  episode = load(clip)  # unless clip.fault
 """
 
+from worldgauge.collect.mirror import Perspective
 from worldgauge.datasets.mind_check import Report, Row, check
 from worldgauge.datasets.mind_clip import (
     MIRROR_NUMBERS,
@@ -15,7 +16,6 @@ from worldgauge.datasets.mind_clip import (
     SHARED_SPACE,
     MindClip,
     Part,
-    Perspective,
     space_of,
     steps_of,
 )
@@ -23,7 +23,7 @@ from worldgauge.datasets.mind_frame import our_pose, ue_pose
 from worldgauge.datasets.mind_images import ImageList, read_images_txt, write_images_txt
 from worldgauge.datasets.mind_index import discover
 from worldgauge.datasets.mind_load import fingerprint_of, keys_of, load, mirror_actions, mirror_keys, video_path
-from worldgauge.datasets.mind_videos import model_videos, strays, submissions
+from worldgauge.datasets.mind_videos import submissions
 from worldgauge.datasets.mind_write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 
 __all__ = [
@@ -44,13 +44,11 @@ __all__ = [
     "load",
     "mirror_actions",
     "mirror_keys",
-    "model_videos",
     "our_pose",
     "read_images_txt",
     "space_of",
     "steps_of",
     "stored_poses",
-    "strays",
     "submissions",
     "ue_pose",
     "video_path",

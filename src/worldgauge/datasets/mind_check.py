@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from worldgauge.datasets.findings import grouped, spread
+from worldgauge.collect.mirror import Perspective
+from worldgauge.datasets.findings import Finding, Spread, grouped, spread
 from worldgauge.datasets.foreign import listed
-from worldgauge.datasets.loopnav_check import Finding, Spread
 from worldgauge.datasets.mind_action import read_action
-from worldgauge.datasets.mind_clip import FPS, PARTS, PERSPECTIVES, MindClip, Part, Perspective, part_folder
+from worldgauge.datasets.mind_clip import FPS, PARTS, PERSPECTIVES, MindClip, Part, part_folder
 from worldgauge.datasets.mind_frame import our_point
 from worldgauge.datasets.mind_index import data_folder, discover
 from worldgauge.datasets.mind_load import poses_of_file
@@ -233,6 +233,7 @@ def _of_files(valid: Sequence[MindClip]) -> Iterator[Finding]:
     """Damage that only decoding shows."""
     errors: list[tuple[str, str]] = []
     rates: list[tuple[str, str]] = []
+    seen: set[Path] = set()
     for clip in valid:
         try:
             if clip.video is not None:
@@ -243,7 +244,8 @@ def _of_files(valid: Sequence[MindClip]) -> Iterator[Finding]:
                     errors.append((clip.id, f"the video has {len(video)} frames, action.json {clip.frames} rows"))
                 if abs(video.fps - FPS) > 0.01:
                     rates.append((clip.id, f"the video runs at {video.fps:.2f} frames/s, not {FPS:g}"))
-            elif clip.image is not None and clip.number == 1:
+            elif clip.image is not None and clip.image not in seen:
+                seen.add(clip.image)
                 read_image(clip.image)
         except DataError as error:
             errors.append((clip.id, str(error).replace(f"{clip.folder}/", "")))

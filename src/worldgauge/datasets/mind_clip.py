@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from worldgauge.actions import ActionSpace, walk_look
+from worldgauge.collect.mirror import Perspective
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
 
-Perspective = Literal["1st", "3rd"]
 Part = Literal["train", "mem_test", "action_space_test", "mirror_test"]
 
 PERSPECTIVES: tuple[Perspective, ...] = ("1st", "3rd")

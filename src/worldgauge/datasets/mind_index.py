@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.collect.mirror import MIRROR_PATHS, Perspective
 from worldgauge.datasets import mind_clip as clips
 from worldgauge.datasets.foreign import check_inside, listed, natural
 from worldgauge.datasets.loopnav_index import check_name
 from worldgauge.datasets.mind_action import read_action
-from worldgauge.datasets.mind_clip import MIRROR_NUMBERS, MindClip, Part, Perspective
+from worldgauge.datasets.mind_clip import MIRROR_NUMBERS, MindClip, Part
 from worldgauge.datasets.mind_sidecar import SideCar, read_sidecar
 from worldgauge.datasets.target_files import image_size
 from worldgauge.errors import DataError, UnknownNameError
@@ -297,6 +298,4 @@ def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list
 
 def defined_keys(name: str) -> NDArray[np.uint8]:
     """Key codes (48, 4) of one of the ten paths, by its definition."""
-    from worldgauge.collect.mirror import MIRROR_PATHS
-
     return np.asarray(MIRROR_PATHS[name], np.uint8)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.actions import Actions
-from worldgauge.collect.mirror import actions_of
+from worldgauge.collect.mirror import Perspective, actions_of
 from worldgauge.datasets import mind_frame as frame
 from worldgauge.datasets.mind_action import ActionFile, read_action
-from worldgauge.datasets.mind_clip import FPS, MindClip, Perspective
+from worldgauge.datasets.mind_clip import FPS, MindClip
 from worldgauge.datasets.mind_index import check_size, defined_keys
 from worldgauge.datasets.mind_sidecar import read_sidecar
 from worldgauge.datasets.target_files import read_caption, read_image
@@ -26,7 +26,7 @@ from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.video import Clip
 
 HORIZONTAL_FOV_DEG = 90.0
-"""Of published clips: the engine's default. Nobody published the cameras."""
+"""Of published clips, and of what is collected: the engine's default. Nobody published the cameras."""
 
 
 def load(clip: MindClip) -> Episode:
@@ -108,7 +108,7 @@ def _recording(clip: MindClip) -> Episode:
         clip=video,
         poses=poses_of_file(file, clip.perspective, str(clip.records)),
         actions=actions_of(file.keys[1:], clip.space),
-        camera=clip.camera or published_camera(video.width, video.height),
+        camera=clip.camera or Camera.from_horizontal_fov(video.width, video.height, HORIZONTAL_FOV_DEG),
         world=clip.world,
         facts=_facts(clip) | {"pose_known": True, "caption": file.caption or _caption(clip)},
     )
@@ -128,16 +128,10 @@ def _start(clip: MindClip) -> Episode:
         clip=Clip.from_array(image[None], FPS),
         poses=np.asarray(pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0) if pose is None else pose)[None],
         actions=mirror_actions(clip)[:0],
-        camera=clip.camera or published_camera(width, height),
+        camera=clip.camera or Camera.from_horizontal_fov(width, height, HORIZONTAL_FOV_DEG),
         world=clip.world,
         facts=_facts(clip) | {"pose_known": known, "caption": _caption(clip), "path": clip.path, "number": clip.number},
     )
-
-
-def published_camera(width: int, height: int) -> Camera:
-    """Square pixels, 90 degrees across."""
-    focal = width / 2 / np.tan(np.radians(HORIZONTAL_FOV_DEG) / 2)
-    return Camera(width, height, float(focal), float(focal), width / 2, height / 2)
 
 
 def _facts(clip: MindClip) -> dict[str, Any]:

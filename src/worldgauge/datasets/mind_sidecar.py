@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.actions import ActionSpace
+from worldgauge.collect.mirror import Perspective
 from worldgauge.datasets.foreign import camera_of, number_of, poses_of, short, world_of
-from worldgauge.datasets.mind_clip import Perspective, space_of, steps_of
+from worldgauge.datasets.mind_clip import space_of, steps_of
 from worldgauge.datasets.target_files import read_metadata
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError

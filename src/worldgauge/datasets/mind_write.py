@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from worldgauge.collect.mirror import MIRROR_PATHS
+from worldgauge.collect.mirror import MIRROR_PATHS, Perspective
 from worldgauge.datasets.foreign import whole_folder
 from worldgauge.datasets.loopnav_index import check_name
 from worldgauge.datasets.loopnav_write import write_whole
 from worldgauge.datasets.mind_action import action_text, parse_action
-from worldgauge.datasets.mind_clip import FPS, Part, Perspective, part_folder
+from worldgauge.datasets.mind_clip import FPS, Part, part_folder
 from worldgauge.datasets.mind_frame import ue_point
 from worldgauge.datasets.mind_images import write_images_txt
 from worldgauge.datasets.mind_index import ACTIONS, IMAGES, SIDECAR, VIDEO

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge import polyline
-from worldgauge.datasets.loopnav_check import Finding, Severity, Spread
+from worldgauge.datasets.findings import Finding, Spread, grouped, spread
 from worldgauge.datasets.target_files import image_size
 from worldgauge.datasets.target_index import discover, labels_beside, labels_file
 from worldgauge.datasets.target_scenario import HORIZONS_S, Label, Scenario, open_video
@@ -83,9 +81,9 @@ def check(root: Path, *, decode: bool = False) -> Report:
     findings = sorted(
         [
             *_of_folder(scenarios),
-            *_grouped("error", "not usable", ((s.id, s.fault) for s in scenarios if s.fault)),
-            *_grouped("warning", "usable", ((s.id, text) for s in valid for text in s.warnings if text != broken)),
-            *_grouped("warning", "odd", _odd_paths(valid)),
+            *grouped("error", "not usable", ((s.id, s.fault) for s in scenarios if s.fault)),
+            *grouped("warning", "usable", ((s.id, text) for s in valid for text in s.warnings if text != broken)),
+            *grouped("warning", "odd", _odd_paths(valid)),
             *of_files,
             *_of_labels(Path(root), scenarios, labels, broken),
             *_of_horizons(valid, later),
@@ -115,12 +113,12 @@ def _rows(scenarios: Sequence[Scenario]) -> Iterator[Row]:
             label=label,
             scenarios=len(group),
             published=PUBLISHED.get(label),
-            rows=_spread(len(scenario.path_xy) for scenario in usable),
-            history_s=_spread(scenario.history_s for scenario in usable),
-            anchor_m=_spread(scenario.anchor_distance_m for scenario in usable),
-            path_m=_spread(walked),
-            end_m=_spread(float(np.linalg.norm(scenario.path_xy[-1])) for scenario in usable),
-            speed_m_s=_spread(
+            rows=spread(len(scenario.path_xy) for scenario in usable),
+            history_s=spread(scenario.history_s for scenario in usable),
+            anchor_m=spread(scenario.anchor_distance_m for scenario in usable),
+            path_m=spread(walked),
+            end_m=spread(float(np.linalg.norm(scenario.path_xy[-1])) for scenario in usable),
+            speed_m_s=spread(
                 length / ((len(scenario.future_xy) - 1) * scenario.dt)
                 for length, scenario in zip(walked, usable, strict=True)
             ),
@@ -172,7 +170,7 @@ def _of_files(valid: Sequence[Scenario], decode: bool) -> tuple[int, list[Findin
             warnings.append((scenario.id, f"pictures and video differ in size: {sorted(sizes)}"))
         if decode and (found := problems(scenario.video)):
             errors.append((scenario.id, f"the video decodes with {len(found)} complaints: {Path(found[0]).name}"))
-    return frames, [*_grouped("error", "not usable", errors), *_grouped("warning", "odd", warnings)]
+    return frames, [*grouped("error", "not usable", errors), *grouped("warning", "odd", warnings)]
 
 
 def _of_labels(
@@ -198,20 +196,3 @@ def _of_horizons(valid: Sequence[Scenario], later: dict[str, list[Scenario]]) ->
     for name, group in later.items():
         if len(group) < len(valid):
             yield Finding("info", f"{len(group)} of {len(valid)} usable scenarios have the horizon of {name} s")
-
-
-def _grouped(severity: Severity, what: str, said: Iterable[tuple[str, str | None]]) -> Iterator[Finding]:
-    """One finding for all texts that differ only in names and numbers, with the first of them."""
-    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for id, text in said:
-        kind = re.sub(r"\d+(\.\d+)?", "#", (text or "").replace(id, "<s>"))
-        groups[kind].append((id, text or ""))
-    for group in groups.values():
-        id, text = group[0]
-        many = "1 scenario" if len(group) == 1 else f"{len(group)} scenarios"
-        yield Finding(severity, f"{many}, {what} (first: {id}): {text}")
-
-
-def _spread(values: Iterable[float]) -> Spread | None:
-    array = np.array(list(values), np.float64)
-    return Spread(len(array), float(array.mean()), float(array.std())) if len(array) else None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge._decoding import MAX_PIXELS
+from worldgauge.datasets.foreign import MAX_COORDINATE_M, camera_of, number_of, poses_of, short, whole_of, world_of
 from worldgauge.datasets.loopnav_records import parse_json
 from worldgauge.datasets.target_scenario import Label
 from worldgauge.episode import WorldFacts
@@ -28,10 +29,7 @@ MAX_TEXT_BYTES = 16 * 2**20
 
 MAX_CAPTION_BYTES = 64 * 2**10
 MAX_IMAGE_BYTES = 256 * 2**20
-MAX_COORDINATE_M = 1e6
 SECONDS_A_ROW = (1 / 240, 1.0)
-FOCAL_PX = (0.1, 1e6)
-ROTATION_TOLERANCE = 1e-6
 GAPS = ("", "nan", "na", "n/a", "null", "none")
 """What stands for no value in a csv, in any case."""
 
@@ -173,17 +171,18 @@ def read_sidecar(path: Path) -> SideCar:
     if content.get("format") != SIDECAR_FORMAT:
         raise DataError(f"{path}: field 'format' is not '{SIDECAR_FORMAT}'; remove or repair the file")
     if content.get("version") != SIDECAR_VERSION:
-        raise DataError(f"{path}: version {content.get('version')} is not {SIDECAR_VERSION}; collect the data again")
+        version = short(content.get("version"))
+        raise DataError(f"{path}: version {version} is not {SIDECAR_VERSION}; collect the data again")
     try:
         json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # 1e999 is infinite; lone surrogates
-        poses = _whole_poses(content["poses"])
+        poses = poses_of(content["poses"])
         target = content["target"]
         return SideCar(
-            world=_world(content["world"]),
-            camera=_camera(content["camera"]),
+            world=world_of(content["world"]),
+            camera=camera_of(content["camera"]),
             poses=poses,
-            history_rows=_whole(content, "history_rows", 0, len(poses) - 1),
-            dt=_number(content, "dt", *SECONDS_A_ROW),
+            history_rows=whole_of(content, "history_rows", 0, len(poses) - 1),
+            dt=number_of(content, "dt", *SECONDS_A_ROW),
             target=None if target is None else _landmark(target),
             wordings={str(key): str(text) for key, text in content["wordings"].items()},
             label=content["label"] if content["label"] in ("explicit", "implicit") else "unknown",
@@ -242,75 +241,10 @@ def _whole_csv(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: not a readable csv ({error}); write or download it again") from error
 
 
-def _number(content: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """A number within [low, high]; ValueError naming the field else."""
-    value = content[key]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise ValueError(f"field '{key}' is {_short(value)}; give a number from {low:.3g} to {high:.3g}")
-    return float(value)
-
-
-def _whole(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    """A whole number within [low, high]; ValueError naming the field else."""
-    value = content[key]
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"field '{key}' is {_short(value)}; give a whole number from {low} to {high}")
-    return value
-
-
-def _world(content: Mapping[str, Any]) -> WorldFacts:
-    facts = WorldFacts(**content)
-    known = isinstance(facts.name, str) and isinstance(facts.params, dict)
-    if not known or not (facts.digest is None or isinstance(facts.digest, str)):
-        raise ValueError("field 'world' needs a name, an object of params and a digest or null")
-    return facts
-
-
-def _camera(content: Mapping[str, Any]) -> Camera:
-    camera = Camera(
-        width=_whole(content, "width", 2, MAX_PIXELS),
-        height=_whole(content, "height", 2, MAX_PIXELS),
-        fx=_number(content, "fx", *FOCAL_PX),
-        fy=_number(content, "fy", *FOCAL_PX),
-        cx=_number(content, "cx", -FOCAL_PX[1], FOCAL_PX[1]),
-        cy=_number(content, "cy", -FOCAL_PX[1], FOCAL_PX[1]),
-    )
-    if camera.width * camera.height > MAX_PIXELS:
-        raise ValueError(f"field 'camera': {camera.width}x{camera.height} pixels pass the limit of {MAX_PIXELS}")
-    return camera
-
-
-def _whole_poses(rows: Any) -> FloatArray:
-    """(T, 4, 4) of rows of twelve numbers; ValueError naming the first that is no place and direction."""
-    if not isinstance(rows, list) or not rows:
-        raise ValueError("field 'poses' is no list of poses")
-    for number, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != 12 or any(type(value) not in (int, float) for value in row):
-            raise ValueError(f"field 'poses': row {number} has not twelve numbers")
-    poses = np.zeros((len(rows), 4, 4))
-    poses[:, :3] = np.array(rows, np.float64).reshape(-1, 3, 4)
-    poses[:, 3, 3] = 1
-    far = np.logical_not((np.abs(poses[:, :3, 3]) <= MAX_COORDINATE_M).all(axis=1))
-    turn = poses[:, :3, :3]
-    with np.errstate(over="ignore", invalid="ignore"):
-        skew = np.abs(np.swapaxes(turn, 1, 2) @ turn - np.eye(3)).max(axis=(1, 2))
-        wrong = far | ~(skew <= ROTATION_TOLERANCE) | ~(np.linalg.det(turn) > 0)
-    if wrong.any():
-        number = int(np.argmax(wrong))
-        what = f"is beyond +-{MAX_COORDINATE_M:.0e} m" if far[number] else "has no rotation"
-        raise ValueError(f"field 'poses': row {number} {what}")
-    return poses
-
-
 def _landmark(row: Mapping[str, Any]) -> Landmark:
     corners = []
     for key in ("low", "high"):
         named = dict(zip("xyz", row[key], strict=True))
-        x, y, z = (_number(named, axis, -MAX_COORDINATE_M, MAX_COORDINATE_M) for axis in "xyz")
+        x, y, z = (number_of(named, axis, -MAX_COORDINATE_M, MAX_COORDINATE_M) for axis in "xyz")
         corners.append((x, y, z))
-    return Landmark(str(row["category"]), _whole(row, "instance", 0, 2**16 - 1), corners[0], corners[1])
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return Landmark(str(row["category"]), whole_of(row, "instance", 0, 2**16 - 1), corners[0], corners[1])

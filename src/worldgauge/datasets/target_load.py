@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge.datasets import target_files as files
+from worldgauge.datasets.foreign import check_inside
 from worldgauge.datasets.target_frame import TANGENT_M, cut_history, cut_released, heading_at, path_of_poses
 from worldgauge.datasets.target_scenario import DT_S, HORIZONS_S, Compat, Label, Scenario
 from worldgauge.errors import DataError
@@ -248,13 +249,7 @@ class _Loading:
     def file(self, name: str) -> Path | None:
         """`<scenario>_<name>` where it is a file; a link that leads out of the data is a fault."""
         path = self.folder / f"{self.stem}_{name}"
-        if not path.is_file():
-            return None
-        if path.is_symlink() or self.folder.is_symlink():
-            root = self.folder.parent.resolve()
-            if not path.resolve().is_relative_to(root):
-                raise DataError(f"{path.name}: a link that leads out of {self.folder.parent}; put the file there")
-        return path
+        return check_inside(path, self.folder.parent) if path.is_file() else None
 
 
 def number_of_row(content: Mapping[str, Any], key: str) -> int | None:

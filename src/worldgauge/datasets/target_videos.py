@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from worldgauge.datasets.foreign import check_inside
 from worldgauge.datasets.target_scenario import HORIZONS_S, Scenario
 from worldgauge.errors import DataError, UsageError
 
@@ -38,12 +39,12 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
         for folder in sorted(place.iterdir()):
             if not folder.is_dir() or folder.name.startswith("."):
                 continue
-            _check_inside(folder, place)
+            check_inside(folder, place)
             videos = found[folder.name] = {}
             for path in sorted(folder.iterdir()):
                 if path.suffix.lower() not in SUFFIXES or path.name.startswith(".") or not path.is_file():
                     continue
-                _check_inside(path, place)
+                check_inside(path, place)
                 videos.setdefault(path.stem, path)
     except OSError as error:
         raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
@@ -71,8 +72,3 @@ def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
         without_video=tuple(id for id in ids if id not in videos),
         without_scenario=tuple(sorted(set(videos) - set(ids))),
     )
-
-
-def _check_inside(path: Path, root: Path) -> None:
-    if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-        raise DataError(f"{path}: a link that leads out of {root}; put the file itself there")

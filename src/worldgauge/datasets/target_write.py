@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from worldgauge.datasets.foreign import whole_folder
 from worldgauge.datasets.loopnav_write import write_whole
 from worldgauge.datasets.target_files import SIDECAR_FORMAT, SIDECAR_VERSION
 from worldgauge.datasets.target_frame import quaternion_of_pose, rebase, yaw_of_quaternion
@@ -141,23 +140,11 @@ def write_segment(
     if not NAME.fullmatch(name):
         raise DataError(f"the name {name!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it")
     folder = Path(root) / name
-    part, old = (folder.with_name(f".{name}.{end}") for end in ("part", "old"))
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+    with whole_folder(folder) as part:
         later = {f"{HORIZONS_S[0] - h:g}s": _row_of(segment, HORIZONS_S[0] - h) for h in horizons_s}
         later = {suffix: row for suffix, row in later.items() if row + 1 < len(segment.positions)}
         _write_frames(part / name, segment, frames, later)
         _write_texts(part / name, segment, later)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(folder, old)
-        os.replace(part, folder)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
     return folder
 
 

@@ -16,11 +16,14 @@ from worldgauge.errors import UsageError
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
     """Write a file for each run in `runs`, run folders or folders of them, into `out`; it is named after the subject.
 
-    Raises UsageError for a suite that has no such format, and where there is no run.
+    Raises UsageError for a suite that has no such format, where there is no run, and where two share a name.
     """
     folders = find_runs(runs)
     if not folders:
         raise UsageError("an export needs at least one run folder")
+    names = [folder.directory.name for folder in folders]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"two runs are named '{twice[0]}', and so would be their files; export them one by one")
     written = []
     for folder in folders:
         facts = folder.facts()

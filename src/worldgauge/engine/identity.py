@@ -15,7 +15,7 @@ from worldgauge.suites.contract import Suite, Task
 
 def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
     """Digest of all that a record depends on. subject: `subject_identity` of who is asked."""
-    reading = scoring_settings(suite)
+    reading = scoring_settings(suite) | choosing_settings(suite)
     return _digest(
         {
             "schema": SCHEMA,
@@ -31,7 +31,9 @@ def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) ->
 
 def score_key(suite: Suite, key: str) -> str:
     """Digest of all that the scores of record `key` depend on: also scoring settings and metric versions."""
-    return _digest({"record": key, "settings": suite.settings, "metrics": metric_versions(suite)})
+    choosing = choosing_settings(suite)
+    settings = {name: value for name, value in suite.settings.items() if name not in choosing}
+    return _digest({"record": key, "settings": settings, "metrics": metric_versions(suite)})
 
 
 def subject_identity(spec: ModelSpec, source: str) -> dict[str, Any]:
@@ -62,6 +64,11 @@ def scoring_settings(suite: Suite) -> frozenset[str]:
     A change of one makes new scores of old records; a change of any other makes new records.
     """
     return frozenset(getattr(suite, "scoring_settings", ()))
+
+
+def choosing_settings(suite: Suite) -> frozenset[str]:
+    """Names of settings that only choose among tasks (`choosing_settings`): no task depends on them."""
+    return frozenset(getattr(suite, "choosing_settings", ()))
 
 
 def metric_versions(suite: Suite) -> dict[str, int]:

@@ -265,6 +265,25 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
     return Dino(address, "released" if released else None) if what == "dino" else Imaging(address)
 
 
+def files_digest(text: str | None, what: What) -> str | None:
+    """SHA-256, hexadecimal, of the weight files that `text` names for `what`; None where it names none.
+
+    Raises UsageError for a text that `open_perception` would refuse unseen: no server, or a file that is not there.
+    """
+    if text is None:
+        return None
+    head, address = _split(text)
+    files = [] if head is None else [head]
+    if what == "lpips" and not is_served(text):
+        files = text.split(",")
+    elif not is_served(address) or (head is not None and what != "aesthetic"):
+        raise UsageError(f"{what}: '{text}' is no server; {_REASONS[what].partition(': ')[2]}")
+    for file in files:
+        if not Path(file).is_file():
+            raise UsageError(f"{what}: {file}: no such weight file")
+    return hashlib.sha256(" ".join(_digest(Path(file)) for file in files).encode()).hexdigest() if files else None
+
+
 _REASONS: dict[str, str] = {
     "lpips": "LPIPS's weights were not given: name the AlexNet and the LPIPS file, FILE,FILE, "
     "or a server of kind 'lpips', cmd:... or http://...",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -87,14 +87,6 @@ class ActionAccuracy:
     def frozen_trans_m(self) -> float | None:
         """The error of a camera that does not move: the mean true step. Unrelated motion comes to it as well."""
         return self.truth_step_m
-
-    def released(self) -> dict[str, dict[str, Any]] | None:
-        """The entry "action" of the released result file; None where there is no result."""
-        if self.overall is None:
-            return None
-        named = {"__overall__": self.overall, **self.groups, **{f"act:{k}": v for k, v in self.actions.items()}}
-        fields = ("count", "rpe_trans_mean", "rpe_trans_median", "rpe_rot_mean_deg", "rpe_rot_median_deg")
-        return {name: dict(zip(fields, astuple(stats), strict=True)) for name, stats in named.items()}
 
 
 def action_accuracy(

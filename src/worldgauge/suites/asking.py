@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.episode import Context, WorldFacts
-from worldgauge.errors import SubjectError
+from worldgauge.errors import DataError, SubjectError
 from worldgauge.geometry import FloatArray
 from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
 from worldgauge.suites.contract import Bench, Record
@@ -66,11 +66,7 @@ def asked(subject: WorldModel, request: RolloutRequest, fps: float, bench: Bench
     Raises SubjectError when the model breaks its promise.
     """
     path = bench.directory / ROLLOUT
-    with Writer(path, fps=fps, kind="lossless") as out:
-        for chunk in checked_rollout(subject, request):
-            out.write(chunk)
-            bench.progress(out.frames, request.horizon)
-    poses = _told_path(subject, request)
+    poses = imagined(subject, request, path, fps, bench)
     if poses is not None:
         rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
         (bench.directory / POSES).write_text(rows + "\n")
@@ -85,26 +81,60 @@ def asked(subject: WorldModel, request: RolloutRequest, fps: float, bench: Bench
     return Answer(ROLLOUT, Clip.open(path), facts)
 
 
-def finished(subject: HoldsVideos, task: str, bench: Bench) -> Answer:
+def imagined(subject: WorldModel, request: RolloutRequest, video: Path, fps: float, bench: Bench) -> FloatArray | None:
+    """Write what `subject` imagines to `video`, lossless; the poses (n, 4, 4) of its frames where it tells them.
+
+    Raises SubjectError when the model breaks its promise.
+    """
+    with Writer(video, fps=fps, kind="lossless") as out:
+        for chunk in checked_rollout(subject, request):
+            out.write(chunk)
+            bench.progress(out.frames, request.horizon)
+    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
+    if path is None:
+        return None
+    poses = np.asarray(path, np.float64)
+    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
+        raise SubjectError(
+            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
+            f"expected ({request.horizon}, 4, 4), all finite"
+        )
+    return poses
+
+
+def finished(subject: HoldsVideos, task: str, bench: Bench, *, fewest: int = 1) -> Answer:
     """The video that somebody has made of `task`, copied unchanged, whatever its length, rate and size.
 
-    Raises SubjectError where there is none or it is damaged.
+    Raises SubjectError where there is none, it is damaged, or it holds less than `fewest` frames.
     """
     source = subject.video_of(task)
     clip = Clip.open(source)
+    if len(clip) < fewest:
+        raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {fewest}")
     name = f"rollout{source.suffix.lower()}"
     shutil.copyfile(source, bench.directory / name)
     bench.progress(len(clip), len(clip))
-    with open(source, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     facts = {
         "frames_generated": len(clip),
         "fps": clip.fps,
         "resolution": [clip.width, clip.height],
-        "finished_video": {"name": source.name, "sha256": digest},
+        "finished_video": {"name": source.name, "sha256": content_of(source)},
         "poses": None,
     }
     return Answer(name, clip, facts)
+
+
+def stored_rollout(record: Record) -> Clip:
+    """The video of a record. Raises DataError when there is none, or it does not fit the record's facts."""
+    if record.rollout is None:
+        raise DataError(f"the record of '{record.task.id}' holds no rollout")
+    path = record.directory / record.rollout
+    clip, expected = Clip.open(path), record.facts["frames_generated"]
+    if len(clip) != expected:
+        raise DataError(
+            f"{path}: {len(clip)} frames where {expected} were recorded; delete this record's folder and run again"
+        )
+    return clip
 
 
 def stored_poses(record: Record) -> FloatArray | None:
@@ -121,19 +151,6 @@ def content_of(path: Path) -> str:
     """SHA-256 of a file, in hex."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _told_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:
-    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
-    if path is None:
-        return None
-    poses = np.asarray(path, np.float64)
-    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
-        raise SubjectError(
-            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
-            f"expected ({request.horizon}, 4, 4), all finite"
-        )
-    return poses
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:

@@ -177,9 +177,10 @@ class Bench(Protocol):
 class Suite(Protocol):
     """A benchmark. Its constructor takes the settings, all with defaults; `settings` gives them back.
 
-    It may say two things more, so that less is done again when something changes: `scoring_settings`,
-    the names of settings that only `score` reads (none, unless said), and `metrics`, the names of
-    the registered metrics and estimators it uses (all of them, unless said).
+    It may say three things more, so that less is done again when something changes: `scoring_settings`,
+    the names of settings that only `score` reads (none, unless said), `choosing_settings`, those that only
+    choose among tasks, and `metrics`, the names of the registered metrics and estimators it uses (all of
+    them, unless said).
 
     And two for the report's first sentence: `claim`, what a good model does, as a verb in the third
     person ("redraws the place it has seen"), and `memoryless`, those of `references` that cannot do it;

@@ -6,7 +6,6 @@ of its world), "frames", "discards", and "failure" when no try led to one, or {"
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -114,13 +113,6 @@ def plain(facts: WorldFacts) -> dict[str, Any]:
     """Facts of a world as plain JSON values, from which `WorldFacts` are made again."""
     params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
     return {"name": facts.name, "params": params, "digest": facts.digest}
-
-
-def pinhole(size: Sequence[int], horizontal_fov_deg: float) -> Camera:
-    """A camera of `size` (width, height) in pixels with square pixels and its axis in the middle."""
-    width, height = size
-    focal = width / 2 / math.tan(math.radians(horizontal_fov_deg) / 2)
-    return Camera(width, height, focal, focal, width / 2, height / 2)
 
 
 def world_seed_of(seed: int, place: int) -> int:

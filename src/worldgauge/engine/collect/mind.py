@@ -26,6 +26,7 @@ from worldgauge.datasets.mind import (
 )
 from worldgauge.datasets.mind_clip import Part, part_folder
 from worldgauge.datasets.mind_index import ACTIONS, IMAGES, SIDECAR, VIDEO
+from worldgauge.datasets.mind_load import HORIZONTAL_FOV_DEG
 from worldgauge.datasets.mind_sidecar import read_sidecar
 from worldgauge.engine.collect.driving import (
     DEADLINE_S,
@@ -36,7 +37,6 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
-    pinhole,
     plain,
     render,
 )
@@ -47,12 +47,11 @@ from worldgauge.engine.pool import Job
 from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import UnknownNameError, WorldError
+from worldgauge.geometry import Camera
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.voxel.world import FAMILIES
 
-HORIZONTAL_FOV_DEG = 90.0
-"""Of the engine's cameras where nothing else is said; that of the published data is not known."""
 FRAMES = 720
 FORMAT = "mind"
 
@@ -164,7 +163,7 @@ def collect_item(
         "perspective": perspective,
         "name": name,
         "world": WorldFacts(**value["world"]),
-        "camera": (camera := pinhole(size, HORIZONTAL_FOV_DEG)),
+        "camera": (camera := Camera.from_horizontal_fov(size[0], size[1], HORIZONTAL_FOV_DEG)),
         "family": family,
     }
     keys = space_of(*space)

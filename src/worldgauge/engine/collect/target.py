@@ -35,7 +35,6 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
-    pinhole,
     plain,
     render,
     world_seed_of,
@@ -44,6 +43,7 @@ from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
 from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
+from worldgauge.geometry import Camera
 from worldgauge.worlds import worlds
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.voxel.world import KINDS
@@ -154,7 +154,7 @@ def collect_scenario(
     """
     here = _open(world["name"], tuple(sorted(world["params"].items())))
     value: dict[str, Any] = {"world": plain(here.facts)}
-    camera = pinhole(size, fov_deg)
+    camera = Camera.from_horizontal_fov(size[0], size[1], fov_deg)
     seed, scene_number, number = entropy
     rng = np.random.default_rng(entropy)
     try:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from worldgauge.actions import describe
-from worldgauge.episode import Context, Episode, WorldFacts
+from worldgauge.episode import Episode
 from worldgauge.errors import NotApplicableError
 from worldgauge.subject import ModelSpec, RolloutRequest, WorldModel, checked_rollout
+from worldgauge.suites.asking import ROLLOUT, as_drawn, as_taken
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.video import Writer
-from worldgauge.worlds import open_world
-
-ROLLOUT = "rollout.mp4"
 
 
 def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
@@ -56,16 +50,7 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
     if spec.fps is not None and spec.fps != episode.clip.fps:
         raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
-    context, truth = episode.context(0, start), episode.clip[start:]
-    for limit in (settings.context, spec.max_context):
-        if limit is not None:
-            context = context.last(limit)
-    if spec.crop is not None:
-        context, truth = context.cropped(*spec.crop), truth.cropped(*spec.crop)
-    if spec.frame_size is not None:
-        context, truth = context.resized(*spec.frame_size), truth.resized(*spec.frame_size)
-    if "depth" in spec.inputs and episode.world is not None:
-        context = replace(context, depth=_depth_of(context, episode.world))
+    context = as_taken(episode.context(0, start), spec, settings.context, episode.world)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     future = episode.actions[start - 1 :]
     return RolloutRequest(
@@ -76,10 +61,5 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         poses=episode.poses[start:] if spec.control == "camera" else None,
         text=describe(future) if spec.control == "text" else None,
         world=episode.world if "world" in spec.inputs else None,
-        truth=truth if "truth" in spec.inputs else None,
+        truth=as_drawn(episode.clip[start:], spec) if "truth" in spec.inputs else None,
     )
-
-
-def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
-    """Depth of any context frame on the context's own pixel grid, rendered when asked for."""
-    return lambda index: open_world(world).view(context.poses[index], context.camera).depth

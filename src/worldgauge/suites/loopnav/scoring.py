@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from worldgauge.episode import Episode
-from worldgauge.errors import DataError
 from worldgauge.estimators.features import Lpips
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
+from worldgauge.suites.asking import stored_rollout
 from worldgauge.suites.contract import Bench, Record, Score, mean_of
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import Settings
@@ -27,7 +27,7 @@ ABSENT = {
 def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     episode, start = episode_of(record.task)
-    rollout = _stored_rollout(record)
+    rollout = stored_rollout(record)
     truth = _drawable(episode.clip[start:], record)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
@@ -36,19 +36,6 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         *_learned_scores(record, compared, rollout, settings),
     ]
     return sorted(scores, key=lambda s: s.metric)
-
-
-def _stored_rollout(record: Record) -> Clip:
-    if record.rollout is None:
-        raise DataError(f"the record of '{record.task.id}' holds no rollout")
-    clip = Clip.open(record.directory / record.rollout)
-    expected = record.facts["frames_generated"]
-    if len(clip) != expected:
-        raise DataError(
-            f"{record.directory / record.rollout}: {len(clip)} frames where {expected} were recorded; "
-            "delete this record's folder and run again"
-        )
-    return clip
 
 
 def _compared(episode: Episode, start: int, count: int, settings: Settings) -> Clip:

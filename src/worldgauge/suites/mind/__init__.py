@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +48,8 @@ class Mind:
     metrics = frozenset(
         {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
     )
-    scoring_settings = frozenset(
-        {
-            "poses",
-            "action_frames",
-            "truth_poses",
-            "lpips",
-            "dino",
-            "aesthetic",
-            "imaging",
-            "window",
-            "pairing",
-            "dino_input",
-            "action_rows",
-            "action_groups",
-            "images_reader",
-            "nan_poses",
-            "lone_frame",
-            "frame_count",
-            "parity",
-        }
-    )
+    choosing_settings = frozenset({"tests", "perspectives"})
+    scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
 
     def __init__(self, **options: Any) -> None:
         self.options = Settings.of(options)
@@ -78,7 +60,11 @@ class Mind:
         return self.options.as_dict()
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task a clip or a mirrored path; faulty ones come as tasks that fail with the reason."""
+        """One task a clip or a mirrored path; faulty ones come as tasks that fail with the reason.
+
+        What was known of the folder is forgotten: it may have changed.
+        """
+        tasks.forget()
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
@@ -112,4 +98,4 @@ class Mind:
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
         """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
-        write_results(path, results.results_of(scores, failed))
+        write_results(path, results.results_of(scores, failed, self.options.horizon))

@@ -11,7 +11,7 @@ import numpy as np
 from worldgauge.datasets import mind
 from worldgauge.datasets.mind import MindClip
 from worldgauge.errors import DataError, ShapeError
-from worldgauge.estimators.pose_track import recover_poses
+from worldgauge.estimators.pose_track import PoseTrack, recover_poses
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.metrics.action_accuracy import ActionAccuracy, action_accuracy
 from worldgauge.metrics.action_labels import labels_of
@@ -70,14 +70,9 @@ def _judged(
     facts["truth_poses"] = truth.source
     shown = rollout[:frames]
     known = stored_poses(record)
-    track = recover_poses(
-        shown,
-        settings.poses,
-        content=f"{content_of(record.directory / str(record.rollout))}:{len(shown)}",
-        name=f"{record.subject}/{record.task.id}",
-        hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
-        poses=None if known is None else known[: len(shown)],
-    )
+    content = content_of(record.directory / str(record.rollout))
+    name = f"{record.subject}/{record.task.id}"
+    track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
     facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
     if track.poses is None:
         return ActionAccuracy(None, f"no camera path in the video: {track.reason}")
@@ -106,18 +101,26 @@ def _true_poses(record: Record, clip: MindClip, question: Question, frames: int,
     if rule in ("decoded", "released"):
         assert question.truth is not None
         shown = question.truth[:frames]
-        track = recover_poses(
-            shown,
-            settings.poses,
-            content=f"{content_of(mind.video_path(clip))}:{clip.mark_time}:{len(shown)}",
-            name=f"truth/{record.task.id}",
-            hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
-            poses=question.poses[:frames],
-        )
+        content = f"{content_of(mind.video_path(clip))}-{clip.mark_time}"
+        track = _track(shown, content, f"truth/{record.task.id}", question.poses[:frames], question, settings)
         if track.poses is None:
             raise DataError(f"no camera path in the real video: {track.reason}")
         return Truth(track.filled(len(shown)), f"decoded by {track.source}")
     return Truth(question.poses, "engine")
+
+
+def _track(
+    shown: Clip, content: str, name: str, known: FloatArray | None, question: Question, settings: Settings
+) -> PoseTrack:
+    """The camera of the first frames of a video. content: what the whole of it is."""
+    return recover_poses(
+        shown,
+        settings.poses,
+        content=f"{content}-{len(shown)}",
+        name=name,
+        hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
+        poses=known,
+    )
 
 
 def _hfov_deg(camera: Camera, clip: Clip) -> float:

@@ -30,7 +30,8 @@ METRICS: Mapping[What, str] = {
 class Learned:
     """All learned scores of one record. Shown each pair of frames in order; no more than a batch is held.
 
-    A network that fails is a missing score with its reason: the other metrics do not need it.
+    A network that fails on frames is a missing score with its reason: the other metrics do not need it. One that cannot
+    be had at all fails the scoring, which the next run does again.
     """
 
     def __init__(self, record: Record, settings: Settings, prefix: str) -> None:

@@ -22,7 +22,9 @@ PRINTED = (
 )
 """Keys of the file in the order of `paper_columns`."""
 N_CLIPS = 50
-"""Of a perspective's memory test; 25 clips of the action spaces and 500 paths stand behind the other two columns."""
+"""Of a perspective's memory test, which all columns are of but two."""
+COUNTS = {"generated_scene_consistency_mse": 500, "action_space_generalization_mse": 25}
+"""Videos of paths, and clips of other action spaces."""
 
 _CAVEAT = (
     "Which frames were scored is not stated: the release has changed its rule. Consistency is of pairs one action "
@@ -44,7 +46,11 @@ def published() -> list[Table]:
                 better="lower",
                 columns=tuple(paper_columns().values()),
                 rows=tuple(
-                    Row(_name(row), tuple(Cell(row[name], None, N_CLIPS) for name in PRINTED), "published")
+                    Row(
+                        _name(row),
+                        tuple(Cell(row[name], None, COUNTS.get(name, N_CLIPS)) for name in PRINTED),
+                        "published",
+                    )
                     for row in data[key]
                 ),
                 notes=(source,),
@@ -84,6 +90,10 @@ def _memory(data: Mapping[str, Any]) -> Table:
         rows=(*ours, *theirs),
         notes=(f"{data['source']}, Tables 2 and 3. {_CAVEAT}", f"Later report: {later['source']}. {later['note']}"),
     )
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Cell:
+    return Cell(row[name], None, COUNTS.get(name, N_CLIPS))
 
 
 def _name(row: Mapping[str, Any]) -> str:

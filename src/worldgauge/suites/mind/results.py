@@ -13,8 +13,11 @@ ByMetric = Mapping[str, Score]
 _STATS = ("count", "trans_mean", "trans_median", "rot_deg_mean", "rot_deg_median")
 
 
-def results_of(scores: Sequence[Score], failed: Sequence[Failure]) -> Results:
-    """Every clip with its scores, or its error; videos of one start image are one entry, as released."""
+def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> Results:
+    """Every clip with its scores, or its error; videos of one start image are one entry, as released.
+
+    horizon: frames that were asked for at most, None for all.
+    """
     found: dict[str, dict[str, Score]] = {}
     for score in scores:
         found.setdefault(score.task, {})[score.metric] = score
@@ -25,7 +28,7 @@ def results_of(scores: Sequence[Score], failed: Sequence[Failure]) -> Results:
             clips.append(_mirror(folder, list(tasks), found, errors))
         else:
             clips += [_clip(task, found.get(task, {}), errors.get(task)) for task in tasks]
-    return Results(tuple(clips))
+    return Results(tuple(clips), horizon)
 
 
 def _folder(task: str) -> str:

@@ -14,7 +14,7 @@ from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip
+from worldgauge.video import Clip, resize
 
 BATCH = 10
 """Pairs of frames that the release compares at once."""
@@ -25,9 +25,10 @@ def return_scores(
 ) -> Iterator[Score]:
     """Both pairings, and whether there was any motion that could be undone.
 
-    Compared is the start image as the model was shown it: of the shape and size of what it draws.
+    Compared is the start image as the model was shown it: with as many pixels, and of the shape of `rollout`.
     """
-    start = question.episode.clip.cropped(rollout.width, rollout.height).resized(rollout.width, rollout.height)[0]
+    seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
+    start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
     odd = _odd(rollout, question)
     motion = None if odd else out_leg_motion(start, rollout[turn_frame(len(rollout))])
     real = real_motion(record.task.sample["source"], clip.perspective)

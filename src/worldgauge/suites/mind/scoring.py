@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from worldgauge.datasets.mind import MindClip
-from worldgauge.errors import DataError
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
+from worldgauge.suites.asking import stored_rollout
 from worldgauge.suites.contract import Bench, Record, Score
 from worldgauge.suites.mind.acting import action_scores
 from worldgauge.suites.mind.learned import Learned, missing_learned
@@ -28,7 +28,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     clip = clip_of(record.task)
     question = question_of(clip, settings)
-    rollout = stored_rollout(record, settings)
+    rollout = _in_shape(_rollout(record, settings), record, question)
     if clip.part == "mirror_test":
         scores = list(return_scores(record, clip, question, rollout, settings))
     else:
@@ -44,21 +44,30 @@ def prefix_of(record: Record) -> str:
     return PREFIX.get(str(record.task.group["test"]), "")
 
 
-def stored_rollout(record: Record, settings: Settings) -> Clip:
-    """The video of a record. Raises DataError when it does not fit its facts.
+def _rollout(record: Record, settings: Settings) -> Clip:
+    """The video of a record.
 
     frame_count="header" believes the container, as the release does: a video whose header is silent has no frames.
     """
-    if record.rollout is None:
-        raise DataError(f"the record of '{record.task.id}' holds no rollout")
-    path = record.directory / record.rollout
-    clip = Clip.open(path)
-    expected = record.facts["frames_generated"]
-    if len(clip) != expected:
-        raise DataError(
-            f"{path}: {len(clip)} frames where {expected} were recorded; delete this record's folder and run again"
-        )
-    return clip[: header_frames(path)] if settings.frame_count == "header" else clip
+    clip = stored_rollout(record)
+    if settings.frame_count == "decoding":
+        return clip
+    return clip[: header_frames(record.directory / str(record.rollout))]
+
+
+def _in_shape(rollout: Clip, record: Record, question: Question) -> Clip:
+    """A rollout in the shape of what its model was shown: one of another shape was handed a squeezed view, all of it.
+
+    Finished videos show the centre of the view where their shape is another.
+    """
+    if record.facts["finished_video"] is not None or len(rollout) == 0:
+        return rollout
+    whole = question.episode.clip
+    if record.facts["crop"]:
+        whole = whole.cropped(*record.facts["crop"])
+    if rollout.width * whole.height == rollout.height * whole.width:
+        return rollout
+    return rollout.resized(whole.width, whole.height)
 
 
 def _frame_scores(
@@ -100,6 +109,8 @@ def _frame_scores(
         "motion": ours.mean,
         "real_motion": real.mean,
         "control": record.facts["control"],
+        "fps": record.facts["fps"],
+        "recorded_fps": question.episode.clip.fps,
     }
     for field, metric in PIXEL.items():
         yield mean_score(record, metric, series[field], prefix=prefix, **facts)

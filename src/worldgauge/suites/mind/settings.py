@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from worldgauge.datasets.mind import PERSPECTIVES, Perspective
 from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.estimators.decoders.opening import digest_of
+from worldgauge.estimators.perception import What, files_digest
 
 TESTS = ("mem", "action_space", "mirror")
 
@@ -48,6 +51,8 @@ class Settings:
     "all_lines", or "released", which skips the line after each pose. nan_poses: "drop" those frames or "raise".
     lone_frame: a last batch of one frame is "kept" or an "error". frame_count: of a video by "decoding" or from its
     "header".
+    poses_digest, networks_digest: of what `poses` and the learned metrics name, found anew, so that another version or
+    an edited file counts as another one.
     """
 
     tests: str = "mem,action_space,mirror"
@@ -70,6 +75,8 @@ class Settings:
     nan_poses: Literal["drop", "raise"] = "drop"
     lone_frame: Literal["kept", "error"] = "kept"
     frame_count: Literal["decoding", "header"] = "decoding"
+    poses_digest: str | None = None
+    networks_digest: str | None = None
     parity: Literal["released"] | None = None
 
     @classmethod
@@ -92,6 +99,7 @@ class Settings:
             value = getattr(settings, name)
             if not (isinstance(value, str) and value) and not (value is None and name != "poses"):
                 raise UsageError(f"mind setting '{name}' must be a name, a file or an address, got {value!r}")
+        settings = replace(settings, poses_digest=digest_of(settings.poses), networks_digest=_networks_digest(settings))
         if settings.parity == "released":
             for name, value in RELEASED.items():
                 if options.get(name, value) != value:
@@ -112,6 +120,12 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
+
+
+def _networks_digest(settings: Settings) -> str | None:
+    """Of the weight files that are named; None where there are none. Raises UsageError for what names no network."""
+    digests = [files_digest(getattr(settings, what), what) for what in get_args(What)]
+    return hashlib.sha256(repr(digests).encode()).hexdigest() if any(digests) else None
 
 
 def _check_choice(name: str, value: Any, hint: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from worldgauge.metrics import metrics
 from worldgauge.metrics.motion import MOTION_SHARE
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table, mean_of
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.mind.tasks import VIEWS
+from worldgauge.suites.mind.tasks import PARTS, VIEWS
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 HEADLINE = "lcm/mse_720p"
@@ -19,6 +20,7 @@ BOTH = "both"
 PAPER = {"first person": "mind/first", "third person": "mind/third"}
 """Perspective -> name of the table that has the columns of the paper's."""
 STILL, POSED = "does not move", "pose-conditioned"
+_UNITS = "Translation errors are in units of the true poses, which are not the engine's here."
 
 Test = Callable[[Score], bool]
 
@@ -49,6 +51,10 @@ LINES = (
     Line("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
     Line("asg/psnr_720p", "Action space generalisation: PSNR"),
     Line("asg/ssim_720p", "Action space generalisation: SSIM"),
+    Line("asg/lpips_720p", "Action space generalisation: LPIPS"),
+    Line("asg/dino_mse", "DINO feature distance, other action spaces"),
+    Line("asg/aesthetic", "Aesthetic quality, other action spaces"),
+    Line("asg/imaging", "Imaging quality, other action spaces"),
     Line("out_leg_motion", "Motion between the start image and the turn"),
 )
 """Tables by perspective, headline first."""
@@ -62,14 +68,15 @@ def summarize(
 ) -> list[Table]:
     """All tables, long context memory first. kinds, failed: see `Suite.summarize`."""
     entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
-    views = [view for view in VIEWS.values() if any(s.group["perspective"] == view for e in entries for s in e.scores)]
+    seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
+    views = [view for view in VIEWS.values() if view in seen]
     tables = {line.metric: _by_view(line, entries, views) for line in LINES if _occurs(line.metric, entries)}
     found = [tables.pop(HEADLINE)] if HEADLINE in tables else []
     found += [_as_in_paper(view, entries, settings) for view in views]
     for metric, table in tables.items():
         found.append(table)
         found += _finer(metric, entries)
-    return found
+    return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
 
 
 class _Entry:
@@ -94,8 +101,11 @@ class _Entry:
 
     def lost(self, metric: str, view: str | None = None) -> int:
         """Failed tasks that would have had this score."""
-        test = _test_of(metric)
-        return sum(f.group["test"] == test and view in (None, f.group["perspective"]) for f in self.failed)
+        return len([f for f in self.failures(metric) if view in (None, _place(f.task)[1])])
+
+    def failures(self, metric: str) -> list[Failure]:
+        """Of the test that a score is of; told by the task's id, since a damaged record has no group."""
+        return [f for f in self.failed if _place(f.task)[0] == _test_of(metric)]
 
     def flag(self, metric: str, view: str | None = None) -> str:
         """Why a row must not be taken at its face, in a few words."""
@@ -106,6 +116,8 @@ class _Entry:
             said.append(STILL)
         if share := self._short(metric, view):
             said.append(f"{share:.0%} of the frames")
+        rates = {s.facts["fps"] for s in self.of(metric) if "fps" in s.facts and _other_rate(s)}
+        said += [f"{rate:g} frames/s" for rate in sorted(rates)]
         return ", ".join(said)
 
     def _stands_still(self, test: str, view: str | None) -> bool:
@@ -170,8 +182,10 @@ def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Ta
         columns=tuple(columns.values()),
         rows=tuple(ordered(rows, betters[0], 0)),
         notes=(
-            f"Consistency (GSC): states {pairing}. Means over clips; quality and action accuracy over the memory test. "
-            "Translation errors are metres here and units of an estimator's own scale in the paper.",
+            f"Consistency (GSC): states {pairing}. Means over clips; quality and action accuracy over the memory test.",
+            "Translation errors are metres here and units of an estimator's own scale in the paper."
+            if settings.truth_poses == "engine"
+            else _UNITS,
         ),
         betters=betters,
     )
@@ -207,17 +221,21 @@ def _finer(metric: str, entries: Sequence[_Entry]) -> Iterator[Table]:
 
 
 def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry]) -> Table:
-    names = list(dict.fromkeys(str(s.group[key]) for e in entries for s in e.of(metric) if key in s.group))
-    rows = [
-        Row(
-            entry.label,
-            tuple(_cell(metric, [s for s in entry.of(metric) if str(s.group.get(key)) == name]) for name in names),
-            entry.kind,
-            entry.flag(metric),
+    groups = [score.group for e in entries for score in e.of(metric)]
+    groups += [failure.group for e in entries for failure in e.failures(metric)]
+    names = list(dict.fromkeys(str(group[key]) for group in groups if key in group))
+    rows = []
+    for entry in entries:
+        cells = tuple(
+            _cell(
+                metric,
+                [s for s in entry.of(metric) if str(s.group.get(key)) == name],
+                len([f for f in entry.failures(metric) if str(f.group.get(key)) == name]),
+            )
+            for name in names
         )
-        for entry in entries
-        if entry.of(metric)
-    ]
+        if any(cell.expected for cell in cells):
+            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric)))
     unit, better = _declared(metric)
     return Table(f"{metric}/{key}", title, unit, better, tuple(names), tuple(ordered(rows, better, 0)))
 
@@ -261,9 +279,9 @@ def _yardsticks(entries: Sequence[_Entry]) -> Table:
     """What an error of action accuracy is to be read beside."""
     fields = {
         "scale": "scale of the alignment",
-        "truth_step_m": "true step (m)",
-        "frozen_trans_m": "error of a still camera (m)",
-        "frozen_rot_deg": "error of a still camera (deg)",
+        "truth_step_m": "true step",
+        "frozen_trans_m": "error of a still camera",
+        "frozen_rot_deg": "its error in turning (deg)",
     }
     rows = []
     for entry in entries:
@@ -331,6 +349,24 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
 
 def _occurs(metric: str, entries: Sequence[_Entry]) -> bool:
     return any(entry.of(metric) for entry in entries)
+
+
+def _place(task: str) -> tuple[str, str]:
+    """Test and perspective of a task, by its id."""
+    view, part, _ = task.split("/", 2)
+    return next(test for test, folder in PARTS.items() if folder == part), VIEWS[view.removesuffix("_data")]
+
+
+def _other_rate(score: Score) -> bool:
+    """Whether frames were made at another rate than the recording's, beside which they are put one by one."""
+    return abs(float(score.facts["fps"]) - float(score.facts["recorded_fps"])) > 0.01
+
+
+def _unitless(table: Table) -> Table:
+    """Errors of translation where the truth is not the engine's: nobody knows how long its unit is."""
+    if "rpe_trans" not in table.metric:
+        return table
+    return replace(table, unit="1", notes=(*table.notes, _UNITS))
 
 
 def _test_of(metric: str) -> str:

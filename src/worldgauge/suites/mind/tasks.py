@@ -11,6 +11,7 @@ from worldgauge.datasets.mind import PERSPECTIVES, MindClip, Part
 from worldgauge.episode import Episode
 from worldgauge.errors import DataError
 from worldgauge.suites.contract import Picture, Task
+from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.video import problems
 
@@ -83,6 +84,12 @@ def picture(task: Task) -> Picture:
     if clip.part == "mirror_test":
         return Picture(episode.clip, episode.poses, 0, episode.world, marks)
     return Picture(episode.clip[clip.mark_time :], episode.poses, clip.mark_time, episode.world, marks)
+
+
+def forget() -> None:
+    """Drop what is remembered of data folders."""
+    for known in (_clips, episode_of, real_motion):
+        known.cache_clear()
 
 
 @lru_cache(maxsize=512)

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from worldgauge.datasets.target import Scenario, read_image
-from worldgauge.errors import DataError
 from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.estimators.decoders.cache import decode_cached
 from worldgauge.geometry import FloatArray
+from worldgauge.suites.asking import content_of, stored_poses, stored_rollout
 from worldgauge.suites.contract import Record
 from worldgauge.suites.target.frames import current_frame, led
 from worldgauge.suites.target.planners import current_pose
-from worldgauge.suites.target.protocol import stored_poses
 from worldgauge.suites.target.settings import Settings
 from worldgauge.video import Clip, Frame
 
@@ -30,16 +29,9 @@ def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPa
 
     Raises DataError when the stored video does not fit its facts.
     """
-    if record.rollout is None:
-        raise DataError(f"the record of '{record.task.id}' holds no rollout")
-    path = record.directory / record.rollout
-    count, expected = len(Clip.open(path)), record.facts["frames_generated"]
-    if count != expected:
-        raise DataError(
-            f"{path}: {count} frames where {expected} were recorded; delete this record's folder and run again"
-        )
+    stored_rollout(record)
     return decode_video(
-        path,
+        record.directory / str(record.rollout),
         scenario,
         settings,
         hfov_deg=record.facts["hfov_deg"],
@@ -67,7 +59,7 @@ def decode_video(
     of a rollout does: the path then begins with the current picture, frame 0, and frame k + 1 is frame k of the video.
     A finished video begins with it, as published ones do. crop: ratio of the centre part that the model draws.
     """
-    clip, content = Clip.open(path), _sha256(path)
+    clip, content = Clip.open(path), content_of(path)
     distance = float(scenario.anchor_distance_m)
     if follows and settings.parity is None:
         current = current_frame(scenario)
@@ -117,8 +109,3 @@ def _as_drawn(frame: Frame, clip: Clip, crop: Sequence[int] | None, follows: boo
     elif crop is not None:
         whole = whole.cropped(crop[0], crop[1])
     return whole.resized(clip.width, clip.height)[0]
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

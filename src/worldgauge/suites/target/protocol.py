@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from worldgauge.datasets.target import Scenario
-from worldgauge.episode import Context, WorldFacts
-from worldgauge.errors import NotApplicableError, SubjectError
-from worldgauge.geometry import Camera, FloatArray
-from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
+from worldgauge.episode import Context
+from worldgauge.errors import NotApplicableError
+from worldgauge.geometry import Camera
+from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
+from worldgauge.suites.asking import as_drawn, as_taken, asked, finished
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.prompts import template_of
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
-from worldgauge.video import Clip, Writer
-from worldgauge.worlds import open_world
+from worldgauge.video import Clip
 
-ROLLOUT = "rollout.mp4"
-POSES = "poses.json"
 ASSUMED_HFOV_DEG = 80.0
 """Across, of the camera that is handed to models where nobody knows the real one."""
 FEWEST_FRAMES = 2
@@ -58,51 +48,22 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
-        return _finished(task, subject, scenario, bench)
+        return _finished(task, subject, subject.spec, scenario, bench)
     question = make_question(scenario, subject.spec, settings, seed=bench.seed)
     request = replace(question.request, task=task.id)
-    poses = ask(subject, request, bench.directory / ROLLOUT, question.fps, bench)
-    if poses is not None:
-        rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
-        (bench.directory / POSES).write_text(rows + "\n")
-    width, height = request.frame_size
+    answer = asked(subject, request, question.fps, bench)
     template = template_of(settings.prompt)
     facts: dict[str, Any] = {
         **common_facts(subject.spec, scenario, bench),
-        "frames_generated": request.horizon,
-        "fps": question.fps,
-        "resolution": [width, height],
+        **answer.facts,
         "hfov_deg": question.hfov_deg,
         "context_frames_used": len(request.context),
         "planner": question.planner,
         "planner_informed": question.planner in INFORMED,
         "prompt": question.prompt,
         "prompt_template": {"name": template.name, "digest": template.digest} if question.prompt else None,
-        "finished_video": None,
-        "poses": POSES if poses is not None else None,
     }
-    return Record(task, subject.spec.name, bench.directory, facts, ROLLOUT)
-
-
-def ask(subject: WorldModel, request: RolloutRequest, video: Path, fps: float, bench: Bench) -> FloatArray | None:
-    """Write what `subject` imagines to `video`, lossless; the poses (n, 4, 4) of its frames where it tells them.
-
-    Raises SubjectError when the model breaks its promise.
-    """
-    with Writer(video, fps=fps, kind="lossless") as out:
-        for chunk in checked_rollout(subject, request):
-            out.write(chunk)
-            bench.progress(out.frames, request.horizon)
-    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
-    if path is None:
-        return None
-    poses = np.asarray(path, np.float64)
-    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
-        raise SubjectError(
-            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
-            f"expected ({request.horizon}, 4, 4), all finite"
-        )
-    return poses
+    return Record(task, subject.spec.name, bench.directory, facts, answer.rollout)
 
 
 def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> Question:
@@ -127,7 +88,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         poses=planned.poses if planned and spec.control == "camera" else None,
         text=prompt,
         world=scenario.world if "world" in spec.inputs else None,
-        truth=_fitted(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
+        truth=as_drawn(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
         truth_poses=poses_at(scenario, seconds_after(scenario, horizon, fps))
         if wants_truth and scenario.poses is not None
         else None,
@@ -137,44 +98,20 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
     return Question(request, fps, hfov_deg, planner, prompt)
 
 
-def stored_poses(record: Record) -> FloatArray | None:
-    """Poses (n, 4, 4) of the frames of a record, where the model told them."""
-    name = record.facts["poses"]
-    if name != POSES:
-        return None
-    rows = np.array(json.loads((record.directory / POSES).read_text())["poses"], np.float64).reshape(-1, 3, 4)
-    poses = np.zeros((len(rows), 4, 4))
-    poses[:, :3], poses[:, 3, 3] = rows, 1
-    return poses
-
-
-def _finished(task: Task, subject: WorldModel, scenario: Scenario, bench: Bench) -> Record:
+def _finished(task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scenario, bench: Bench) -> Record:
     """A video that somebody has made already, copied unchanged."""
-    assert isinstance(subject, HoldsVideos)
-    source = subject.video_of(task.id)
-    clip = Clip.open(source)
-    if len(clip) < FEWEST_FRAMES:
-        raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {FEWEST_FRAMES}")
-    name = f"rollout{source.suffix.lower()}"
-    shutil.copyfile(source, bench.directory / name)
-    bench.progress(len(clip), len(clip))
-    with open(source, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    answer = finished(subject, task.id, bench, fewest=FEWEST_FRAMES)
     facts: dict[str, Any] = {
-        **common_facts(subject.spec, scenario, bench),
-        "frames_generated": len(clip),
-        "fps": clip.fps,
-        "resolution": [clip.width, clip.height],
-        "hfov_deg": None if scenario.camera is None else _hfov_deg(_seen_in(scenario.camera, clip)),
+        **common_facts(spec, scenario, bench),
+        **answer.facts,
+        "hfov_deg": None if scenario.camera is None else _hfov_deg(_seen_in(scenario.camera, answer.clip)),
         "context_frames_used": None,
         "planner": None,
         "planner_informed": False,
         "prompt": None,
         "prompt_template": None,
-        "finished_video": {"name": source.name, "sha256": digest},
-        "poses": None,
     }
-    return Record(task, subject.spec.name, bench.directory, facts, name)
+    return Record(task, spec.name, bench.directory, facts, answer.rollout)
 
 
 def common_facts(spec: ModelSpec, scenario: Scenario, bench: Bench) -> dict[str, Any]:
@@ -208,14 +145,9 @@ def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float
     camera = _camera(scenario, clip)
     poses = poses_at(scenario, times)
     poses[-1] = current_pose(scenario)
-    context = Context(clip, poses, steps_of(poses[1:], poses[0], fps), camera)
-    if spec.crop is not None:
-        context = context.cropped(*spec.crop)
+    whole = Context(clip, poses, steps_of(poses[1:], poses[0], fps), camera)
+    context = as_taken(whole, spec, None, scenario.world)
     hfov_deg = None if scenario.camera is None else _hfov_deg(context.camera)
-    if spec.frame_size is not None:
-        context = context.resized(*spec.frame_size)
-    if "depth" in spec.inputs and scenario.world is not None:
-        context = replace(context, depth=_depth_of(context, scenario.world))
     return context, hfov_deg
 
 
@@ -223,10 +155,6 @@ def _seen_in(camera: Camera, clip: Clip) -> Camera:
     """The camera of the centre of the view that has the shape of `clip`."""
     width = min(camera.width, round(camera.height * clip.width / clip.height))
     return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
-
-
-def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
-    return lambda index: open_world(world).view(context.poses[index], context.camera).depth
 
 
 def _camera(scenario: Scenario, clip: Clip) -> Camera:
@@ -238,9 +166,3 @@ def _camera(scenario: Scenario, clip: Clip) -> Camera:
 
 def _hfov_deg(camera: Camera) -> float:
     return math.degrees(2 * math.atan(camera.width / 2 / camera.fx))
-
-
-def _fitted(clip: Clip, spec: ModelSpec) -> Clip:
-    """The truth as the model could draw it."""
-    clip = clip if spec.crop is None else clip.cropped(*spec.crop)
-    return clip if spec.frame_size is None else clip.resized(*spec.frame_size)

@@ -19,11 +19,12 @@ from worldgauge.errors import NotApplicableError
 from worldgauge.estimators.decoders import DecodedPath
 from worldgauge.geometry import FloatArray, wrap_angle, yaw_pitch_from_pose
 from worldgauge.subject import HoldsVideos, ModelSpec, TellsPath, WorldModel
+from worldgauge.suites.asking import ROLLOUT, imagined
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.target.decoding import SCORED, decode_video
 from worldgauge.suites.target.driving import drive
 from worldgauge.suites.target.planners import INFORMED, default_planner
-from worldgauge.suites.target.protocol import ROLLOUT, Question, ask, common_facts, make_question
+from worldgauge.suites.target.protocol import Question, common_facts, make_question
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 from worldgauge.suites.target.trail import Trail
@@ -148,7 +149,7 @@ def _imagine(
     question = make_question(here, subject.spec, settings, seed=bench.seed + number)
     request = replace(question.request, task=f"{task.id}.{number}")
     video = bench.directory / "now" / "imagined.mp4"
-    poses = ask(subject, request, video, question.fps, bench)
+    poses = imagined(subject, request, video, question.fps, bench)
     path = decode_video(
         video,
         here,
