@@ -97,10 +97,9 @@ def test_the_headline_comes_first() -> None:
 
 
 def test_failed_and_missing_clips_are_expected_and_not_zero() -> None:
-    lost = Failure(
-        "1st_data/mem_test/data-9", {"test": "mem", "perspective": "first person", "family": "urban"}, "broken"
-    )
-    other = Failure("1st_data/mirror_test/data-0/path-1", {"test": "mirror", "perspective": "first person", "family": "urban", "path": "w"}, "broken")
+    group = {"perspective": "first person", "family": "urban"}
+    lost = Failure("1st_data/mem_test/data-9", {"test": "mem", **group}, "broken")
+    other = Failure("1st_data/mirror_test/data-0/path-1", {"test": "mirror", "path": "w", **group}, "broken")
     table = tables({"mine": [lcm(0, 0.2), lcm(1, None)]}, {"mine": [lost, other]})[HEADLINE]
     cell = table.rows[0].cells[0]
     assert (cell.mean, cell.n, cell.expected) == (0.2, 1, 3)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from worldgauge.episode import Context, WorldFacts
 from worldgauge.errors import DataError, SubjectError
-from worldgauge.geometry import FloatArray
+from worldgauge.geometry import Camera, FloatArray
 from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
 from worldgauge.suites.contract import Bench, Record
 from worldgauge.video import Clip, Writer
@@ -122,6 +122,12 @@ def finished(subject: HoldsVideos, task: str, bench: Bench, *, fewest: int = 1) 
         "poses": None,
     }
     return Answer(name, clip, facts)
+
+
+def seen_in(camera: Camera, clip: Clip) -> Camera:
+    """The camera of the centre of the view that has the shape of `clip`."""
+    width = min(camera.width, round(camera.height * clip.width / clip.height))
+    return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
 
 
 def stored_rollout(record: Record) -> Clip:

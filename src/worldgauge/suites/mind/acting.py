@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from worldgauge.datasets import mind
 from worldgauge.datasets.mind import MindClip
 from worldgauge.errors import DataError, ShapeError
 from worldgauge.estimators.pose_track import PoseTrack, recover_poses
-from worldgauge.geometry import Camera, FloatArray
+from worldgauge.geometry import FloatArray
 from worldgauge.metrics.action_accuracy import ActionAccuracy, action_accuracy
 from worldgauge.metrics.action_labels import labels_of
-from worldgauge.suites.asking import content_of, stored_poses
+from worldgauge.suites.asking import content_of, seen_in, stored_poses
 from worldgauge.suites.contract import Record, Score
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
@@ -118,15 +116,9 @@ def _track(
         settings.poses,
         content=f"{content}-{len(shown)}",
         name=name,
-        hfov_deg=_hfov_deg(question.episode.camera, shown) if question.episode.world is not None else None,
+        hfov_deg=seen_in(question.episode.camera, shown).hfov_deg if question.episode.world is not None else None,
         poses=known,
     )
-
-
-def _hfov_deg(camera: Camera, clip: Clip) -> float:
-    """Of the centre of the view that has the shape of `clip`."""
-    width = min(camera.width, camera.height * clip.width / clip.height)
-    return float(np.degrees(2 * np.arctan(width / 2 / camera.fx)))
 
 
 def _facts(judged: ActionAccuracy) -> dict[str, Any]:

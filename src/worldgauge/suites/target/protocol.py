@@ -11,7 +11,7 @@ from worldgauge.episode import Context
 from worldgauge.errors import NotApplicableError
 from worldgauge.geometry import Camera
 from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
-from worldgauge.suites.asking import as_drawn, as_taken, asked, finished
+from worldgauge.suites.asking import as_drawn, as_taken, asked, finished, seen_in
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
@@ -104,7 +104,7 @@ def _finished(task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scena
     facts: dict[str, Any] = {
         **common_facts(spec, scenario, bench),
         **answer.facts,
-        "hfov_deg": None if scenario.camera is None else _hfov_deg(_seen_in(scenario.camera, answer.clip)),
+        "hfov_deg": None if scenario.camera is None else seen_in(scenario.camera, answer.clip).hfov_deg,
         "context_frames_used": None,
         "planner": None,
         "planner_informed": False,
@@ -147,22 +147,11 @@ def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float
     poses[-1] = current_pose(scenario)
     whole = Context(clip, poses, steps_of(poses[1:], poses[0], fps), camera)
     context = as_taken(whole, spec, None, scenario.world)
-    hfov_deg = None if scenario.camera is None else _hfov_deg(context.camera)
+    hfov_deg = None if scenario.camera is None else context.camera.hfov_deg
     return context, hfov_deg
-
-
-def _seen_in(camera: Camera, clip: Clip) -> Camera:
-    """The camera of the centre of the view that has the shape of `clip`."""
-    width = min(camera.width, round(camera.height * clip.width / clip.height))
-    return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
 
 
 def _camera(scenario: Scenario, clip: Clip) -> Camera:
     if scenario.camera is not None:
         return scenario.camera.resized(clip.width, clip.height)
-    half_height = math.tan(math.radians(ASSUMED_HFOV_DEG / 2)) * clip.height / clip.width
-    return Camera.from_vertical_fov(clip.width, clip.height, math.degrees(2 * math.atan(half_height)))
-
-
-def _hfov_deg(camera: Camera) -> float:
-    return math.degrees(2 * math.atan(camera.width / 2 / camera.fx))
+    return Camera.from_horizontal_fov(clip.width, clip.height, ASSUMED_HFOV_DEG)
