@@ -100,7 +100,7 @@ def ask(
     suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
     data: Data,
     model: Models = None,
-    references: References = False,
+    references: References = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
     workers: Workers = 1,
     on: On = None,
@@ -148,29 +148,34 @@ def score(
         Path | None, typer.Option(help="Finished videos, a folder a model: <model>/<task>.mp4. Needs --data.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: folder of the run folders.")] = None,
+    references: References = None,
     settings: Settings = None,
     workers: Workers = 1,
     on: On = None,
     deadline: Deadline = 1800.0,
     json: Json = False,
 ) -> None:
-    """Score the records of runs, again where settings or metrics have changed, or finished videos; no model runs."""
+    """Score the records of runs, again where settings or metrics have changed, or finished videos; no model runs but
+    the references beside them."""
     from worldgauge import cli_show as show
     from worldgauge.engine import run as engine
     from worldgauge.engine.videos import score_videos
 
     shared: dict[str, Any] = {"settings": _settings(settings), "workers": workers, "on": on, "deadline_s": deadline}
     if videos is None:
-        if out is not None:
-            raise UsageError("score --out goes with --videos; scores of runs stay in their run folders")
+        if out is not None or references is not None:
+            raise UsageError("score --out and --references go with --videos; scores of runs stay in their run folders")
         with resumable(), show.Running() as progress:
             result = engine.score(runs, data=data, progress=progress, **shared)
         _finish(result, json)
         return
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
+    beside = _references(str(runs[0]), references)
     with resumable(), show.Running() as progress:
-        result, shelf = score_videos(str(runs[0]), videos=videos, data=data, out=out, progress=progress, **shared)
+        result, shelf = score_videos(
+            str(runs[0]), videos=videos, data=data, out=out, references=beside, progress=progress, **shared
+        )
     show.unused_videos(shelf)
     _finish(result, json, unused_videos={name: list(left) for name, left in shelf.strays.items()})
 
@@ -290,17 +295,22 @@ def _finish(result: RunResult, json: bool, **more: Any) -> None:
         raise typer.Exit(FAILED)
 
 
-def _models(suite: str, given: list[str] | None, references: bool) -> list[str]:
+def _models(suite: str, given: list[str] | None, references: bool | None) -> list[str]:
     """The models that were named, then the references that were not."""
+    if not given and not references:
+        raise UsageError("name a model with --model, or ask for the suite's own with --references")
+    named = given or []
+    return [*named, *(text for text in _references(suite, references) if text.partition("?")[0] not in named)]
+
+
+def _references(suite: str, wanted: bool | None) -> list[str]:
+    """All references of a suite, none, or unless said those that stand beside everything."""
     from worldgauge.suites import suites
 
-    named = given or []
-    wanted = suites.get(suite).references if references else ()  # type: ignore[attr-defined]
+    factory: Any = suites.get(suite)
+    names = getattr(factory, "standing", ()) if wanted is None else factory.references if wanted else ()
     texts = _reference_texts(suite)
-    models = [*named, *(texts.get(name, name) for name in wanted if name not in named)]
-    if not models:
-        raise UsageError("name a model with --model, or ask for the suite's own with --references")
-    return models
+    return [texts.get(name, name) for name in names]
 
 
 def _reference_texts(suite: str) -> dict[str, str]:

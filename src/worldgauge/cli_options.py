@@ -38,7 +38,13 @@ Models = Annotated[
         "Naming a module, a file or a command runs its code.",
     ),
 ]
-References = Annotated[bool, typer.Option("--references", help="Also ask every reference model of the suite.")]
+References = Annotated[
+    bool | None,
+    typer.Option(
+        "--references/--no-references",
+        help="Also ask all reference models of the suite, or none; unless said, those that it always shows.",
+    ),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
 ]

@@ -155,12 +155,26 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
 
 
 def unused_videos(shelf: Shelf) -> None:
-    """On stderr: videos that no task asks for, and sub-folders without any."""
+    """On stderr: videos that no task asks for, by what is known where they lie, and sub-folders without any."""
     for name in shelf.empty:
         print(f"{name}: holds no video", file=sys.stderr)
+    for name, places in shelf.elsewhere.items():
+        where = f"{sum(places.values())} videos are of tests that were not asked for ({_some(list(places))})"
+        print(f"{name}: {where}", file=sys.stderr)
     for name, left in shelf.strays.items():
-        shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
-        print(f"{name}: {len(left)} videos match no task: {shown}", file=sys.stderr)
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for id in left:
+            groups.setdefault(shelf.known[id], []).append(id)
+        for known, ids in list(groups.items())[:SHOWN]:
+            there = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
+            hint = f"; known there: {there}" if known else ""
+            print(f"{name}: {len(ids)} videos match no task: {_some(ids)}{hint}", file=sys.stderr)
+        if more := sum(map(len, list(groups.values())[SHOWN:])):
+            print(f"{name}: {more} more videos match no task, in other places", file=sys.stderr)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def plans(found: Sequence[Plan], json: bool) -> None:

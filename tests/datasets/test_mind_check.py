@@ -142,20 +142,41 @@ def test_damage_that_only_decoding_shows(tmp_path: Path) -> None:
 
 
 def test_a_destroyed_start_image_is_found_once(tmp_path: Path) -> None:
-    """Also where the path that comes first has no file of its own."""
+    """Also where the path that comes first is a fault of its own, as its file is missing."""
     root = write_published(tmp_path, clips=2, perspectives=("1st",))
     folder = root / "1st_data/test/mirror_test"
     image = next(folder.glob("*.png"))
     image.write_bytes(image.read_bytes()[:40] + bytes(200))
     (folder / "-w.json").unlink()
-    assert texts(mind.check(root), "error") == []
-    (error,) = texts(mind.check(root, decode=True), "error")
+    (missing,) = texts(mind.check(root), "error")
+    first, error = texts(mind.check(root, decode=True), "error")
+    assert first == missing
     assert error.startswith(
         f"1 clip, not usable (first: 1st_data/mirror_test/{image.stem}/path-2): {image.name}: the pic"
     )
-    broken = next(clip for clip in mind.discover(root) if clip.image == image)
+    broken = next(clip for clip in mind.discover(root) if clip.image == image and clip.fault is None)
     with pytest.raises(DataError, match="damaged"):
         mind.load(broken)
+
+
+def test_missing_path_files_are_named_each_in_a_line(tmp_path: Path) -> None:
+    root = write_published(tmp_path, frames=3)
+    for file in ("1st_data/test/mirror_test/-wl.json", "1st_data/test/mirror_test/-a.json"):
+        (root / file).unlink()
+    (root / "3rd_data/test/mirror_test/-wl.json").unlink()
+    report = mind.check(root)
+    assert texts(report, "error") == [
+        f"2 clips, not usable (first: {folder}/data-0/path-{number}): "
+        f"{folder.replace('_data/', '_data/test/')}/-{name}.json is missing; download it again"
+        for folder, number, name in (
+            ("1st_data/mirror_test", 5, "a"),
+            ("1st_data/mirror_test", 7, "wl"),
+            ("3rd_data/mirror_test", 7, "wl"),
+        )
+    ]
+    assert "not there" not in "".join(texts(report, "warning"))
+    rows = {row.perspective: (row.clips, row.usable) for row in report.rows if row.part == "mirror_test"}
+    assert rows == {"1st": (20, 16), "3rd": (20, 18)}
 
 
 def test_nothing_there(tmp_path: Path) -> None:

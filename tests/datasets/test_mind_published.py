@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from support.mind_fixture import MIRROR, pictures, published_rows, write_publish
 from worldgauge.actions import walk_look
 from worldgauge.collect.mirror import MIRROR_PATHS
 from worldgauge.datasets import mind
-from worldgauge.datasets.mind import MindClip
+from worldgauge.datasets.mind import MindClip, Part
 from worldgauge.errors import DataError, UnknownNameError, UsageError
 from worldgauge.geometry import yaw_pitch_from_pose
 from worldgauge.video import Writer
@@ -142,10 +143,17 @@ def test_missing_and_unknown_paths(tmp_path: Path) -> None:
     (folder / "-u.json").rename(folder / "-zig.json")
     (folder / "-d.json").rename(folder / "-aa.json")
     clips = mind.discover(root, parts=("mirror_test",))
-    assert [(clip.number, clip.path) for clip in clips][-3:] == [(10, "sr"), (11, "aa"), (12, "zig")]
-    assert [clip.number for clip in clips] == [1, 2, 4, 5, 7, 8, 9, 10, 11, 12]
-    assert "-u.json, -d.json not there" in clips[0].warnings[0]
-    assert "none of the ten paths: numbered 12" in clips[-1].warnings[1]
+    assert [(clip.number, clip.path) for clip in clips[:10]] == list(enumerate(mind.MIRROR_NUMBERS, 1))
+    assert [(clip.number, clip.path) for clip in clips[10:]] == [(11, "aa"), (12, "zig")]
+    assert {clip.path: clip.fault for clip in clips if clip.fault} == {
+        name: f"1st_data/test/mirror_test/-{name}.json is missing; download it again" for name in ("u", "d")
+    }
+    assert "none of the ten paths: numbered 12" in clips[-1].warnings[0]
+    missing = clips[2]
+    assert (missing.id, missing.frames) == ("1st_data/mirror_test/data-0/path-3", 0)
+    assert mind.fingerprint_of(missing)
+    with pytest.raises(DataError, match="-u.json is missing"):
+        mind.mirror_keys(missing)
 
 
 def change(content: dict[str, Any], what: str) -> Any:
@@ -306,6 +314,27 @@ def test_absent_folders_are_no_error(tmp_path: Path) -> None:
     assert {clip.perspective for clip in mind.discover(root)} == {"3rd"}
     with pytest.raises(DataError, match="no such folder"):
         mind.discover(tmp_path / "nothing")
+
+
+def test_what_is_absent_is_said(tmp_path: Path) -> None:
+    root = write_published(tmp_path, frames=3, perspectives=("1st",))
+    folder = root / "1st_data/test/mirror_test"
+    assert mind.absent(tmp_path, perspectives=("1st",)) == ()
+    assert mind.absent(tmp_path) == (f"3rd_data is not in {root}",)
+    for image in folder.glob("*.png"):
+        image.unlink()
+    shutil.rmtree(root / "1st_data/test/mem_test")
+    tests: tuple[Part, ...] = ("mirror_test", "mem_test")
+    assert mind.absent(root, tests) == (
+        f"1st_data/test/mem_test is not in {root}",
+        f"1st_data/test/mirror_test in {root} holds no start image",
+        f"3rd_data is not in {root}",
+    )
+    assert mind.absent(root, ("train",), ("1st",)) == ()
+    with pytest.raises(UnknownNameError, match="mirror_test"):
+        mind.absent(root, ("miror_test",))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="no such folder"):
+        mind.absent(tmp_path / "nothing")
 
 
 def test_oddities_that_are_warned_of(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from support.target_fixture import make_bad_inputs, make_wm_videos, write_video
+from worldgauge import cli_show
 from worldgauge.engine.store import loads
-from worldgauge.engine.videos import score_videos, shelf_of
+from worldgauge.engine.videos import Shelf, score_videos, shelf_of
 from worldgauge.errors import UsageError
-from worldgauge.suites.contract import Task
+from worldgauge.suites.contract import Suite, Task
 from worldgauge.suites.loopnav import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.target import Target
@@ -53,7 +55,9 @@ def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, v
     assert (failure["subject"], failure["task"]) == ("odd-2.5", "sample_001_custom_segment_000_049")
     assert "no video of this task" in failure["error"]
     assert told["unused_videos"] == {"odd 2.5": ["sample_777_custom_segment_000_049"]}
-    assert "odd 2.5: 1 videos match no task: sample_777_custom_segment_000_049" in done.stderr
+    assert (
+        "odd 2.5: 1 videos match no task: sample_777_custom_segment_000_049; known there: sample_000_custom_segment"
+    ) in done.stderr
     assert "nothing: holds no video" in done.stderr
     rows = {row["label"]: row["cells"][0] for row in told["tables"][0]["rows"]}
     assert rows["still"]["mean"] == pytest.approx(rows["do nothing"]["mean"])
@@ -124,6 +128,76 @@ def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
     result, _ = score_videos("loopnav", videos=tmp_path / "wm", data=walks, out=tmp_path / "runs")
     assert (result.counts.scored, result.counts.failed) == (1, 1)
     assert list(result.directories) == ["mine"]
+
+
+class Plain:
+    """A suite without a layout of its own."""
+
+
+WALKS = [
+    *(f"1st_data/mirror_test/data-{i}/path-{n}" for i in range(5) for n in (1, 2)),
+    "1st_data/mem_test/data-25",
+]
+
+
+def shelf(folder: Path, videos: list[str], tasks: list[str]) -> Shelf:
+    for video in videos:
+        path = folder / "wan" / video
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    return shelf_of(cast(Suite, Plain()), folder, tasks)
+
+
+def test_videos_of_tests_that_were_not_asked_for_are_no_strays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = ["1st_data/mem_test/data-1/video.mp4", "3rd_data/mirror_test/data-1/path-1.mp4"]
+    videos = ["1st_data/mirror_test/data-1/path-1.mp4", "1st_data/mirror_test/start_0/path-1.mp4", *others]
+    found = shelf(tmp_path, videos, WALKS[:-1])
+    assert found.elsewhere == {"wan": {"1st_data/mem_test": 1, "3rd_data/mirror_test": 1}}
+    assert found.strays == {"wan": ("1st_data/mirror_test/start_0/path-1",)}
+    cli_show.unused_videos(found)
+    assert capsys.readouterr().err.splitlines() == [
+        "wan: 2 videos are of tests that were not asked for (1st_data/mem_test, 3rd_data/mirror_test)",
+        "wan: 1 videos match no task: 1st_data/mirror_test/start_0/path-1; known there: data-0, data-1, data-2, ...",
+    ]
+
+
+def test_what_is_known_is_said_where_a_video_leaves_the_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    videos = ["1st_data/mirror_test/data-1/path-3.mp4", "1st_data/mem_test/data-26.mp4", "loose.mp4", "1st_data/a.mp4"]
+    found = shelf(tmp_path, videos, WALKS)
+    assert found.elsewhere == {}
+    assert found.known == {
+        "1st_data/a": ("mirror_test", "mem_test"),
+        "1st_data/mem_test/data-26": ("data-25",),
+        "1st_data/mirror_test/data-1/path-3": ("path-1", "path-2"),
+        "loose": ("1st_data",),
+    }
+    cli_show.unused_videos(found)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert lines[2].endswith("match no task: 1st_data/mirror_test/data-1/path-3; known there: path-1, path-2")
+
+
+def test_where_tasks_lie_in_no_folder_every_other_video_is_a_stray(tmp_path: Path) -> None:
+    found = shelf(tmp_path, ["a.mp4", "deep/er/a.mp4"], ["b"])
+    assert found.strays == {"wan": ("a", "deep/er/a")}
+    assert (found.elsewhere, found.known["deep/er/a"]) == ({}, ("b",))
+
+
+def test_many_places_of_strays_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alike = [f"a/w-{i}/path-1" for i in range(7)]
+    unlike = [f"b/w-{i}/path-{i}" for i in range(7)]
+    videos = [f"{task.rsplit('/', 1)[0]}/other.mp4" for task in (*alike, *unlike)]
+    cli_show.unused_videos(shelf(tmp_path, videos, [*alike, *unlike]))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("wan: 8 videos match no task: a/w-0/other, ")
+    assert lines[0].endswith(" and 3 more; known there: path-1")
+    assert lines[1] == "wan: 1 videos match no task: b/w-0/other; known there: path-0"
+    assert lines[5] == "wan: 2 more videos match no task, in other places"
 
 
 def test_names_that_would_share_a_folder_are_refused(scenarios: Path, videos: Path, tmp_path: Path) -> None:

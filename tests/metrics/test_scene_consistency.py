@@ -11,7 +11,13 @@ from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics, scene_consistency
 from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
 from worldgauge.metrics.motion import moves, out_leg_motion
-from worldgauge.metrics.scene_consistency import aligned_pairs, released_pairs, scene_errors, turn_frame
+from worldgauge.metrics.scene_consistency import (
+    aligned_pairs,
+    released_pairs,
+    scene_distances,
+    scene_errors,
+    turn_frame,
+)
 from worldgauge.video import Clip
 
 SAME = (0.0, math.inf, 1.0)
@@ -108,8 +114,44 @@ def test_registered_ones_are_the_means():
         assert metrics.get(f"gsc_aligned_{field}")(video, frames[0]) == getattr(mean_error(found.aligned), field)
 
 
+def squared(x, y):
+    return ((x - y) ** 2).mean((1, 2, 3), dtype=np.float64)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 10])
+def test_learned_distances_are_of_the_same_pairs_in_any_batches(batch):
+    frames = np.random.default_rng(5).integers(0, 256, (7, 9, 16, 3), dtype=np.uint8)
+    video = Clip.from_array(frames[1:], 24)
+    sizes = []
+
+    def distances(x, y):
+        sizes.append(len(x))
+        return squared(x, y)
+
+    found, errors = scene_distances(video, distances, frames[0], batch=batch), scene_errors(video, frames[0])
+    assert max(sizes) == min(batch, 3)
+    np.testing.assert_allclose(found.released, [error.mse for error in errors.released], rtol=1e-5)
+    np.testing.assert_allclose(found.aligned, [error.mse for error in errors.aligned], rtol=1e-5)
+    assert metrics.get("gsc_lpips")(video, squared) == pytest.approx(np.mean(found.released))
+    assert metrics.get("gsc_aligned_lpips")(video, frames[0], squared) == pytest.approx(np.mean(found.aligned))
+
+
+def test_learned_distances_by_hand_and_without_a_start():
+    frames = np.zeros((4, 9, 16, 3), np.uint8) + np.uint8([51, 102, 204, 153])[:, None, None, None]
+    video = Clip.from_array(frames, 24)
+    np.testing.assert_allclose(scene_distances(video, squared).released, (0.4**2, 0.4**2), atol=1e-6)
+    assert scene_distances(video, squared).aligned == ()
+    black = np.zeros_like(frames[0])
+    np.testing.assert_allclose(scene_distances(video, squared, black).aligned, (0.6**2, 0.6**2), atol=1e-6)
+    start, perfect = there_and_back(3)
+    assert scene_distances(perfect, squared, start).aligned == (0, 0, 0)
+    assert min(scene_distances(perfect, squared, start).released) > 0
+
+
 def test_an_odd_or_empty_video_is_refused():
     frames = np.zeros((3, 9, 16, 3), np.uint8)
     for n in (0, 3):
         with pytest.raises(ShapeError, match="even"):
             scene_errors(Clip.from_array(frames[:n], 24), frames[0])
+        with pytest.raises(ShapeError, match="even"):
+            scene_distances(Clip.from_array(frames[:n], 24), squared, frames[0])

@@ -19,7 +19,7 @@ from worldgauge.datasets import mind
 from worldgauge.datasets.mind_results import read_results
 from worldgauge.engine.export import export
 from worldgauge.engine.identity import score_key, task_key
-from worldgauge.engine.run import run
+from worldgauge.engine.run import run, score
 from worldgauge.engine.videos import score_videos
 from worldgauge.errors import DataError, NotApplicableError, UsageError
 from worldgauge.estimators.perception import open_perception
@@ -313,6 +313,13 @@ class TestMemory:
             assert score.reason
             assert "weights" in score.reason
 
+    @pytest.mark.parametrize("horizon", [2, 24])
+    def test_motion_is_judged_on_short_horizons_too(self, tasks: dict[str, Task], tmp_path: Path, horizon: int) -> None:
+        found = scored(perform(models.get("freeze")(), tasks[MEM], tmp_path, horizon=horizon), horizon=horizon)
+        facts = found["lcm/mse_720p"].facts
+        assert facts["motion"] == 0
+        assert facts["real_motion"] > 0
+
     def test_a_damaged_record_is_named(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         record = perform(models.get("freeze")(), tasks[MEM], tmp_path)
         write(record.directory / str(record.rollout), slide([1, 2, 3]), "lossless")
@@ -335,6 +342,24 @@ class TestReturning:
         found = scored(perform(models.get("freeze")(), tasks[PATH], tmp_path))
         assert (found["gsc_aligned_mse"].value, found["gsc_mse"].value) == (0, 0)
         assert found["out_leg_motion"].value == 0
+        assert found["gsc_mse"].facts["moves"] is False
+
+    @pytest.mark.parametrize("count", [48, 50])
+    def test_stillness_is_seen_at_any_length_and_with_an_odd_frame(
+        self, tasks: dict[str, Task], tmp_path: Path, count: int
+    ) -> None:
+        start = mind.load(clip_of(tasks[PATH])).clip[0]
+        frames = np.repeat(start[None], count, axis=0)
+        frames[count // 2 - 1] = slide([40])[0]
+        found = scored(finished(tasks[PATH], frames, tmp_path, "../path-1.mp4"))
+        assert found["gsc_mse"].value is not None
+        assert found["gsc_mse"].facts["moves"] is False
+
+    def test_without_real_clips_the_true_path_says_how_much_motion_there_is(self, clips: Path, tmp_path: Path) -> None:
+        shutil.copytree(clips / "1st_data/test/mirror_test", tmp_path / "data/1st_data/test/mirror_test")
+        task = next(iter(Mind().tasks(tmp_path / "data")))
+        found = scored(perform(models.get("freeze")(), task, tmp_path / "r"))
+        assert found["gsc_mse"].facts["real_motion"] > 0
         assert found["gsc_mse"].facts["moves"] is False
 
     @pytest.mark.parametrize(
@@ -497,6 +522,13 @@ class TestAgain:
         assert task_key(some, task, {}, 0) != task_key(Mind(tests="mem", horizon=7), task, {}, 0)
         key = task_key(some, task, {}, 0)
         assert score_key(some, key) == score_key(all_of_them, key) != score_key(Mind(window="released"), key)
+
+    def test_old_records_can_be_scored_as_released(self, data: Path, tmp_path: Path) -> None:
+        settings = {"tests": "mem", "perspectives": "1st", "poses": "exact"}
+        run("mind", model="freeze", data=data, out=tmp_path, settings=settings)
+        result = score([tmp_path], settings={"parity": "released"})
+        assert result.suite.settings["window"] == "released"
+        assert result.counts.scored == 1
 
     def test_a_folder_that_has_changed_is_seen(self, data: Path, tmp_path: Path) -> None:
         root = tmp_path / "data"

@@ -1,5 +1,6 @@
 """Tables of MIND from made-up scores: means by hand, failures counted, stillness flagged, perspectives apart."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,15 +116,29 @@ def test_what_failed_whole_has_its_column_and_its_row() -> None:
     table = made["gsc_aligned_mse"]
     assert table.columns == ("first person", "third person", "both")
     assert [(cell.n, cell.expected) for cell in table.rows[0].cells] == [(1, 1), (0, 2), (1, 3)]
-    by_path = made["gsc_aligned_mse/path"]
-    assert by_path.columns == ("w", "s")
-    assert [(cell.n, cell.expected) for cell in by_path.rows[0].cells] == [(1, 2), (0, 1)]
+    by_path = made["gsc_aligned_mse/path/first person"]
+    assert by_path.columns == ("w",)
+    assert [(cell.n, cell.expected) for cell in by_path.rows[0].cells] == [(1, 1)]
+    theirs = made["gsc_aligned_mse/path/third person"]
+    assert [(cell.n, cell.expected) for cell in theirs.rows[0].cells] == [(0, 1), (0, 1)]
 
 
 def test_a_damaged_record_counts_though_it_has_no_group() -> None:
     lost = Failure("1st_data/mem_test/data-9", {}, "damaged")
     cell = tables({"mine": [lcm(0, 0.2)]}, {"mine": [lost]})[HEADLINE].rows[0].cells[0]
     assert (cell.n, cell.expected) == (1, 2)
+
+
+def test_a_row_without_any_score_keeps_its_place_among_the_papers_columns() -> None:
+    lost = Failure("1st_data/mem_test/data-9", {}, "damaged")
+    table = tables({"mine": [lcm(0, 0.2)], "lost": []}, {"lost": [lost]})[PAPER["first person"]]
+    assert [row.label for row in table.rows] == ["mine", "lost"]
+
+
+def test_motion_that_nobody_can_compare_is_told() -> None:
+    scores = returned("w", 0.0, 0.1)
+    unknown = [replace(score, facts={**score.facts, "real_motion": None}) for score in scores]
+    assert flags(tables({"mine": unknown})["gsc_mse"])["mine"] == "motion not judged"
 
 
 def test_frames_of_another_rate_are_flagged() -> None:
@@ -221,7 +236,7 @@ def test_published_tables_have_the_columns_of_ours() -> None:
 
 def test_errors_by_action_are_means_over_clips() -> None:
     scores = [*acted(0, 0.02, {"forward": 0.02, "look_left": 0.1}), *acted(1, 0.04, {"forward": 0.04})]
-    table = tables({"mine": scores})["lcm/rpe_trans/actions"]
+    table = tables({"mine": scores})["lcm/rpe_trans/actions/first person"]
     assert table.bars
     assert table.columns == ("forward", "look_left")
     row = table.rows[0]

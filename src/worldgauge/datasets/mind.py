@@ -21,7 +21,7 @@ from worldgauge.datasets.mind_clip import (
 )
 from worldgauge.datasets.mind_frame import our_pose, ue_pose
 from worldgauge.datasets.mind_images import ImageList, read_images_txt, write_images_txt
-from worldgauge.datasets.mind_index import discover
+from worldgauge.datasets.mind_index import absent, discover
 from worldgauge.datasets.mind_load import fingerprint_of, keys_of, load, mirror_actions, mirror_keys, video_path
 from worldgauge.datasets.mind_videos import submissions
 from worldgauge.datasets.mind_write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
@@ -37,6 +37,7 @@ __all__ = [
     "Perspective",
     "Report",
     "Row",
+    "absent",
     "check",
     "discover",
     "fingerprint_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -44,18 +44,51 @@ def discover(
     Raises DataError when there is no such folder, UnknownNameError for another part or perspective.
     """
     place = data_folder(root)
+    found: list[MindClip] = []
+    for perspective, part in _asked(parts, perspectives):
+        folder = place / clips.part_folder(perspective, part)
+        if folder.is_dir():
+            find = _mirror_clips if part == "mirror_test" else _recorded_clips
+            found += find(place, folder, perspective, part)
+    return found
+
+
+def absent(
+    root: Path,
+    parts: Sequence[Part] = clips.PARTS,
+    perspectives: Sequence[Perspective] = clips.PERSPECTIVES,
+) -> tuple[str, ...]:
+    """What was asked for of a folder and is not there at all, one line each; no file is opened.
+
+    A perspective that is absent is said once, not for each of its parts. Raises as `discover` does.
+    """
+    place = data_folder(root)
+    said: dict[str, None] = {}
+    for perspective, part in _asked(parts, perspectives):
+        below = clips.part_folder(perspective, part)
+        top = place / below.parts[0]
+        if not (place / below).is_dir():
+            said[f"{(below if top.is_dir() else Path(top.name)).as_posix()} is not in {place}"] = None
+        elif not _holdings(place / below, part):
+            what = "start image" if part == "mirror_test" else "clip"
+            said[f"{below.as_posix()} in {place} holds no {what}"] = None
+    return tuple(said)
+
+
+def _asked(parts: Sequence[Part], perspectives: Sequence[Perspective]) -> list[tuple[Perspective, Part]]:
+    """What was asked for, in the order of the data. Raises UnknownNameError for another part or perspective."""
     for kind, given, known in (("part", parts, clips.PARTS), ("perspective", perspectives, clips.PERSPECTIVES)):
         for name in given:
             if name not in known:
                 raise UnknownNameError(f"{kind} of MIND", name, known)
-    found: list[MindClip] = []
-    for perspective in clips.PERSPECTIVES:
-        for part in clips.PARTS:
-            folder = place / clips.part_folder(perspective, part)
-            if perspective in perspectives and part in parts and folder.is_dir():
-                find = _mirror_clips if part == "mirror_test" else _recorded_clips
-                found += find(place, folder, perspective, part)
-    return found
+    return [(a, b) for a in clips.PERSPECTIVES if a in perspectives for b in clips.PARTS if b in parts]
+
+
+def _holdings(folder: Path, part: Part) -> list[Path]:
+    """Folders of the clips of a part, of the mirror test its start images."""
+    if part == "mirror_test":
+        return [path for path in listed(folder) if path.suffix.lower() == ".png" and path.is_file()]
+    return [path for path in listed(folder) if path.is_dir()]
 
 
 def data_folder(root: Path) -> Path:
@@ -69,9 +102,8 @@ def data_folder(root: Path) -> Path:
 
 
 def _recorded_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
-    for inner in listed(folder):
-        if inner.is_dir():
-            yield _examined(_Loading(place, inner), _blank(inner.name, inner, perspective, part))
+    for inner in _holdings(folder, part):
+        yield _examined(_Loading(place, inner), _blank(inner.name, inner, perspective, part))
 
 
 def _blank(name: str, folder: Path, perspective: Perspective, part: Part) -> MindClip:
@@ -212,9 +244,8 @@ def _remembered_frames(path: Path, size: int, mtime_ns: int) -> int:
 
 def _mirror_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
     """Every start image with every path, image by image."""
-    entries = listed(folder)
-    pictures = [path for path in entries if path.suffix.lower() == ".png" and path.is_file()]
-    paths = list(_mirror_paths(folder, entries)) if pictures else []
+    pictures = _holdings(folder, part)
+    paths = list(_mirror_paths(place, folder)) if pictures else []
     for picture in pictures:
         blank = replace(_blank(picture.stem, folder, perspective, part), space=clips.space_of(*clips.SHARED_SPACE))
         start = _started(_Loading(place, folder), blank, picture)
@@ -251,7 +282,7 @@ def _started(at: _Loading, clip: MindClip, image: Path) -> MindClip:
 
 @dataclass(frozen=True)
 class _MirrorPath:
-    """One path of a mirror folder. records: its file, None where it is taken from the definition."""
+    """One path of a mirror folder. records: its file, None where it is missing or taken from the definition."""
 
     name: str
     number: int
@@ -261,11 +292,14 @@ class _MirrorPath:
     fault: str | None = None
 
 
-def _mirror_paths(folder: Path, entries: Iterable[Path]) -> Iterator[_MirrorPath]:
-    """The action files of a folder by number; the ten of the definition where there are none."""
+def _mirror_paths(place: Path, folder: Path) -> Iterator[_MirrorPath]:
+    """The action files of a folder by number; the ten of the definition where there are none.
+
+    Where some of the ten are there, each of the others is a fault: it was to be asked.
+    """
     files = {
         path.stem.removeprefix("-"): path
-        for path in entries
+        for path in listed(folder)
         if path.suffix.lower() == ".json" and path.name.startswith("-") and path.is_file()
     }
     if not files:
@@ -273,16 +307,16 @@ def _mirror_paths(folder: Path, entries: Iterable[Path]) -> Iterator[_MirrorPath
         for name, number in MIRROR_NUMBERS.items():
             yield _MirrorPath(name, number, len(defined_keys(name)), warnings=(warning,))
         return
-    numbers = {name: MIRROR_NUMBERS[name] for name in files if name in MIRROR_NUMBERS}
-    missing = [f"-{name}.json" for name in MIRROR_NUMBERS if name not in files]
-    absent = (f"{', '.join(missing)} not there: those paths are left out",) if missing else ()
-    unknown = sorted(set(files) - set(numbers), key=natural)
-    numbers |= {name: max(MIRROR_NUMBERS.values()) + i for i, name in enumerate(unknown, 1)}
-    for name in sorted(files, key=lambda name: numbers[name]):
-        said = list(absent)
-        if name in unknown:
-            said.append(f"-{name}.json is none of the ten paths: numbered {numbers[name]}")
-        yield _mirror_path(folder, name, numbers[name], files[name], said)
+    for name, number in MIRROR_NUMBERS.items():
+        if name in files:
+            yield _mirror_path(folder, name, number, files[name], [])
+        else:
+            missing = (folder / f"-{name}.json").relative_to(place).as_posix()
+            yield _MirrorPath(name, number, 0, fault=f"{missing} is missing; download it again")
+    unknown = sorted(set(files) - set(MIRROR_NUMBERS), key=natural)
+    for number, name in enumerate(unknown, max(MIRROR_NUMBERS.values()) + 1):
+        said = [f"-{name}.json is none of the ten paths: numbered {number}"]
+        yield _mirror_path(folder, name, number, files[name], said)
 
 
 def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list[str]) -> _MirrorPath:

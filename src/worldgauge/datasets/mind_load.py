@@ -56,7 +56,8 @@ def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
     """
     if clip.path is None:
         raise UsageError(f"{clip.id}: not a mirror task; its keys are keys_of(clip)")
-    return defined_keys(clip.path) if clip.records is None else _file_of(clip).keys
+    by_definition = clip.records is None and clip.fault is None
+    return defined_keys(clip.path) if by_definition else _file_of(clip).keys
 
 
 def mirror_actions(clip: MindClip) -> Actions:

@@ -186,7 +186,10 @@ def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
                 f"suite '{facts['suite']}': the setting '{name}' changes what is asked, not only how it is scored; "
                 f"use: worldgauge run --set {name}=... (settings of scoring: {', '.join(sorted(allowed)) or 'none'})"
             )
-    return open_suite(facts["suite"], {**facts["settings"], **changes})
+    # Only what differs from the defaults was asked for: a change such as parity=released must not meet the others.
+    plain = open_suite(facts["suite"], {}).settings
+    asked = {name: value for name, value in facts["settings"].items() if value != plain.get(name)}
+    return open_suite(facts["suite"], {**asked, **changes})
 
 
 def _labelled(entrant: Entrant, labels: Mapping[str, str]) -> Entrant:

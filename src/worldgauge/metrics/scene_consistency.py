@@ -15,8 +15,12 @@ Source: MIND, section on generated scene consistency; the aligned pairing is our
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
@@ -28,12 +32,22 @@ _OURS = "MIND's pairs, put at the same place of the path"
 _HELD = 64
 """Frames of the way out that are in memory at a time."""
 
+Distances = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float64]]
+"""Learned distances (n,) of frames x and y, each (n, 720, 1280, 3) float32 in [0, 1], such as LPIPS."""
+
 
 class SceneErrors(NamedTuple):
     """Errors of the pairs in the order of k: `released_pairs`, and `aligned_pairs` where there is a start image."""
 
     released: tuple[PairError, ...]
     aligned: tuple[PairError, ...]
+
+
+class SceneDistances(NamedTuple):
+    """Learned distances of the pairs in the order of `SceneErrors`."""
+
+    released: tuple[float, ...]
+    aligned: tuple[float, ...]
 
 
 def released_pairs(n: int) -> list[tuple[int, int]]:
@@ -69,6 +83,25 @@ def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -
     return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
 
 
+def scene_distances(
+    video: Clip, distances: Distances, start: Image | None = None, *, batch: int = 10
+) -> SceneDistances:
+    """Learned distances of all pairs of both pairings, otherwise as `scene_errors`; asked for `batch` pairs at a time.
+
+    About 40 MB a pair of the batch are held. Raises ShapeError for an odd or empty video, and what `distances` raises.
+    """
+    _check(len(video))
+    released: list[float] = []
+    aligned: list[float] = []
+    triples = _triples(video, start)
+    while part := list(islice(triples, batch)):
+        back = np.stack([triple[0] for triple in part])
+        released += distances(back, np.stack([triple[1] for triple in part])).tolist()
+        if start is not None:
+            aligned += distances(back, np.stack([before for _, _, before in part if before is not None])).tolist()
+    return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
+
+
 @metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def gsc_mse(video: Clip) -> float:
     """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`."""
@@ -87,6 +120,12 @@ def gsc_ssim(video: Clip) -> float:
     return mean_error(scene_errors(video).released).ssim
 
 
+@metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def gsc_lpips(video: Clip, distances: Distances) -> float:
+    """Mean learned distance of the way out and the way back reversed, released pairing; see `scene_distances`."""
+    return _mean(scene_distances(video, distances).released)
+
+
 @metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_OURS)
 def gsc_aligned_mse(video: Clip, start: Image) -> float:
     """Mean squared difference of frames seen from one place on the way out and back; 0 for a perfect renderer."""
@@ -103,6 +142,12 @@ def gsc_aligned_psnr(video: Clip, start: Image) -> float:
 def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     """Mean structural similarity of frames seen from one place on the way out and back; 1 for a perfect renderer."""
     return mean_error(scene_errors(video, start).aligned).ssim
+
+
+@metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
+def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
+    """Mean learned distance of frames seen from one place on the way out and back; 0 for a perfect renderer."""
+    return _mean(scene_distances(video, distances, start).aligned)
 
 
 Triple = tuple[Prepared, Prepared, Prepared | None]
@@ -135,6 +180,10 @@ def _errors_of(triple: Triple) -> tuple[PairError, PairError | None]:
     # Which of a pair is the reference does not matter to any of the errors.
     back, there, before = triple
     return pair_error(back, there), None if before is None else pair_error(back, before)
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def _check(n: int) -> None:

@@ -84,8 +84,8 @@ class Videos:
             raise NotApplicableError(f"'{self.spec.name}' holds a video for each task, and this request names no task")
         found = self._videos.get(task, [])
         if not found:
-            others = ", ".join(SUFFIXES[1:])
-            raise SubjectError(f"no video of this task: expected {self._root}/{task}{SUFFIXES[0]} (or {others})")
+            place, first, others = f"{self._root}/{task}", SUFFIXES[0], ", ".join(SUFFIXES[1:])
+            raise SubjectError(f"no video of this task: expected {place}{first} or {place}/video{first} (or {others})")
         if len(found) > 1:
             names = " and ".join(str(video.path) for video in found)
             raise SubjectError(f"two videos of one task: {names}; leave one")

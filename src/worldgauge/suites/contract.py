@@ -186,6 +186,7 @@ class Suite(Protocol):
     person ("redraws the place it has seen"), and `memoryless`, those of `references` that cannot do it;
     a model keeps the claim when it beats all of them. Without both the report only says who leads.
 
+    `standing` may name those of `references` that the command line asks unless told not to, and
     `reference_settings` may say with which settings some of `references` are asked, as in {"drift": "step_m=0.003"}.
 
     And `videos(folder)`, for finished videos in a layout of their own: settings of the model `videos` for each model in

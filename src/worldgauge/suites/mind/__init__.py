@@ -35,6 +35,8 @@ class Mind:
         "mean",
         "noise",
     )
+    standing = ("reencoded", "late", "freeze", "mean")
+    """A file of the truth, the truth a frame late, a still picture and an average: what every row is read beside."""
     memoryless = ("forgetful", "freeze", "mean", "noise")
     claim = "keeps what it has seen"
     words: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from worldgauge.errors import WorldgaugeError
 from worldgauge.estimators.perception import BATCH, Absent, Perception, What, open_perception
 from worldgauge.metrics.feature_heads import dino_mse
+from worldgauge.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.contract import Record, Score
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.scores import mean_score, score_of
+from worldgauge.video import Clip, Frame
 
 Prepared = NDArray[np.float32]
 
@@ -85,6 +87,30 @@ class Learned:
 def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
     """The same scores of a record that has no frame to look at."""
     return (score_of(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
+
+
+class SceneLpips(NamedTuple):
+    """LPIPS of the pairs of a path out and back. reason: why there is none. facts: what gave it."""
+
+    distances: SceneDistances = SceneDistances((), ())
+    reason: str | None = None
+    facts: Mapping[str, Any] = {}
+
+
+def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLpips:
+    """Of both pairings, the aligned one where there is a start image; `video` has an even number of frames.
+
+    A network that cannot be had, or fails on these frames, is a reason, as for `Learned`.
+    """
+    network = _opened(settings.lpips, "lpips", settings.dino_input)
+    if isinstance(network, Absent):
+        return SceneLpips(reason=network.reason)
+    assert hasattr(network, "distances")
+    facts = {"network": dict(network.settings)}
+    try:
+        return SceneLpips(scene_distances(video, network.distances, start, batch=BATCH), facts=facts)
+    except WorldgaugeError as error:
+        return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 
 
 def _values(network: Perception, x: Prepared, y: Prepared) -> list[float]:

@@ -20,8 +20,17 @@ _CLIPS, _WINDOWS = 8, 4
 """Real clips that are looked at, and legs of each."""
 
 
+def leg_motion(start: Frame, out: Clip) -> float:
+    """How far the way out gets from the start image: what the turn and the median of its second half agree on.
+
+    One odd frame at the turn is no motion. out: the way out, its last frame the turn.
+    """
+    half = [out_leg_motion(start, frame) for frame in out[len(out) // 2 :]]
+    return float(min(half[-1], np.median(half)))
+
+
 class Moved:
-    """How much a video changes in `PERIOD` frames: the mean over its seconds. Shown every PERIOD-th frame."""
+    """How much a video changes in `PERIOD` frames: a mean. Shown each PERIOD-th frame and the last."""
 
     def __init__(self) -> None:
         self._last: Frame | None = None
@@ -43,9 +52,10 @@ class Moved:
 def real_motion(source: str, perspective: Perspective) -> float | None:
     """Median change of real clips over one leg (specification, section 4.4); None where no clip can be read.
 
-    Of the first clips of the memory test in their order, else of those to train on: the same for every subject.
+    Of the first clips of the memory test in their order, else of those to train on, else of those in other action
+    spaces: the same for every subject.
     """
-    parts: tuple[Part, ...] = ("mem_test", "train")
+    parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:
         found: list[float] = []
         clips = mind.discover(Path(source), parts=(part,), perspectives=(perspective,))

@@ -70,7 +70,7 @@ def _mirror(
     for name, task in zip(names, tasks, strict=True):
         gsc = found.get(task, {})
         frames = gsc["gsc_mse"].facts.get("frames") if "gsc_mse" in gsc else None
-        pairs = _pairs(gsc, "gsc_{}", ("mse", "psnr", "ssim"))
+        pairs = _pairs(gsc, "gsc_{}", ("mse", "psnr", "ssim", "lpips"))
         half = None if frames is None else frames // 2
         videos.append(MirrorVideo(name, errors.get(task), half, frames, pairs))
     return MirrorResult(folder, folder.partition("/")[0], videos=names, video_results=videos)

@@ -10,7 +10,8 @@ from worldgauge.metrics.frame_pairs import PairError
 from worldgauge.metrics.motion import moves, out_leg_motion
 from worldgauge.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
 from worldgauge.suites.contract import Record, Score
-from worldgauge.suites.mind.motion import real_motion
+from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
+from worldgauge.suites.mind.motion import leg_motion, real_motion
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.scores import mean_score, score_of
@@ -30,25 +31,34 @@ def return_scores(
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
     odd = _odd(rollout, question)
-    motion = None if odd else out_leg_motion(start, rollout[turn_frame(len(rollout))])
+    even = len(rollout) > 0 and len(rollout) % 2 == 0
+    motion = leg_motion(start, rollout[: turn_frame(len(rollout)) + 1]) if even else None
     real = real_motion(record.task.sample["source"], clip.perspective)
+    if real is None and question.truth is not None:
+        real = out_leg_motion(start, question.truth[turn_frame(len(question))])
     facts: dict[str, Any] = {
         "frames": len(rollout),
+        "frames_scored": min(len(rollout), len(question)),
+        "frames_asked": len(question),
         "motion": motion,
         "real_motion": real,
         "moves": moves(motion, real) if motion is not None and real else None,
         "control": record.facts["control"],
         "path": clip.path,
     }
-    yield score_of(record, "out_leg_motion", motion, reason=odd, facts=facts)
-    even = len(rollout) > 0 and len(rollout) % 2 == 0
+    uneven = None if even else f"the video holds {len(rollout)} frames, which cannot be split in two halves"
+    yield score_of(record, "out_leg_motion", motion, reason=uneven, facts=facts)
     found = scene_errors(rollout, None if odd else start) if even else SceneErrors((), ())
     yield from _means(record, "gsc_aligned_", found.aligned, odd, facts)
-    uneven = None if even else f"the video holds {len(rollout)} frames, which cannot be split in two halves"
     lone = settings.lone_frame == "error" and len(found.released) % BATCH == 1
     if lone:
         uneven = f"lone_frame=error: the last batch of {len(found.released)} pairs holds a single one"
     yield from _means(record, "gsc_", () if lone else found.released, uneven, facts)
+    looked = scene_lpips(rollout, None if odd else start, settings) if even else SceneLpips()
+    released = () if lone else looked.distances.released
+    for prefix, values, why in (("gsc_aligned_", looked.distances.aligned, odd), ("gsc_", released, uneven)):
+        reason = why or looked.reason or "no pair of frames"
+        yield mean_score(record, f"{prefix}lpips", list(enumerate(values)), reason=reason, **facts, **looked.facts)
 
 
 def _means(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from worldgauge.datasets.mind import MindClip
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
@@ -77,12 +78,22 @@ def _frame_scores(
     prefix = prefix_of(record)
     present = min(len(rollout), len(question))
     count = scored_frames(present, settings.window)
+    facts: dict[str, Any] = {
+        "frames_scored": count,
+        "frames_asked": scored_frames(len(question), settings.window),
+        "horizon": settings.horizon,
+        "mark_time": clip.mark_time,
+        "total_time": clip.frames,
+        "control": record.facts["control"],
+        "fps": record.facts["fps"],
+        "recorded_fps": question.episode.clip.fps,
+    }
     if question.truth is None or count == 0:
-        why = "the video holds no frame"
-        if present:
-            why = f"window=released scores 100 * floor(({present} - 1) / 100) = 0 frames"
+        why = f"window=released scores 100 * floor(({present} - 1) / 100) = 0 frames"
+        if not present:
+            why = "frame_count=header: the file does not say how many frames it has"
         for metric in PIXEL.values():
-            yield score_of(record, metric, None, reason=why, prefix=prefix)
+            yield score_of(record, metric, None, reason=why, prefix=prefix, facts=facts)
         yield from missing_learned(record, prefix, why)
         return
     crop = record.facts["crop"]
@@ -96,22 +107,11 @@ def _frame_scores(
         for field in PIXEL:
             series[field].append((index, getattr(error, field)))
         learned.see(index, x, y)
-        if index % PERIOD == 0:
+        if index % PERIOD == 0 or index == count - 1:
             ours.see(got)
             real.see(want)
         bench.progress(index + 1, count)
-    facts = {
-        "frames_scored": count,
-        "frames_asked": len(question),
-        "horizon": settings.horizon,
-        "mark_time": clip.mark_time,
-        "total_time": clip.frames,
-        "motion": ours.mean,
-        "real_motion": real.mean,
-        "control": record.facts["control"],
-        "fps": record.facts["fps"],
-        "recorded_fps": question.episode.clip.fps,
-    }
+    facts |= {"motion": ours.mean, "real_motion": real.mean}
     for field, metric in PIXEL.items():
         yield mean_score(record, metric, series[field], prefix=prefix, **facts)
     yield from learned.scores()

@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.metrics import metrics
 from worldgauge.metrics.motion import MOTION_SHARE
-from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table, mean_of
+from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
@@ -19,7 +19,7 @@ HEADLINE = "lcm/mse_720p"
 BOTH = "both"
 PAPER = {"first person": "mind/first", "third person": "mind/third"}
 """Perspective -> name of the table that has the columns of the paper's."""
-STILL, POSED = "does not move", "pose-conditioned"
+STILL, UNJUDGED, POSED = "does not move", "motion not judged", "pose-conditioned"
 _UNITS = "Translation errors are in units of the true poses, which are not the engine's here."
 
 Test = Callable[[Score], bool]
@@ -75,7 +75,7 @@ def summarize(
     found += [_as_in_paper(view, entries, settings) for view in views]
     for metric, table in tables.items():
         found.append(table)
-        found += _finer(metric, entries)
+        found += _finer(metric, entries, views)
     return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
 
 
@@ -91,50 +91,45 @@ class _Entry:
         for score in scores:
             self._by_metric.setdefault(score.metric, []).append(score)
 
-    def of(self, metric: str) -> Sequence[Score]:
-        return self._by_metric.get(metric, ())
+    def of(self, metric: str, view: str | None = None) -> Sequence[Score]:
+        """Its scores of a perspective, of both for None."""
+        return [s for s in self._by_metric.get(metric, ()) if view in (None, s.group["perspective"])]
 
     def cell(self, metric: str, view: str | None = None) -> Cell:
         """Mean over the clips of a perspective, of both for None; failed ones are expected."""
-        own = [s for s in self.of(metric) if view in (None, s.group["perspective"])]
-        return _cell(metric, own, self.lost(metric, view))
+        return _cell(metric, self.of(metric, view), len(self.failures(metric, view)))
 
-    def lost(self, metric: str, view: str | None = None) -> int:
-        """Failed tasks that would have had this score."""
-        return len([f for f in self.failures(metric) if view in (None, _place(f.task)[1])])
-
-    def failures(self, metric: str) -> list[Failure]:
+    def failures(self, metric: str, view: str | None = None) -> Sequence[Failure]:
         """Of the test that a score is of; told by the task's id, since a damaged record has no group."""
-        return [f for f in self.failed if _place(f.task)[0] == _test_of(metric)]
+        places = [(f, _place(f.task)) for f in self.failed]
+        return [f for f, (test, where) in places if test == _test_of(metric) and view in (None, where)]
 
     def flag(self, metric: str, view: str | None = None) -> str:
         """Why a row must not be taken at its face, in a few words."""
         said = []
         if self.kind == "subject" and any(s.facts.get("control") == "camera" for s in self.scores):
             said.append(POSED)
-        if self._stands_still(_test_of(metric), view):
-            said.append(STILL)
+        still = self._stands_still(_test_of(metric), view)
+        if still or still is None:
+            said.append(STILL if still else UNJUDGED)
         if share := self._short(metric, view):
             said.append(f"{share:.0%} of the frames")
         rates = {s.facts["fps"] for s in self.of(metric) if "fps" in s.facts and _other_rate(s)}
         said += [f"{rate:g} frames/s" for rate in sorted(rates)]
         return ", ".join(said)
 
-    def _stands_still(self, test: str, view: str | None) -> bool:
-        """Of half of its videos or more: less motion than a tenth of the real one's."""
+    def _stands_still(self, test: str, view: str | None) -> bool | None:
+        """Of half of its videos or more: less motion than a tenth of the real one's. None where nobody can compare."""
         metric = {"mirror": "out_leg_motion", "mem": HEADLINE, "action_space": "asg/mse_720p"}[test]
+        own = [s.facts for s in self.of(metric, view) if s.facts.get("motion") is not None]
         found = [
-            float(s.facts["motion"]) < MOTION_SHARE * float(s.facts["real_motion"])
-            for s in self.of(metric)
-            if view in (None, s.group["perspective"])
-            and s.facts.get("motion") is not None
-            and s.facts.get("real_motion")
+            float(facts["motion"]) < MOTION_SHARE * float(facts["real_motion"]) for facts in own if facts["real_motion"]
         ]
-        return bool(found) and mean_of(map(float, found)) >= 0.5  # type: ignore[operator]
+        return None if own and not found else sum(found) * 2 >= len(found) > 0
 
     def _short(self, metric: str, view: str | None) -> float | None:
         """Share of the frames asked for that could be scored, where it is less than all."""
-        own = [s for s in self.of(metric) if view in (None, s.group["perspective"]) and "frames_asked" in s.facts]
+        own = [s for s in self.of(metric, view) if "frames_asked" in s.facts]
         asked = sum(s.facts["frames_asked"] for s in own)
         scored = sum(s.facts["frames_scored"] for s in own)
         return scored / asked if asked and scored < asked else None
@@ -145,7 +140,7 @@ def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Tab
     rows = []
     for entry in entries:
         own = entry.of(line.metric)
-        if not own and not entry.lost(line.metric):
+        if not own and not entry.failures(line.metric):
             continue
         cells = tuple(entry.cell(line.metric, view) for view in columns)
         rows.append(Row(entry.label, cells, entry.kind, entry.flag(line.metric)))
@@ -169,7 +164,7 @@ def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Ta
     rows = []
     for entry in entries:
         cells = tuple(entry.cell(metric, view) for metric in columns)
-        if any(cell.mean is not None for cell in cells):
+        if any(cell.expected for cell in cells):
             flags = dict.fromkeys(flag for metric in columns for flag in [entry.flag(metric, view)] if flag)
             rows.append(Row(entry.label, cells, entry.kind, "; ".join(flags)))
     betters = tuple(_declared(metric)[1] for metric in columns)
@@ -205,78 +200,80 @@ def paper_columns(settings: Settings | None = None) -> dict[str, str]:
     }
 
 
-def _finer(metric: str, entries: Sequence[_Entry]) -> Iterator[Table]:
-    """What stands behind a table: by path, by action space, by action."""
+def _finer(metric: str, entries: Sequence[_Entry], views: Sequence[str]) -> Iterator[Table]:
+    """What stands behind a table, by perspective: by path, by action space, by action."""
     if metric == "gsc_aligned_mse":
-        yield _by_group(metric, "path", "Consistency by path, states paired exactly", entries)
+        for view in views:
+            yield from _by_group(metric, "path", "Consistency by path, states paired exactly", entries, view)
     elif metric == "asg/mse_720p":
-        yield _by_group(metric, "space", "Action space generalisation by space", entries)
+        for view in views:
+            yield from _by_group(metric, "space", "Action space generalisation by space", entries, view)
     elif metric == "lcm/rpe_rot_deg":
         for name, what in (("trans_mean", "translation"), ("rot_deg_mean", "rotation")):
             source = "lcm/rpe_trans" if name == "trans_mean" else metric
             for key, by in (("groups", "group"), ("actions", "action")):
                 title = f"Action accuracy by {by}: {what} error a frame"
-                yield from _by_fact(source, key, name, title, entries, bars=key == "actions")
-        yield _yardsticks(entries)
+                for view in views:
+                    yield from _by_fact(source, key, name, title, entries, view)
+        for view in views:
+            yield from _yardsticks(entries, view)
 
 
-def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry]) -> Table:
-    groups = [score.group for e in entries for score in e.of(metric)]
-    groups += [failure.group for e in entries for failure in e.failures(metric)]
+def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry], view: str) -> Iterator[Table]:
+    groups = [score.group for e in entries for score in e.of(metric, view)]
+    groups += [failure.group for e in entries for failure in e.failures(metric, view)]
     names = list(dict.fromkeys(str(group[key]) for group in groups if key in group))
     rows = []
     for entry in entries:
         cells = tuple(
             _cell(
                 metric,
-                [s for s in entry.of(metric) if str(s.group.get(key)) == name],
-                len([f for f in entry.failures(metric) if str(f.group.get(key)) == name]),
+                [s for s in entry.of(metric, view) if str(s.group.get(key)) == name],
+                len([f for f in entry.failures(metric, view) if str(f.group.get(key)) == name]),
             )
             for name in names
         )
         if any(cell.expected for cell in cells):
-            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric)))
-    unit, better = _declared(metric)
-    return Table(f"{metric}/{key}", title, unit, better, tuple(names), tuple(ordered(rows, better, 0)))
+            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
+    if rows:
+        unit, better = _declared(metric)
+        ordered_rows = tuple(ordered(rows, better, 0))
+        yield Table(f"{metric}/{key}/{view}", f"{title}, {view}", unit, better, tuple(names), ordered_rows)
 
 
-def _by_fact(
-    metric: str, key: str, name: str, title: str, entries: Sequence[_Entry], *, bars: bool = False
-) -> Iterator[Table]:
+def _by_fact(metric: str, key: str, name: str, title: str, entries: Sequence[_Entry], view: str) -> Iterator[Table]:
     """Means over clips of what each clip says of its groups or actions; nothing where none says anything."""
-    told = [s.facts.get(key, {}) for e in entries for s in e.of(metric)]
     counts: dict[str, int] = {}
-    for facts in told:
+    for facts in [s.facts.get(key, {}) for e in entries for s in e.of(metric, view)]:
         for label, stats in facts.items():
             counts[label] = counts.get(label, 0) + int(stats["count"])
     labels = sorted(counts, key=lambda label: (-counts[label], label))
     if not labels:
         return
-    rows = [
-        Row(
-            entry.label,
-            tuple(
-                cell_of(
-                    [s.facts[key][label][name] for s in entry.of(metric) if label in s.facts.get(key, {})],
-                    (0.0, np.inf),
-                )
-                for label in labels
-            ),
-            entry.kind,
-            entry.flag(metric),
+    rows = []
+    for entry in entries:
+        told = [s.facts.get(key, {}) for s in entry.of(metric, view)]
+        cells = tuple(
+            cell_of([facts[label][name] for facts in told if label in facts], (0.0, np.inf)) for label in labels
         )
-        for entry in entries
-        if entry.of(metric)
-    ]
+        if told:
+            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
     unit, better = _declared(metric)
-    note = "Most frequent first; n counts clips in which it occurs."
     yield Table(
-        f"{metric}/{key}", title, unit, better, tuple(labels), tuple(ordered(rows, better, 0)), (note,), bars=bars
+        f"{metric}/{key}/{view}",
+        f"{title}, {view}",
+        unit,
+        better,
+        tuple(labels),
+        tuple(ordered(rows, better, 0)),
+        ("Most frequent first; n counts clips in which it occurs.",),
+        bars=key == "actions",
     )
 
 
-def _yardsticks(entries: Sequence[_Entry]) -> Table:
+def _yardsticks(entries: Sequence[_Entry], view: str) -> Iterator[Table]:
     """What an error of action accuracy is to be read beside."""
+    metric = "lcm/rpe_trans"
     fields = {
         "scale": "scale of the alignment",
         "truth_step_m": "true step",
@@ -285,23 +282,24 @@ def _yardsticks(entries: Sequence[_Entry]) -> Table:
     }
     rows = []
     for entry in entries:
-        told = [s.facts for s in entry.of("lcm/rpe_trans")]
+        told = [s.facts for s in entry.of(metric, view)]
         if told:
             cells = tuple(cell_of([facts.get(name) for facts in told], (0.0, np.inf)) for name in fields)
-            rows.append(Row(entry.label, cells, entry.kind, entry.flag("lcm/rpe_trans")))
-    return Table(
-        "lcm/rpe_trans/yardsticks",
-        "What action accuracy is read beside",
-        "1",
-        "neither",
-        tuple(fields.values()),
-        tuple(rows),
-        (
-            "The alignment supplies a scale alone: where the motion has nothing to do with the truth's it goes to 0, "
-            "and the translation error to that of a camera that does not move.",
-        ),
-        betters=tuple("neither" for _ in fields),
-    )
+            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
+    if rows:
+        yield Table(
+            f"{metric}/yardsticks/{view}",
+            f"What action accuracy is read beside, {view}",
+            "1",
+            "neither",
+            tuple(fields.values()),
+            tuple(rows),
+            (
+                "The alignment supplies a scale alone: where the motion has nothing to do with the truth's it goes to "
+                "0, and the translation error to that of a camera that does not move.",
+            ),
+            betters=tuple("neither" for _ in fields),
+        )
 
 
 def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str | None]) -> list[Row]:

@@ -53,12 +53,12 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
 def clip_of(task: Task) -> MindClip:
     """The clip of a task. Raises DataError when it cannot be used, or is gone."""
     if task.sample.get("broken"):
-        raise DataError(f"{task.id}: {task.sample['broken']}")
+        raise DataError(task.sample["broken"])
     clip = _clips(task.sample["source"]).get(task.id)
     if clip is None:
         raise DataError(f"{task.sample['source']}: clip '{task.id}' is gone; plan the run again")
     if clip.fault:
-        raise DataError(f"{task.id}: {clip.fault}")
+        raise DataError(clip.fault)
     return clip
 
 
