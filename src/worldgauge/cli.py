@@ -130,6 +130,7 @@ def ask(
         "scoring": context.info_name == "run",
         "labels": {text: name for name, text in _reference_texts(suite).items()},
     }
+    _tell_missing(suite, arguments["settings"], data)
     if dry_run:
         show.plans(engine.dry_run(suite, **arguments), json)
         return
@@ -172,6 +173,7 @@ def score(
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
     beside = _references(str(runs[0]), references)
+    _tell_missing(str(runs[0]), shared["settings"], data)
     with resumable(), show.Running() as progress:
         result, shelf = score_videos(
             str(runs[0]), videos=videos, data=data, out=out, references=beside, progress=progress, **shared
@@ -301,6 +303,15 @@ def _models(suite: str, given: list[str] | None, references: bool | None) -> lis
         raise UsageError("name a model with --model, or ask for the suite's own with --references")
     named = given or []
     return [*named, *(text for text in _references(suite, references) if text.partition("?")[0] not in named)]
+
+
+def _tell_missing(suite: str, settings: Mapping[str, Any], data: Path) -> None:
+    """What the data should hold and do not have: nobody must believe that all of it was asked."""
+    from worldgauge.engine.plan import open_suite
+
+    tell = getattr(open_suite(suite, settings), "missing", None)
+    for line in tell(data) if tell is not None and data.is_dir() else ():
+        print(f"note: {line}", file=sys.stderr)
 
 
 def _references(suite: str, wanted: bool | None) -> list[str]:

@@ -152,7 +152,7 @@ def test_missing_and_unknown_paths(tmp_path: Path) -> None:
     missing = clips[2]
     assert (missing.id, missing.frames) == ("1st_data/mirror_test/data-0/path-3", 0)
     assert mind.fingerprint_of(missing)
-    with pytest.raises(DataError, match="-u.json is missing"):
+    with pytest.raises(DataError, match=r"-u\.json is missing"):
         mind.mirror_keys(missing)
 
 

@@ -87,7 +87,7 @@ def test_another_profile_decodes_nothing_again(scenarios: Path, videos: Path, tm
         (["target", "--videos", "v"], "--data DIR --videos DIR"),
         (["target", "loopnav", "--videos", "v", "--data", "d"], "score SUITE"),
         (["targt", "--videos", "v", "--data", "d"], "target"),
-        (["runs", "--out", "x"], "goes with --videos"),
+        (["runs", "--out", "x"], "go with --videos"),
     ],
 )
 def test_bad_commands_are_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:

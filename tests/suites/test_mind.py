@@ -613,3 +613,14 @@ class TestLearned:
         assert found["lcm/imaging"].value is None
         assert "out of memory" in str(found["lcm/imaging"].reason)
         assert found["lcm/mse_720p"].n == 4
+
+
+def test_what_the_data_lack_is_told(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data / "1st_data", tmp_path / "1st_data")
+    shutil.rmtree(tmp_path / "1st_data/test/mirror_test")
+    lines = Mind().missing(tmp_path)
+    assert len(lines) == 2
+    assert any("3rd_data" in line for line in lines)
+    assert any("mirror_test" in line for line in lines)
+    assert Mind(tests="mem", perspectives="1st").missing(tmp_path) == ()
+    assert Mind().missing(data) == ()

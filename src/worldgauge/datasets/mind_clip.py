@@ -40,8 +40,9 @@ class MindClip:
     mark_time: first frame to predict. frames: rows of data. space: what the keys do; where nobody said so it is read
     off the name or the shared one, and `space_known` is False. family: of the world, "unknown" if nobody said.
     world, camera: of data collected here, else None. path, number: name and number of a mirror path.
-    records: the action file; None where a mirror path has none: it is missing, or taken from its definition. video: of recorded clips.
-    image: start image of mirror tasks. sidecar: what an embedded world adds. caption: words, "" where there are none.
+    records: the action file; None where a mirror path has none: it is missing, or taken from its definition.
+    video: of recorded clips. image: start image of mirror tasks. sidecar: what an embedded world adds.
+    caption: words, "" where there are none.
     warnings: noteworthy, yet usable. fault: why it cannot be used; it is then listed and fails.
     """
 

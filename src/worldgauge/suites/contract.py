@@ -192,6 +192,8 @@ class Suite(Protocol):
     And `videos(folder)`, for finished videos in a layout of their own: settings of the model `videos` for each model in
     it, by the model's name; without it every sub-folder is one.
 
+    And `missing(source)`, lines on what the data should hold and do not have at all, for the user to read.
+
     And `export(scores, failed, path)`, which writes the scores of one subject as the benchmark's own result file.
 
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.

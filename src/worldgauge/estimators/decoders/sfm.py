@@ -8,21 +8,21 @@ Stands on PyCOLMAP: pip install "worldgauge[sfm]". Source: Target-Bench specific
 
 from __future__ import annotations
 
-import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from worldgauge import polyline
-from worldgauge.errors import DataError, MissingExtraError, UsageError
-from worldgauge.estimators.decoders._mapping import Matched, Model, pycolmap
+from worldgauge.errors import DataError, UsageError
+from worldgauge.estimators.decoders._mapping import Model, pycolmap
 from worldgauge.estimators.decoders._pictures import Gray, gray_at, working_size
-from worldgauge.estimators.decoders._votes import Election, elect
+from worldgauge.estimators.decoders._reconstruction import BrokenOffError, reconstruct
+from worldgauge.estimators.decoders._votes import Election
 from worldgauge.estimators.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
 from worldgauge.estimators.decoders.gates import Evidence, from_start, judge, walkable
@@ -34,6 +34,8 @@ MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""
 MAX_REPROJECTION_UNCHECKED_PX = 0.5
 """And above which: below 0.4 in sound rooms, 0.9 and more where frames are bent, as generated ones are."""
+MAX_S = 300.0
+"""Of one video, for all its reconstructions. Where it cut one short, diagnostics say "error": such are not cached."""
 
 CrossCheck = Literal["auto", "always", "never"]
 
@@ -98,11 +100,15 @@ class SfmGlobal:
 
         attempts: list[dict[str, Any]] = []
         best: DecodedPath | None = None
+        began, errors = time.monotonic(), {}
         for frames in self._frames:
-            path = self._attempt(request, pictures, frames)
+            path = self._attempt(request, pictures, frames, began + MAX_S - time.monotonic())
             attempts.append({"frames": len(path.registered), "status": path.status, "reason": path.reason})
             if best is None or _rank(path) < _rank(best):
                 best = path
+            if "error" in path.diagnostics:
+                errors = {"error": path.diagnostics["error"]}
+                break
             if path.status == "ok" or len(request.video) <= frames or _unanchored(request, path):
                 break
         assert best is not None
@@ -111,7 +117,9 @@ class SfmGlobal:
             attempts.append({"decoder": FALLBACK, "status": other.status, "reason": other.reason})
             if _rank(other) < _rank(best):
                 best = replace(other, decoder=self.name, diagnostics={**other.diagnostics, "decoder_used": FALLBACK})
-        best = replace(best, diagnostics={"decoder_used": self.name, **best.diagnostics, "attempts": attempts})
+        best = replace(
+            best, diagnostics={"decoder_used": self.name, **best.diagnostics, "attempts": attempts, **errors}
+        )
         if self._cross_check == "never" or best.diagnostics["decoder_used"] != self.name:
             return best
         told = best.diagnostics
@@ -122,7 +130,7 @@ class SfmGlobal:
         )
         return cross_checked(best, request) if doubtful or self._cross_check == "always" else best
 
-    def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int) -> DecodedPath:
+    def _attempt(self, request: DecodeRequest, pictures: _Pictures, frames: int, max_s: float) -> DecodedPath:
         """One reconstruction, from its frames to its path."""
         scored = evenly_spaced(len(request.video), request.n_points)
         looked_at = np.union1d(evenly_spaced(len(request.video), frames), scored)
@@ -130,27 +138,15 @@ class SfmGlobal:
         images = ([pictures.anchor] if pictures.anchor is not None else []) + pictures.at(looked_at)
         placed = np.zeros(len(looked_at), bool)
         try:
-            election = self._elect(images, pictures.focal_px, request.seed, anchored)
-        except MissingExtraError:
-            raise
-        except Exception as error:  # PyCOLMAP raises what it likes; a video that it cannot take is a failed one
-            return DecodedPath("failed", self.name, f"PyCOLMAP: {_one_line(error)}", registered=placed)
+            election = reconstruct(images, pictures.focal_px, request.seed, anchored=anchored, max_s=max_s)
+        except BrokenOffError as error:
+            told = {"error": type(error).__name__} if error.passing else {}
+            return DecodedPath("failed", self.name, str(error), registered=placed, diagnostics=told)
         if election is None:
             return DecodedPath(
                 "failed", self.name, "too little in common between frames for a model", registered=placed
             )
         return _path(request, pictures, election, looked_at, scored)
-
-    @staticmethod
-    def _elect(images: list[Gray], focal_px: float | None, seed: int, anchored: bool) -> Election | None:
-        with tempfile.TemporaryDirectory(prefix="worldgauge-sfm-", ignore_cleanup_errors=True) as folder:
-            matched = Matched(images, focal_px, Path(folder), seed)
-            # Every other model trusts the given field of view, if there is one.
-            ballots = [
-                partial(matched.map, seed + start, focal_fixed=focal_px is not None and start % 2 == 1)
-                for start in range(4)
-            ]
-            return elect(ballots, anchored)
 
 
 @dataclass(frozen=True)

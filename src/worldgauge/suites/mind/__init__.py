@@ -98,6 +98,10 @@ class Mind:
         """Settings of the model `videos` for each model of a folder in the published submission layout, by name."""
         return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
 
+    def missing(self, source: Path) -> tuple[str, ...]:
+        """Folders of what is asked for that the data do not have, a line each."""
+        return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
+
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
         """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
         write_results(path, results.results_of(scores, failed, self.options.horizon))
