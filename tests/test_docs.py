@@ -1,5 +1,6 @@
 """What README and docs show runs, and what they point at exists."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -46,6 +47,18 @@ def test_readme_model_runs_here_and_in_its_own_process(
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "my-model" / "scores.jsonl").exists()
+
+
+def test_keys_model_of_the_readme_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
+    code = block(ROOT / "README.md", "python", "class MyKeysModel")
+    assert len(code.strip().split("\n")) < 20
+    (tmp_path / "keys.py").write_text(code, "utf-8")
+    arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--out", "runs", "--json"]
+    done = cli("run", "mind", "--data", str(clips), "--model", "./keys.py:MyKeysModel", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "runs" / "my-keys-model" / "scores.jsonl").read_text("utf-8").splitlines()
+    found = {score["metric"]: score["value"] for score in map(json.loads, lines)}
+    assert 0 < found["lcm/mse_720p"] < 1
 
 
 def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from worldgauge.estimators.decoders._mapping import Matched, Model
 from worldgauge.estimators.decoders._pictures import Gray
 from worldgauge.estimators.decoders._votes import Election, elect
 from worldgauge.serving.printed import Tail, how_it_ended
-from worldgauge.serving.process import FOLDER_VARIABLE, private_folder
+from worldgauge.serving.process import FOLDER_VARIABLE
 
 STARTS = 4
 _CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
@@ -54,7 +55,7 @@ def reconstruct(
     import cv2
 
     try:
-        folder = Path(private_folder(os.environ.get(FOLDER_VARIABLE)))
+        folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
     except OSError as error:
         raise BrokenOffError(f"no folder for the reconstruction: {error}", passing=True) from None
     try:
@@ -105,7 +106,7 @@ def _answer(folder: Path, max_s: float) -> dict[str, Any]:
     try:
         child.wait(max(0.0, max_s))
     except subprocess.TimeoutExpired:
-        raise BrokenOffError(f"the reconstruction took more than {max_s:.0f} s", passing=True) from None
+        raise BrokenOffError(f"the reconstruction took more than {max_s:.3g} s", passing=True) from None
     finally:
         child.kill()
         child.wait()

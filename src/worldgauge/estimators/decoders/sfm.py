@@ -109,7 +109,8 @@ class SfmGlobal:
             if "error" in path.diagnostics:
                 errors = {"error": path.diagnostics["error"]}
                 break
-            if path.status == "ok" or len(request.video) <= frames or _unanchored(request, path):
+            seen_all = len(request.video) <= max(frames, len(path.registered))
+            if path.status == "ok" or seen_all or _unanchored(request, path):
                 break
         assert best is not None
         if best.status != "ok" and self._fallback and not _unanchored(request, best):

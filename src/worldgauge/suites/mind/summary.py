@@ -49,6 +49,8 @@ LINES = (
     Line("lcm/imaging", "Imaging quality, memory test"),
     Line("gsc_aligned_psnr", "Generated scene consistency, states paired exactly: PSNR"),
     Line("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
+    Line("gsc_aligned_lpips", "Generated scene consistency, states paired exactly: LPIPS"),
+    Line("gsc_lpips", "Generated scene consistency as released: LPIPS"),
     Line("asg/psnr_720p", "Action space generalisation: PSNR"),
     Line("asg/ssim_720p", "Action space generalisation: SSIM"),
     Line("asg/lpips_720p", "Action space generalisation: LPIPS"),
