@@ -16,7 +16,7 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge run target --data $(DEMO)/target/data --model truth --model render --model ahead --model freeze \
 	  --set fps=12 --out $(DEMO)/target/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/target/runs --out $(DEMO)/target/report.html
-	$(BIN)/worldgauge collect mind --out $(DEMO)/mind/data --mem 2 --action-space 1 --mirror 1 --train 0 --frames 108 \
+	$(BIN)/worldgauge collect mind --out $(DEMO)/mind/data --mem 3 --action-space 1 --mirror 1 --train 0 --frames 108 \
 	  --size 256x144 --workers $(WORKERS)
 	$(BIN)/worldgauge run mind --data $(DEMO)/mind/data --model memory --model noise \
 	  --set poses=exact --out $(DEMO)/mind/runs --workers $(WORKERS)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
@@ -214,6 +214,7 @@ def check_model(
     model: Annotated[
         str, typer.Option(help="As for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://.")
     ],
+    suite: Annotated[str, typer.Option(help="By whose actions it is driven: loopnav or mind.")] = "loopnav",
     deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check is given up.")] = 600.0,
     json: Json = False,
 ) -> None:
@@ -222,7 +223,7 @@ def check_model(
     from worldgauge.engine import conformance
 
     with cli_check.Checking() as progress:
-        report = conformance.check_model(model, deadline_s=deadline, progress=progress)
+        report = conformance.check_model(model, suite=cast("Any", suite), deadline_s=deadline, progress=progress)
     if not cli_check.checked_model(report, json):
         raise typer.Exit(FAILED)
 

@@ -3,10 +3,12 @@
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support import wrong_models
@@ -14,8 +16,9 @@ from worldgauge import cli_check
 from worldgauge.engine.conformance import CHECKS, ModelReport, _in_worker, check_model
 from worldgauge.engine.conformance.behaviour import FRAMES_OF_LOOPNAV
 from worldgauge.engine.pool import Pool
-from worldgauge.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models import models
+from worldgauge.subject import ModelSpec, RolloutRequest
 
 REST = set(CHECKS) - {"spec", "answers"}
 READY = [
@@ -241,7 +244,7 @@ def test_making_a_model_again_is_no_silence(tmp_path: Path) -> None:
     """Whose last worker has died."""
     (tmp_path / "heavy.py").write_text(HEAVY)
     with Pool(1) as pool:
-        verdict = _in_worker(CHECKS["spec"], f"{tmp_path}/heavy.py:Heavy", pool, 2.0)
+        verdict = _in_worker(CHECKS["spec"], f"{tmp_path}/heavy.py:Heavy", "loopnav", pool, 2.0)
     assert (verdict.status, verdict.explanation) == ("ok", "")
 
 
@@ -335,3 +338,30 @@ def test_the_command_line_shows_what_to_do(json: bool, capsys: pytest.CaptureFix
         assert "values violated Are its frames numpy arrays of bytes?" in text
         assert "To do: Return (frames * 255).round().astype(np.uint8)." in text
         assert "it is not ready to be measured" in text
+
+
+class Keyed:
+    """Moves the picture by the look keys of mind."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("keyed", fps=24)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
+        assert request.actions is not None
+        frame = request.context.clip[-1]
+        left, right = request.actions.column("look_left"), request.actions.column("look_right")
+        for turn in left - right:
+            frame = np.roll(frame, round(3 * float(turn)), axis=1)
+            yield frame[None]
+
+
+def test_a_model_of_keys_is_asked_with_keys() -> None:
+    report = check_model(Keyed(), suite="mind")
+    assert judged(report, "violated") == set()
+    assert judged(report, "not asked") <= {"batch"}
+    assert judged(check_model(Keyed()), "violated")
+
+
+def test_an_unknown_suite_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="mind"):
+        check_model(Keyed(), suite="mindd")  # type: ignore[arg-type]

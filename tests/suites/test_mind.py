@@ -21,7 +21,7 @@ from worldgauge.engine.export import export
 from worldgauge.engine.identity import score_key, task_key
 from worldgauge.engine.run import run, score
 from worldgauge.engine.videos import score_videos
-from worldgauge.errors import DataError, NotApplicableError, UsageError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.estimators.perception import open_perception
 from worldgauge.metrics.action_labels import labels_of
 from worldgauge.metrics.feature_heads import dino_mse
@@ -264,7 +264,12 @@ class TestMemory:
         assert (found["lcm/mse_720p"].n, facts["frames_scored"], facts["frames_asked"]) == (12, 12, 30)
 
     def test_a_long_one_on_what_was_recorded(self, tasks: dict[str, Task], tmp_path: Path) -> None:
-        assert scored(finished(tasks[MEM], slide(list(range(40))), tmp_path))["lcm/mse_720p"].n == 30
+        found = scored(finished(tasks[MEM], slide(list(range(40))), tmp_path))["lcm/mse_720p"]
+        assert (found.n, found.facts["frames_given"]) == (30, 40)
+
+    def test_one_that_holds_the_context_too_is_refused(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        with pytest.raises(SubjectError, match="cut off the first 15"):
+            finished(tasks[MEM], slide(list(range(FRAMES))), tmp_path)
 
     def test_a_silent_header_is_believed_only_on_request(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         folder = tmp_path / tasks[MEM].id

@@ -141,6 +141,11 @@ def test_motion_that_nobody_can_compare_is_told() -> None:
     assert flags(tables({"mine": unknown})["gsc_mse"])["mine"] == "motion not judged"
 
 
+def test_longer_videos_are_flagged() -> None:
+    scores = [lcm(0, 0.1, frames_given=50, total_time=72, mark_time=24)]
+    assert flags(tables({"mine": scores})[HEADLINE])["mine"] == "longer than asked for"
+
+
 def test_frames_of_another_rate_are_flagged() -> None:
     table = tables({"mine": [lcm(0, 0.1, fps=16, recorded_fps=24)]})[HEADLINE]
     assert flags(table)["mine"] == "16 frames/s"

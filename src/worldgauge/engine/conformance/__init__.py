@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from worldgauge.engine.conformance import behaviour, form
 from worldgauge.engine.conformance.checks import Check, Finding
-from worldgauge.engine.conformance.trial import Trial, room
+from worldgauge.engine.conformance.trial import Asking, Trial, room
 from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.site import open_site
 from worldgauge.engine.subjects import resolve, resolve_once
 from worldgauge.engine.worker import Progress, one_line
-from worldgauge.errors import DataError, NotApplicableError, SubjectError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.subject import WorldModel
 
@@ -81,24 +81,30 @@ class ModelReport:
         return {**asdict(self), "ok": self.ok}
 
 
-def check_model(what: str | WorldModel, *, deadline_s: float = 600.0, progress: Watch | None = None) -> ModelReport:
+def check_model(
+    what: str | WorldModel, *, suite: Asking = "loopnav", deadline_s: float = 600.0, progress: Watch | None = None
+) -> ModelReport:
     """All checks on the model that `what` means, a string as for a run, or a live object.
 
     A model given as a string is made in a worker process, and each check is a job of its own there: one that dies,
     or gives nothing for `deadline_s` seconds, costs only that check. A live object is asked in this process and can
-    only be found late, not stopped. progress: called with (check in hand, checks done, checks in all).
-    Raises SubjectError for a model that cannot be made; for a live object that is none, UsageError.
+    only be found late, not stopped. suite: by whose actions it is driven. progress: called with (check in hand, checks
+    done, checks in all).
+    Raises UnknownNameError for a suite that has no such actions, SubjectError for a model that cannot be made; for a
+    live object that is none, UsageError.
     """
     check_deadline(deadline_s)
+    if suite not in get_args(Asking):
+        raise UnknownNameError("suite to check a model for", suite, get_args(Asking))
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
             label = _made(what, pool)
-            ask = partial(_in_worker, text=what, pool=pool, deadline_s=deadline_s)
+            ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
             subject = resolve(what)
             label = subject.label
-            ask = partial(_judge, trial=Trial(subject.model, deadline_s))
+            ask = partial(_judge, trial=Trial(subject.model, deadline_s, suite))
         made_s = time.monotonic() - began
         verdicts: dict[str, Verdict] = {}
         for check in CHECKS.values():
@@ -118,9 +124,9 @@ def meet(*, text: str, progress: Progress) -> str:
     return resolve_once(text).label
 
 
-def attend(*, text: str, check: str, progress: Progress) -> dict[str, Any]:
+def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[str, Any]:
     """Job of the pool: the verdict of one check on the model that `text` means."""
-    trial = _trial(text)
+    trial = _trial(text, suite)
     room()
     if isinstance(trial.model, RemoteModel):
         trial.model.on_wait = partial(progress, 0, 0)
@@ -130,8 +136,8 @@ def attend(*, text: str, check: str, progress: Progress) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _trial(text: str) -> Trial:
-    return Trial(resolve_once(text).model)
+def _trial(text: str, suite: Asking) -> Trial:
+    return Trial(resolve_once(text).model, suite=suite)
 
 
 def _made(text: str, pool: Pool) -> str:
@@ -141,8 +147,8 @@ def _made(text: str, pool: Pool) -> str:
     return str(result.value)
 
 
-def _in_worker(check: Check, text: str, pool: Pool, deadline_s: float) -> Verdict:
-    arguments = {"text": text, "check": check.name}
+def _in_worker(check: Check, text: str, suite: Asking, pool: Pool, deadline_s: float) -> Verdict:
+    arguments = {"text": text, "suite": suite, "check": check.name}
     job = Job(check.name, f"{__name__}:attend", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
     (result,) = pool.run([job])
     if result.error is None:

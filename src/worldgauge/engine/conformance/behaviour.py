@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from worldgauge.actions import LOOP_WALK
 from worldgauge.engine.conformance.checks import Finding, changed, check, complaints, difference
-from worldgauge.engine.conformance.trial import OTHER_START, SEED, Trial, frames_of, make_question, room
+from worldgauge.engine.conformance.trial import OTHER_START, SEED, Trial, frames_of, room
 from worldgauge.engine.worker import one_line
 from worldgauge.errors import NotApplicableError
 from worldgauge.serving import RemoteModel
@@ -157,9 +157,9 @@ def batch(trial: Trial) -> Iterator[Finding]:
     if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
         raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
     alone = [trial.plain(), trial.ask(start=OTHER_START, seed=SEED + 1)]
-    other = make_question(trial.spec, start=OTHER_START, seed=SEED + 1)
+    other = trial.question(start=OTHER_START, seed=SEED + 1)
     try:
-        found = rollout_batch(model, [make_question(trial.spec), other])
+        found = rollout_batch(model, [trial.question(), other])
     except NotApplicableError:
         raise
     except Exception as error:
@@ -188,6 +188,8 @@ def speed(trial: Trial) -> Iterator[Finding]:
         "first chunk after": f"{long.first_s or 0:.2f} s",
         "memory of the process that asked": f"{memory / 1e9:.2f} GB",
     }
+    if trial.suite != "loopnav":
+        return
     if trial.spec.fps not in (None, LOOP_WALK.fps):
         trial.measured["loopnav"] = f"not asked: its recordings run at {LOOP_WALK.fps:g} frames/s"
     else:

@@ -10,13 +10,13 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import worldgauge
-from worldgauge.actions import LOOP_WALK, Actions, camera_path
+from worldgauge.actions import LOOP_WALK, Actions, camera_path, walk_look
 from worldgauge.collect.loops import record_loop
 from worldgauge.datasets.loopnav import aligned_actions
 from worldgauge.engine.worker import Progress, one_line
@@ -47,6 +47,10 @@ _PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 _OURS = Path(worldgauge.__file__).parent
 
 
+Asking = Literal["loopnav", "mind"]
+"""Suites whose actions a model can be asked with."""
+
+
 def room(start: int = START) -> int:
     """Frames of the walk from frame `start` on: the longest horizon that can be asked."""
     return len(_walk()[0]) - start
@@ -61,20 +65,27 @@ def make_question(
     seed: int = SEED,
     size: tuple[int, int] | None = None,
     turn: float | None = None,
+    suite: Asking = "loopnav",
 ) -> RolloutRequest:
     """A question of loopnav's form about a walk in an embedded settlement; nothing of it is shared with another.
 
     start: frame at which the future begins. size: of the recording; by default small for models that draw any size.
-    turn: radians a frame, to the left; takes the place of the recorded future. The walk is labelled with the rate
-    that the model runs at. Raises NotApplicableError for models that draw panoramas.
+    turn: radians a frame, to the left; takes the place of the recorded future. suite: whose columns the actions have;
+    with mind's keys a turn is a key that is held. The walk is labelled with the rate that the model runs at.
+    Raises NotApplicableError for models that draw panoramas.
     """
     walked, keys = _walk()
     poses = walked[start - context : start + horizon].copy()
     values = keys[start - context : start + horizon - 1].copy()
-    space = LOOP_WALK if spec.fps is None else replace(LOOP_WALK, fps=float(spec.fps))
+    space = LOOP_WALK
     if turn is not None:
         values[context - 1 :] = 0
         values[context - 1 :, space.column("camera_yaw")] = turn
+    if suite == "mind":
+        space, values = walk_look(), _as_keys(values)
+    if spec.fps is not None:
+        space = replace(space, fps=float(spec.fps))
+    if turn is not None:
         poses[context:] = camera_path(Actions(space, values[context - 1 :]), poses[context - 1])
     larger = spec.frame_size is not None and spec.frame_size[0] > SIZE[0]
     camera = Camera.from_vertical_fov(*(size or (STANDARD_SIZE if larger else SIZE)), VERTICAL_FOV_DEG)
@@ -83,6 +94,14 @@ def make_question(
     request = make_request(episode, context, spec, Settings(), seed=seed)
     frames = Clip.from_array(request.context.clip.to_array(), space.fps)
     return replace(request, context=replace(request.context, clip=frames), task="check")
+
+
+def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A loop walk (n, 4) by mind's keys (n, 8): each that would move the same way is held."""
+    forward, _, yaw, pitch = values.T
+    none = np.zeros_like(forward)
+    columns = (forward, none, none, none, pitch > 0, pitch < 0, yaw > 0, yaw < 0)
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 class Asked:
@@ -177,10 +196,12 @@ class Trial:
     """A model and what it is asked, in one process, by one check after the other.
 
     deadline_s: for models that cannot be stopped from outside, seconds without a chunk after which it has failed.
+    suite: whose actions it is driven by.
     """
 
-    def __init__(self, model: WorldModel, deadline_s: float | None = None) -> None:
+    def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: Asking = "loopnav") -> None:
         self.model = model
+        self.suite = suite
         self.spec = model.spec
         self._deadline_s = deadline_s
         self._kept: dict[str, Asked] = {}
@@ -193,9 +214,13 @@ class Trial:
         self._report = report
         self._alive = time.monotonic()
 
+    def question(self, **question: Any) -> RolloutRequest:
+        """A question to this model; see `make_question`."""
+        return make_question(self.spec, suite=self.suite, **question)
+
     def start(self, *, keep: bool = True, **question: Any) -> Asked:
         """Begin a question (see `make_question`); its chunks are taken by whoever calls this."""
-        asked = Asked(self.model, make_question(self.spec, **question), self._heard, keep=keep)
+        asked = Asked(self.model, self.question(**question), self._heard, keep=keep)
         self.asked.append(asked.described)
         self._heard(0, 0)
         return asked

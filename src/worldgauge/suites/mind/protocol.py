@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from worldgauge.collect.mirror import mirror_poses
 from worldgauge.datasets import mind
 from worldgauge.datasets.mind import MindClip
 from worldgauge.episode import Episode, WorldFacts
-from worldgauge.errors import NotApplicableError
+from worldgauge.errors import NotApplicableError, SubjectError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.suites.asking import as_drawn, as_taken, asked, finished
@@ -62,12 +63,23 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "warnings": list(clip.warnings),
     }
     if isinstance(subject, HoldsVideos):
+        _refuse_context(subject.video_of(task.id), clip)
         answer = finished(subject, task.id, bench)
         return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
     request = request_of(question, subject.spec, settings, task=task.id, seed=bench.seed)
     answer = asked(subject, request, question.episode.clip.fps, bench)
     facts["context_frames_used"] = len(request.context)
     return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
+
+
+def _refuse_context(video: Path, clip: MindClip) -> None:
+    """Raises SubjectError for a video as long as the whole clip: its frame 0 is not the first that was asked for."""
+    count = len(Clip.open(video))
+    if clip.part != "mirror_test" and count == clip.frames > clip.frames - clip.mark_time:
+        raise SubjectError(
+            f"{video}: holds {count} frames, as many as the clip with its context; cut off the first {clip.mark_time}, "
+            f"so that its frame 0 is frame {clip.mark_time}"
+        )
 
 
 def question_of(clip: MindClip, settings: Settings) -> Question:

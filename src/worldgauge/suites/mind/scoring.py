@@ -81,6 +81,7 @@ def _frame_scores(
     facts: dict[str, Any] = {
         "frames_scored": count,
         "frames_asked": scored_frames(len(question), settings.window),
+        "frames_given": len(rollout),
         "horizon": settings.horizon,
         "mark_time": clip.mark_time,
         "total_time": clip.frames,

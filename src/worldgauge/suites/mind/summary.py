@@ -116,6 +116,11 @@ class _Entry:
             said.append(STILL if still else UNJUDGED)
         if share := self._short(metric, view):
             said.append(f"{share:.0%} of the frames")
+        if any(
+            s.facts.get("frames_given", 0) > s.facts["total_time"] - s.facts["mark_time"]
+            for s in self._told(metric, view)
+        ):
+            said.append("longer than asked for")
         rates = {s.facts["fps"] for s in self.of(metric) if "fps" in s.facts and _other_rate(s)}
         said += [f"{rate:g} frames/s" for rate in sorted(rates)]
         return ", ".join(said)
@@ -128,6 +133,9 @@ class _Entry:
             float(facts["motion"]) < MOTION_SHARE * float(facts["real_motion"]) for facts in own if facts["real_motion"]
         ]
         return None if own and not found else sum(found) * 2 >= len(found) > 0
+
+    def _told(self, metric: str, view: str | None) -> Sequence[Mapping[str, Any]]:
+        return [s.facts for s in self.of(metric, view) if "frames_given" in s.facts]
 
     def _short(self, metric: str, view: str | None) -> float | None:
         """Share of the frames asked for that could be scored, where it is less than all."""
@@ -341,6 +349,10 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
         yield f"{count} scores are missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
+    if any("of the frames" in entry.flag(metric) for entry in entries):
+        yield "'% of the frames': of those asked for, in the clips that were scored; the rest is not there."
+    if any("longer" in entry.flag(metric) for entry in entries):
+        yield "'longer than asked for': only the beginning of its videos was scored, from frame mark_time on."
     if any(STILL in entry.flag(metric) for entry in entries):
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:
