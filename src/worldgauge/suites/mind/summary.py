@@ -116,10 +116,7 @@ class _Entry:
             said.append(STILL if still else UNJUDGED)
         if share := self._short(metric, view):
             said.append(f"{share:.0%} of the frames")
-        if any(
-            s.facts.get("frames_given", 0) > s.facts["total_time"] - s.facts["mark_time"]
-            for s in self._told(metric, view)
-        ):
+        if any(f["frames_given"] > f["total_time"] - f["mark_time"] for f in self._told(metric, view)):
             said.append("longer than asked for")
         rates = {s.facts["fps"] for s in self.of(metric) if "fps" in s.facts and _other_rate(s)}
         said += [f"{rate:g} frames/s" for rate in sorted(rates)]
