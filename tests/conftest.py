@@ -1,5 +1,7 @@
 """One small real data set for every test that needs recorded walks: collected once a test process."""
 
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,11 @@ from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
+
+# Started in the background of a script, tests inherit that Ctrl-C is ignored, and so would all that they interrupt.
+with suppress(ValueError):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
