@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.errors import UsageError
 from worldgauge.estimators import estimators
+from worldgauge.suites.options import check_whole, settings_of, with_parity
 
 RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignment": "start"}
 """Settings under which the scorer behaves as the released scripts do."""
@@ -49,28 +50,16 @@ class Settings:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
-        known = {field.name for field in fields(cls)}
-        for name in options:
-            if name not in known:
-                raise UnknownNameError("loopnav setting", name, known)
-        settings = cls(**options)
-        hints = get_type_hints(cls)
-        for name in ("selection", "segment", "empty", "matching", "alignment", "parity"):
-            _check_choice(name, getattr(settings, name), hints[name])
-        _check_number("context", settings.context, minimum=1, optional=True)
-        _check_number("stride", settings.stride, minimum=1)
+        settings = settings_of(cls, "loopnav", options)
+        check_whole("loopnav", "context", settings.context, least=1, optional=True)
+        check_whole("loopnav", "stride", settings.stride, least=1)
         if settings.segmenter is not None:
             _check_segmenter(settings.segmenter)
         if settings.lpips is not None and not isinstance(settings.lpips, str):
             raise UsageError(f"loopnav setting 'lpips' must name a file, got {settings.lpips!r}")
         if not (isinstance(settings.tau, (int, float)) and 0 < settings.tau <= 1):
             raise UsageError(f"loopnav setting 'tau' must be in (0, 1], got {settings.tau!r}")
-        if settings.parity == "released":
-            for name, value in RELEASED.items():
-                if options.get(name, value) != value:
-                    raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
-            settings = replace(settings, **RELEASED)
-        return settings
+        return with_parity(settings, options, RELEASED)
 
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
@@ -80,17 +69,3 @@ class Settings:
 def _check_segmenter(name: Any) -> None:
     if not hasattr(estimators.get(str(name))(), "segment"):
         raise UsageError(f"loopnav setting 'segmenter' must name one, and '{name}' segments nothing")
-
-
-def _check_choice(name: str, value: Any, hint: Any) -> None:
-    choices = [choice for part in (get_args(hint) or ()) for choice in (get_args(part) or (part,))]
-    allowed = [None if choice is type(None) else choice for choice in choices]
-    if value not in allowed:
-        raise UsageError(f"loopnav setting '{name}' must be one of {allowed}, got {value!r}")
-
-
-def _check_number(name: str, value: Any, *, minimum: int, optional: bool = False) -> None:
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-        raise UsageError(f"loopnav setting '{name}' must be a whole number of at least {minimum}, got {value!r}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
 from worldgauge.datasets.mind import PERSPECTIVES, Perspective
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.errors import UsageError
 from worldgauge.estimators.decoders.opening import digest_of
 from worldgauge.estimators.perception import What, files_digest
+from worldgauge.suites.options import check_whole, settings_of, with_parity
 
 TESTS = ("mem", "action_space", "mirror")
 
@@ -82,30 +83,18 @@ class Settings:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
-        known = {field.name for field in fields(cls)}
-        for name in options:
-            if name not in known:
-                raise UnknownNameError("mind setting", name, known)
-        settings = cls(**options)
-        hints = get_type_hints(cls)
-        for name in known:
-            _check_choice(name, getattr(settings, name), hints[name])
+        settings = settings_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)
-        _check_number("horizon", settings.horizon, least=2, optional=True)
-        _check_number("context", settings.context, least=1, optional=True)
-        _check_number("action_frames", settings.action_frames, least=3)
+        check_whole("mind", "horizon", settings.horizon, least=2, optional=True)
+        check_whole("mind", "context", settings.context, least=1, optional=True)
+        check_whole("mind", "action_frames", settings.action_frames, least=3)
         for name in ("poses", "lpips", "dino", "aesthetic", "imaging"):
             value = getattr(settings, name)
             if not (isinstance(value, str) and value) and not (value is None and name != "poses"):
                 raise UsageError(f"mind setting '{name}' must be a name, a file or an address, got {value!r}")
         settings = replace(settings, poses_digest=digest_of(settings.poses), networks_digest=_networks_digest(settings))
-        if settings.parity == "released":
-            for name, value in RELEASED.items():
-                if options.get(name, value) != value:
-                    raise UsageError(f"parity=released means {name}={value}; leave out '{name}' or parity")
-            settings = replace(settings, **RELEASED)
-        return settings
+        return with_parity(settings, options, RELEASED)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -128,23 +117,8 @@ def _networks_digest(settings: Settings) -> str | None:
     return hashlib.sha256(repr(digests).encode()).hexdigest() if any(digests) else None
 
 
-def _check_choice(name: str, value: Any, hint: Any) -> None:
-    """Of options that are one of some words."""
-    choices = [c for part in (hint, *get_args(hint)) for c in get_args(part) if isinstance(c, str)]
-    optional = type(None) in get_args(hint)
-    if choices and value not in choices and not (optional and value is None):
-        raise UsageError(f"mind setting '{name}' must be one of {', '.join(dict.fromkeys(choices))}, got {value!r}")
-
-
 def _check_list(name: str, value: Any, known: tuple[str, ...]) -> None:
     given = value.split(",") if isinstance(value, str) else []
     unknown = [one for one in given if one not in known]
     if not given or unknown or len(set(given)) != len(given):
         raise UsageError(f"mind setting '{name}' must be some of {','.join(known)}, got {value!r}")
-
-
-def _check_number(name: str, value: Any, *, least: int, optional: bool = False) -> None:
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"mind setting '{name}' must be a whole number of at least {least}, got {value!r}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
 from worldgauge.datasets.target import HORIZONS_S
 from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.estimators.decoders import digest_of, settings_taken
 from worldgauge.metrics.waypoints import Mode, profile_of
+from worldgauge.suites.options import check_whole, settings_of
 from worldgauge.suites.target.planners import PLANNERS
 from worldgauge.suites.target.prompts import DEFAULT, template_of
 
@@ -59,15 +60,7 @@ class Settings:
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
         options = {name: value for name, value in options.items() if name not in _FORMER}
-        known = {field.name for field in fields(cls)}
-        for name in options:
-            if name not in known:
-                given = [one for one in known if not one.endswith("_digest")]
-                raise UnknownNameError("target setting", name, given)
-        settings = cls(**options)
-        hints = get_type_hints(cls)
-        for name in ("cross_check", "mode", "parity", "protocol"):
-            _check_choice(name, getattr(settings, name), hints[name])
+        settings = settings_of(cls, "target", options)
         for name in ("profile", "decoder", "prompt", "planner"):
             if name == "planner" and settings.planner is None:
                 continue
@@ -85,10 +78,8 @@ class Settings:
             raise UsageError(f"target setting 'horizon_s' must be one of {allowed}, got {settings.horizon_s!r}")
         if settings.fps is not None and not (_is_number(settings.fps) and 1 <= settings.fps <= 240):
             raise UsageError(f"target setting 'fps' must be 1 to 240 frames a second, got {settings.fps!r}")
-        for name in ("context", "asks"):
-            value = getattr(settings, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise UsageError(f"target setting '{name}' must be a whole number of at least 1, got {value!r}")
+        check_whole("target", "context", settings.context, least=1)
+        check_whole("target", "asks", settings.asks, least=1)
         if not isinstance(settings.extras, bool):
             raise UsageError(f"target setting 'extras' must be true or false, got {settings.extras!r}")
         if settings.protocol == "replan" and settings.horizon_s != HORIZONS_S[0]:
@@ -117,13 +108,6 @@ def _labels_digest(labels: Any) -> str | None:
         return hashlib.sha256(Path(str(labels)).expanduser().read_bytes()).hexdigest()
     except (OSError, ValueError) as error:
         raise UsageError(f"target setting 'labels': {labels} cannot be read ({error})") from error
-
-
-def _check_choice(name: str, value: Any, hint: Any) -> None:
-    choices = [choice for part in (get_args(hint) or ()) for choice in (get_args(part) or (part,))]
-    allowed = [None if choice is type(None) else choice for choice in choices]
-    if value not in allowed:
-        raise UsageError(f"target setting '{name}' must be one of {allowed}, got {value!r}")
 
 
 def _is_number(value: Any) -> bool:
