@@ -1,7 +1,6 @@
 """Collecting data sets: layout, determinism over workers, and kill -9 at any moment."""
 
 import errno
-import hashlib
 import json
 import shutil
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.folders import contents
 from worldgauge.collect.walk import Walk
 from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
 from worldgauge.engine.collect import loopnav as collect
@@ -31,14 +31,6 @@ from worldgauge.engine.collect import collect_loopnav
 if __name__ == "__main__":
     collect_loopnav(Path(sys.argv[1]), settlements=2, ranges=(5,), per_combination=1, size=(48, 27), workers=2)
 """
-
-
-def contents(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")

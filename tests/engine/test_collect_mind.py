@@ -1,7 +1,6 @@
 """Collecting MIND data: published layout, the same bytes for any number of workers, resumable from any lost file."""
 
 import errno
-import hashlib
 import json
 import math
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.folders import contents
 from worldgauge.collect.mirror import MIRROR_PATHS
 from worldgauge.datasets import mind
 from worldgauge.engine.collect import Collected, collect_mind, count_mind
@@ -51,14 +51,6 @@ from worldgauge.engine.collect import collect_mind
 if __name__ == "__main__":
     collect_mind(Path(sys.argv[1]), **{SMALL!r}, workers=2)
 """
-
-
-def contents(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")

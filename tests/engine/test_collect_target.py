@@ -1,7 +1,6 @@
 """Collecting target scenarios: published layout, the same bytes for any number of workers, kill -9 at any moment."""
 
 import errno
-import hashlib
 import json
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.folders import contents
 from worldgauge.datasets.target import discover, path_of_poses
 from worldgauge.engine.collect import Collected, collect_target, count_target, target, world_seed_of
 from worldgauge.errors import DataError, RunError, UsageError
@@ -28,14 +28,6 @@ from worldgauge.engine.collect import collect_target
 if __name__ == "__main__":
     collect_target(Path(sys.argv[1]), scenes=2, per_scene=1, size=(64, 36), workers=2)
 """
-
-
-def contents(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")

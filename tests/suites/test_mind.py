@@ -12,7 +12,7 @@ import av
 import numpy as np
 import pytest
 
-from support.bench import QuietBench
+from support.bench import Given, QuietBench
 from support.films import write
 from support.mind_fixture import write_published
 from worldgauge.datasets import mind
@@ -51,17 +51,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tasks(data: Path) -> dict[str, Task]:
     return {task.id: task for task in Mind().tasks(data)}
-
-
-class Given:
-    """Shows frames that were made beforehand."""
-
-    def __init__(self, frames: Frames) -> None:
-        self._frames = frames
-        self.spec = ModelSpec("given")
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        yield self._frames[: request.horizon]
 
 
 def perform(model: WorldModel, task: Task, folder: Path, **settings: Any) -> Record:
@@ -265,7 +254,7 @@ class TestMemory:
 
     def test_a_long_one_on_what_was_recorded(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         found = scored(finished(tasks[MEM], slide(list(range(40))), tmp_path))["lcm/mse_720p"]
-        assert (found.n, found.facts["frames_given"]) == (30, 40)
+        assert (found.n, found.facts["is_longer"]) == (30, True)
 
     def test_one_that_holds_the_context_too_is_refused(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         with pytest.raises(SubjectError, match="cut off the first 15"):

@@ -1,17 +1,16 @@
 """LPIPS of the ten paths: from a served network, of both pairings, or missing with the reason."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.bench import QuietBench
+from support.bench import Given, QuietBench
 from support.mind_fixture import write_published
 from worldgauge.datasets import mind
 from worldgauge.metrics.frame_pairs import prepared
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.subject import Frames
 from worldgauge.suites.contract import Record, Score, Task
 from worldgauge.suites.mind import Mind
 from worldgauge.suites.mind.results import results_of
@@ -36,13 +35,7 @@ def frames() -> Frames:
 
 @pytest.fixture(scope="module")
 def record(task: Task, frames: Frames, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    class Given:
-        spec = ModelSpec("given")
-
-        def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-            yield frames
-
-    return Mind().perform(task, Given(), QuietBench(tmp_path_factory.mktemp("record")))
+    return Mind().perform(task, Given(frames), QuietBench(tmp_path_factory.mktemp("record")))
 
 
 def scored(record: Record, **settings: str | None) -> dict[str, Score]:

@@ -1,7 +1,6 @@
 """The suite as the released scorer works: switch by switch, and one clip against sums that are written out here."""
 
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 from scipy.spatial.transform import Rotation
 
-from support.bench import QuietBench
+from support.bench import Given, QuietBench
 from support.mind_fixture import write_published
 from worldgauge.datasets import mind
 from worldgauge.datasets.mind_images import write_images_txt
 from worldgauge.estimators.perception import open_perception
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.subject import Frames
 from worldgauge.suites.contract import Record, Score, Task
 from worldgauge.suites.mind import Mind
 from worldgauge.suites.mind.acting import IMAGES
@@ -38,17 +37,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
     root = tmp_path_factory.mktemp("published")
     data = write_published(root, clips=1, frames=FRAMES, size=SIZE, perspectives=("1st",))
     return {task.id: task for task in Mind().tasks(data)}
-
-
-class Given:
-    """Shows frames that were made beforehand."""
-
-    def __init__(self, frames: Frames) -> None:
-        self._frames = frames
-        self.spec = ModelSpec("given")
-
-    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        yield self._frames[: request.horizon]
 
 
 @pytest.fixture(scope="module")

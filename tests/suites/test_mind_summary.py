@@ -10,10 +10,19 @@ from worldgauge.suites.mind import Mind
 from worldgauge.suites.mind.summary import HEADLINE, PAPER, STILL
 
 REAL = 0.02
+TOLD = {
+    "real_motion": REAL,
+    "frames_scored": 48,
+    "frames_asked": 48,
+    "control": "actions",
+    "fps": 24.0,
+    "recorded_fps": 24.0,
+}
+"""What is told of a video that is as it was asked for."""
 
 
 def lcm(task: int, value: float | None, *, view: str = "1st", motion: float = REAL, **facts: Any) -> Score:
-    told = {"motion": motion, "real_motion": REAL, "frames_scored": 48, "frames_asked": 48, "control": "actions"}
+    told = {**TOLD, "motion": motion}
     return Score(
         f"{view}_data/mem_test/data-{task}",
         HEADLINE,
@@ -27,7 +36,7 @@ def lcm(task: int, value: float | None, *, view: str = "1st", motion: float = RE
 
 def returned(path: str, value: float, motion: float) -> list[Score]:
     group = {"test": "mirror", "perspective": "first person", "family": "urban", "path": path}
-    facts = {"motion": motion, "real_motion": REAL, "control": "actions"}
+    facts = {**TOLD, "motion": motion}
     task = f"1st_data/mirror_test/data-0/path-{path}"
     return [
         Score(task, name, number, better=better, group=group, facts=facts)  # type: ignore[arg-type]
@@ -142,7 +151,7 @@ def test_motion_that_nobody_can_compare_is_told() -> None:
 
 
 def test_longer_videos_are_flagged() -> None:
-    scores = [lcm(0, 0.1, frames_given=50, total_time=72, mark_time=24)]
+    scores = [lcm(0, 0.1, is_longer=True)]
     assert flags(tables({"mine": scores})[HEADLINE])["mine"] == "longer than asked for"
 
 

@@ -1,6 +1,9 @@
-"""The least a suite needs of a bench."""
+"""The least a suite needs of a bench, and of a model."""
 
+from collections.abc import Iterator
 from pathlib import Path
+
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 
 
 class QuietBench:
@@ -13,3 +16,14 @@ class QuietBench:
 
     def progress(self, done: int, total: int) -> None:
         self.calls.append((done, total))
+
+
+class Given:
+    """Shows frames that were made beforehand."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self.spec = ModelSpec("given")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        yield self._frames[: request.horizon]

@@ -100,7 +100,7 @@ class SceneLpips(NamedTuple):
 def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLpips:
     """Of both pairings, the aligned one where there is a start image; `video` has an even number of frames.
 
-    A network that cannot be had, or fails on these frames, is a reason, as for `Learned`.
+    A network that nobody named, or that fails on these frames, is a reason, as for `Learned`.
     """
     network = _opened(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Absent):

@@ -44,7 +44,7 @@ class Moved:
 
     @property
     def mean(self) -> float | None:
-        """Mean squared change; None for less than a second."""
+        """Mean squared change; None for a single frame."""
         return mean_of(self._seen)
 
 
@@ -63,7 +63,7 @@ def real_motion(source: str, perspective: Perspective) -> float | None:
             try:
                 found += _legs(mind.load(clip).clip)
             except DataError:
-                continue
+                continue  # its own task fails by it; here the others will do
         if found:
             return float(np.median(found))
     return None

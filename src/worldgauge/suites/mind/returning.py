@@ -44,6 +44,8 @@ def return_scores(
         "real_motion": real,
         "moves": moves(motion, real) if motion is not None and real else None,
         "control": record.facts["control"],
+        "fps": record.facts["fps"],
+        "recorded_fps": question.episode.clip.fps,
         "path": clip.path,
     }
     uneven = None if even else f"the video holds {len(rollout)} frames, which cannot be split in two halves"

@@ -81,7 +81,7 @@ def _frame_scores(
     facts: dict[str, Any] = {
         "frames_scored": count,
         "frames_asked": scored_frames(len(question), settings.window),
-        "frames_given": len(rollout),
+        "is_longer": len(rollout) > clip.frames - clip.mark_time,
         "horizon": settings.horizon,
         "mark_time": clip.mark_time,
         "total_time": clip.frames,
@@ -89,7 +89,8 @@ def _frame_scores(
         "fps": record.facts["fps"],
         "recorded_fps": question.episode.clip.fps,
     }
-    if question.truth is None or count == 0:
+    assert question.truth is not None  # only of mirrored paths it may be unknown
+    if count == 0:
         why = f"window=released scores 100 * floor(({present} - 1) / 100) = 0 frames"
         if not present:
             why = "frame_count=header: the file does not say how many frames it has"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from worldgauge.metrics import metrics
-from worldgauge.metrics.motion import MOTION_SHARE
+from worldgauge.metrics.motion import MOTION_SHARE, moves
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS
@@ -20,9 +20,11 @@ BOTH = "both"
 PAPER = {"first person": "mind/first", "third person": "mind/third"}
 """Perspective -> name of the table that has the columns of the paper's."""
 STILL, UNJUDGED, POSED = "does not move", "motion not judged", "pose-conditioned"
+SHORT, LONGER = "of the frames", "longer than asked for"
 _UNITS = "Translation errors are in units of the true poses, which are not the engine's here."
 
-Test = Callable[[Score], bool]
+TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_motion"}
+"""Test -> the scores whose facts say what its videos are: how much they move, how long and how fast they are."""
 
 
 class Line(NamedTuple):
@@ -107,39 +109,30 @@ class _Entry:
         return [f for f, (test, where) in places if test == _test_of(metric) and view in (None, where)]
 
     def flag(self, metric: str, view: str | None = None) -> str:
-        """Why a row must not be taken at its face, in a few words."""
+        """Why a row must not be taken at its face, in a few words: of the videos of the test that `metric` is of."""
+        videos = [s.facts for s in self.of(TOLD_BY[_test_of(metric)], view)]
         said = []
-        if self.kind == "subject" and any(s.facts.get("control") == "camera" for s in self.scores):
+        if self.kind == "subject" and any(facts.get("control") == "camera" for facts in videos):
             said.append(POSED)
-        still = self._stands_still(_test_of(metric), view)
-        if still or still is None:
-            said.append(STILL if still else UNJUDGED)
-        if share := self._short(metric, view):
-            said.append(f"{share:.0%} of the frames")
-        if any(f["frames_given"] > f["total_time"] - f["mark_time"] for f in self._told(metric, view)):
-            said.append("longer than asked for")
-        rates = {s.facts["fps"] for s in self.of(metric) if "fps" in s.facts and _other_rate(s)}
+        judged = [
+            moves(facts["motion"], facts["real_motion"])
+            for facts in videos
+            if facts.get("motion") is not None and facts["real_motion"]
+        ]
+        if judged and sum(judged) * 2 <= len(judged):
+            said.append(STILL)
+        if not judged and any(facts.get("motion") is not None for facts in videos):
+            said.append(UNJUDGED)
+        asked = sum(facts["frames_asked"] for facts in videos)
+        scored = sum(facts["frames_scored"] for facts in videos)
+        if scored < asked:
+            said.append(f"{scored / asked:.0%} {SHORT}")
+        if any(facts.get("is_longer") for facts in videos):
+            said.append(LONGER)
+        # Frames are put one by one beside the recording's, whatever their rate.
+        rates = {facts["fps"] for facts in videos if abs(facts["fps"] - facts["recorded_fps"]) > 0.01}
         said += [f"{rate:g} frames/s" for rate in sorted(rates)]
         return ", ".join(said)
-
-    def _stands_still(self, test: str, view: str | None) -> bool | None:
-        """Of half of its videos or more: less motion than a tenth of the real one's. None where nobody can compare."""
-        metric = {"mirror": "out_leg_motion", "mem": HEADLINE, "action_space": "asg/mse_720p"}[test]
-        own = [s.facts for s in self.of(metric, view) if s.facts.get("motion") is not None]
-        found = [
-            float(facts["motion"]) < MOTION_SHARE * float(facts["real_motion"]) for facts in own if facts["real_motion"]
-        ]
-        return None if own and not found else sum(found) * 2 >= len(found) > 0
-
-    def _told(self, metric: str, view: str | None) -> Sequence[Mapping[str, Any]]:
-        return [s.facts for s in self.of(metric, view) if "frames_given" in s.facts]
-
-    def _short(self, metric: str, view: str | None) -> float | None:
-        """Share of the frames asked for that could be scored, where it is less than all."""
-        own = [s for s in self.of(metric, view) if "frames_asked" in s.facts]
-        asked = sum(s.facts["frames_asked"] for s in own)
-        scored = sum(s.facts["frames_scored"] for s in own)
-        return scored / asked if asked and scored < asked else None
 
 
 def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Table:
@@ -346,11 +339,12 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
         yield f"{count} scores are missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
-    if any("of the frames" in entry.flag(metric) for entry in entries):
-        yield "'% of the frames': of those asked for, in the clips that were scored; the rest is not there."
-    if any("longer" in entry.flag(metric) for entry in entries):
-        yield "'longer than asked for': only the beginning of its videos was scored, from frame mark_time on."
-    if any(STILL in entry.flag(metric) for entry in entries):
+    flags = [entry.flag(metric) for entry in entries]
+    if any(SHORT in flag for flag in flags):
+        yield f"'% {SHORT}': of those asked for, in the clips that were scored; the rest is not there."
+    if any(LONGER in flag for flag in flags):
+        yield f"{LONGER!r}: only the beginning of its videos was scored, from frame mark_time on."
+    if any(STILL in flag for flag in flags):
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:
         yield resolvable_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
@@ -364,11 +358,6 @@ def _place(task: str) -> tuple[str, str]:
     """Test and perspective of a task, by its id."""
     view, part, _ = task.split("/", 2)
     return next(test for test, folder in PARTS.items() if folder == part), VIEWS[view.removesuffix("_data")]
-
-
-def _other_rate(score: Score) -> bool:
-    """Whether frames were made at another rate than the recording's, beside which they are put one by one."""
-    return abs(float(score.facts["fps"]) - float(score.facts["recorded_fps"])) > 0.01
 
 
 def _unitless(table: Table) -> Table:
