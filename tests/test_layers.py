@@ -9,8 +9,8 @@ import worldgauge
 
 ROOT = Path(worldgauge.__file__).parent
 LAYERS = [
-    *("serving", "worlds", "collect", "datasets", "metrics", "estimators", "suites"),
-    *("agents", "models", "engine", "report", "cli"),
+    *("serving", "worlds", "collect", "datasets", "metrics", "estimators", "agents"),
+    *("suites", "models", "engine", "report", "cli"),
 ]
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
 

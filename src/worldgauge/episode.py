@@ -102,8 +102,12 @@ class Context:
 
 @dataclass(frozen=True)
 class Goal:
-    """What an agent is sent to: an image, words, or a target object of the world."""
+    """What an agent is sent to: an image, words, or a target object of the world.
+
+    image: (H, W, 3), a panorama where there is one. choices: the answers there are, where they are listed.
+    """
 
     image: NDArray[np.uint8] | None = None
     text: str | None = None
     target: str | None = None
+    choices: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What is tested: the WorldModel and Agent protocols, and ModelSpec, what a model takes and gives."""
+"""What is tested: the WorldModel protocol, and ModelSpec, what a model takes and gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from worldgauge._decoding import MAX_PIXELS
 from worldgauge.actions import Actions, Control
-from worldgauge.episode import Context, Goal, WorldFacts
+from worldgauge.episode import Context, WorldFacts
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.video import Clip
@@ -159,19 +159,6 @@ class HoldsVideos(Protocol):
 
     def video_of(self, task: str) -> Path:
         """The video of a task. Raises SubjectError where there is none."""
-        ...
-
-
-@runtime_checkable
-class Agent(Protocol):
-    """Something that decides: proposes plans, revises them after seeing them imagined."""
-
-    def propose(self, observation: Any, goal: Goal, n: int) -> Sequence[Any]:
-        """Up to n plans."""
-        ...
-
-    def revise(self, observation: Any, goal: Goal, plans: Sequence[Any], rollouts: Sequence[Clip]) -> Any:
-        """The decision, given what the world model imagined for each plan."""
         ...
 
 

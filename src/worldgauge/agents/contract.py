@@ -1,0 +1,234 @@
+"""What an embodied agent sees, proposes, is shown, and decides: the parts of the closed loop.
+
+propose -> simulate -> revise -> execute (World-in-World, section 3). Proposers and revisers are separate objects; the
+base policy is the same two without anything imagined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.episode import Goal
+from worldgauge.geometry import Camera, FloatArray
+from worldgauge.primitives import Primitive, Steps
+from worldgauge.registry import Registry
+
+Image = NDArray[np.uint8]
+Depth = NDArray[np.float32]
+Side = Literal["front", "left", "right", "back"]
+SIDES: tuple[Side, ...] = ("front", "left", "right", "back")
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
+
+
+class Observation(Protocol):
+    """What the agent senses at one decision; everything is rendered when it is asked for, once.
+
+    pose: camera-to-world (4, 4) of the front view's camera. camera: of every view. box: the red box of the target in
+    the front view (recognition), None where it is not seen.
+    """
+
+    pose: FloatArray
+    camera: Camera
+
+    @property
+    def front(self) -> Image:
+        """(H, W, 3) uint8, what `camera` sees straight ahead."""
+        ...
+
+    @property
+    def panorama(self) -> Image:
+        """(H, W, 3) uint8 equirectangular, its centre column straight ahead."""
+        ...
+
+    @property
+    def panorama_depth(self) -> Depth:
+        """(H, W) metres along the ray."""
+        ...
+
+    def view(self, side: Side) -> Image:
+        """What `camera` sees to one side."""
+        ...
+
+    def depth(self, side: Side) -> Depth:
+        """(H, W) metres along the optical axis of a view."""
+        ...
+
+    def instances(self, side: Side) -> NDArray[np.uint16]:
+        """(H, W) exact object numbers of a view, 0 for walls and floors: for policies on exact semantics."""
+        ...
+
+    @property
+    def box(self) -> Box | None:
+        """The target's box in the front view."""
+        ...
+
+    @property
+    def things(self) -> Mapping[int, Any]:
+        """Object number -> facts of the object (category, name, colour, room, state, ...), of all in the scene."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an agent might do: a turn by `turn_left_rad`, exact and of any angle, then `steps`.
+
+    source: who made it. flags: such as "fallback". aim: what else belongs to it, plain JSON values: of questions
+    {"view": side, "landmark": number or None, "text": words}. Two plans are the same when turn, steps and aim are.
+    """
+
+    steps: Steps
+    source: str
+    turn_left_rad: float = 0.0
+    aim: Mapping[str, Any] | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What a world model imagined for a plan, frame 0 being what is seen now.
+
+    frames: (T, H, W, 3). view: of each frame. camera: with which panoramas are to be looked at, and which perspective
+    frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
+    it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
+    from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
+    """
+
+    frames: Image
+    view: Literal["perspective", "panorama"]
+    camera: Camera
+    frame_to_action: NDArray[np.int64]
+    valid_len: int
+    exact: int = 1
+    aligned: bool = True
+    model: str = ""
+    seed: int = 0
+    wall_s: float = 0.0
+
+    def seen(self, frame: int, side: Side = "front") -> Image:
+        """(H, W, 3) what `camera` sees in a frame; the view to one side needs a panorama.
+
+        Raises UsageError for a side of a perspective frame other than the front.
+        """
+        from worldgauge.errors import UsageError
+        from worldgauge.panorama import perspective
+
+        if self.view == "panorama":
+            return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side])
+        if side != "front":
+            raise UsageError(f"a perspective rollout shows the front, not '{side}'; use a model of panoramas")
+        return np.asarray(self.frames[frame], np.uint8)
+
+
+YAW_RIGHT_DEG: Mapping[Side, float] = {"front": 0.0, "left": -90.0, "right": 90.0, "back": 180.0}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan and what was imagined for it, None when nothing was.
+
+    true_value: what it would really come to, higher is better; for the reviser `oracle` and for the decision regret
+    alone, as it asks the simulator.
+    """
+
+    plan: Plan
+    rollout: Rollout | None
+    true_value: Callable[[], float | None]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the agent does. chosen: index of the candidate taken, None for a plan of its own or none.
+
+    answer, confidence: of recognition and questions, confidence in [0, 1]. stop: it ends the episode here. scores: of
+    the candidates, None where one has none. notes: plain JSON values for the trace (prompts, replies, fallbacks).
+    """
+
+    plan: Plan | None
+    chosen: int | None = None
+    answer: str | None = None
+    confidence: float | None = None
+    stop: bool = False
+    scores: tuple[float | None, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Past:
+    """One decision that lies behind. executed: primitives that were. collided: whether each met something."""
+
+    decision: Decision
+    executed: Steps
+    collided: tuple[bool, ...]
+    pose: FloatArray
+    """Where it was decided, camera-to-world (4, 4)."""
+
+
+History = Sequence[Past]
+
+
+class Proposer(Protocol):
+    """Makes candidate plans."""
+
+    def propose(
+        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[Plan]:
+        """Up to n plans; equal ones are merged by the loop. None is no error: the loop has a fallback, flagged."""
+        ...
+
+
+class Reviser(Protocol):
+    """Turns candidates into a decision."""
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: Observation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """The decision. Where nothing was imagined it follows from the observation, and takes the first plan."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What policies are made of. chat: for those that ask a language model. task: "recognition", "navigation" or
+    "questions". length: L, most primitives of a plan. prompts: folder whose files replace our templates. options:
+    further settings by name."""
+
+    task: str
+    length: int
+    chat: Any = None
+    prompts: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+proposers: Registry[Callable[[Kit], Proposer]] = Registry(
+    "proposer", package="worldgauge.agents.propose", group="worldgauge.proposers"
+)
+"""Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
+revisers: Registry[Callable[[Kit], Reviser]] = Registry(
+    "reviser", package="worldgauge.agents.revise", group="worldgauge.revisers"
+)
+"""Facts as of proposers; and imagines, whether it looks at rollouts at all."""
+
+
+def merged(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans without repetitions, in order."""
+    kept: dict[tuple[Any, ...], Plan] = {}
+    for plan in plans:
+        aim = None if plan.aim is None else repr(sorted(plan.aim.items()))
+        kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, aim), plan)
+    return list(kept.values())
+
+
+def letters(steps: Sequence[Primitive]) -> str:
+    """F, L, R and S for each primitive, as in traces."""
+    return "".join("?FLRS"[int(step)] for step in steps)

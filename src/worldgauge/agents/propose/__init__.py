@@ -1,0 +1,1 @@
+"""Proposers: each file makes candidate plans in its own way."""

@@ -1,0 +1,1 @@
+"""Revisers: each file chooses, or decides anew, in its own way."""
