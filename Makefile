@@ -51,7 +51,7 @@ chromium:
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[sfm]'
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[policies,sfm]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base

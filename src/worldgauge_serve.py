@@ -214,7 +214,10 @@ class Actions:
 
 @dataclass(frozen=True)
 class Camera:
-    """Intrinsics in pixels; a panorama has a size only (fx to cy are None)."""
+    """Intrinsics in pixels; a panorama has a size only (fx to cy are None).
+
+    A panorama is equirectangular: its centre column looks ahead, its right is the right, its top row looks up.
+    """
 
     width: int
     height: int
@@ -223,10 +226,18 @@ class Camera:
     cx: float | None = None
     cy: float | None = None
 
+    @property
+    def is_panorama(self) -> bool:
+        """Whether frames are equirectangular, all around; else perspective."""
+        return self.fx is None
+
 
 @dataclass(frozen=True)
 class Context:
-    """What the model may see: C frames, poses (C, 4, 4) camera-to-world, C - 1 actions, depth(i) -> (H, W) metres."""
+    """What the model may see: C frames, poses (C, 4, 4) camera-to-world, C - 1 actions, depth(i) -> (H, W) metres.
+
+    Depth is along the optical axis of a perspective view, along the ray of a panorama.
+    """
 
     clip: Clip
     poses: np.ndarray[Any, Any]
@@ -685,7 +696,7 @@ class _Question:
     """A rollout or estimate message: where its answer goes, and whether anybody still wants it.
 
     sign: when the model last gave a sign of life; infinite while it is not the model that is waited for.
-    frames: sent of the rollout in hand.
+    frames: sent of the rollout in hand. index: of the request in hand, where several are made one by one.
     """
 
     def __init__(self, header: Header, arrays: Arrays, post: Post) -> None:
@@ -695,6 +706,7 @@ class _Question:
         self.is_lost = False
         self.sign = math.inf
         self.sent = self.frames = 0
+        self.index: int | None = None
         self._post = post
 
     def send(self, header: Header, arrays: Arrays | None = None) -> None:
@@ -804,6 +816,13 @@ class _Desk:
 
 def _answer(model: Any, question: _Question) -> Last:
     """The last message of an answer; those before it are sent."""
+    last, arrays = _said(model, question)
+    if last["type"] == "error" and question.index is not None:
+        last = {**last, "index": question.index}
+    return last, arrays
+
+
+def _said(model: Any, question: _Question) -> Last:
     serves, asked = serves_of(model), question.header["type"]
     who = "%s '%s'" % (serves, model.spec.name)
     try:
@@ -830,6 +849,8 @@ def _rolled_out(model: Any, question: _Question) -> Last:
     requests = requests_of(question.header, question.arrays)
     question.stop_if_cancelled()
     batch = len(requests) > 1 and hasattr(model, "rollout_batch")
+    one_by_one = len(requests) > 1 and not batch
+    question.index = 0 if one_by_one else None
     with _closing(model.rollout_batch(requests) if batch else map(model.rollout, requests)) as rollouts:
         for index, rollout in enumerate(rollouts):
             with _closing(rollout):
@@ -839,6 +860,7 @@ def _rolled_out(model: Any, question: _Question) -> Last:
                     question.send({"type": "chunk", "index": index}, {"frames": chunk})
                     question.frames += len(chunk) if chunk.ndim else 1
             question.frames = 0
+            question.index = index + 1 if one_by_one else None
     return {"type": "done"}, None
 
 

@@ -13,12 +13,14 @@ from worldgauge.statistics import (
     MeanStd,
     Place,
     bootstrap_interval,
+    correlation,
     holm,
     mean_std,
     paired_difference,
     ranks,
     ranks_with_ties,
     smallest_resolvable_difference,
+    wilson,
 )
 
 values = st.lists(st.none() | st.floats(-100, 100), max_size=12)
@@ -274,6 +276,70 @@ def test_smallest_resolvable_difference_scales():
     assert smallest_resolvable_difference(numbers, power=0.9) > one
     assert smallest_resolvable_difference(numbers, level=0.99) > one
     assert smallest_resolvable_difference(np.tile(numbers, 4)) < one / 1.9
+
+
+# Shares and correlations -------------------------------------------------------------------------------------
+
+
+def test_wilson_by_hand() -> None:
+    """One of one: z^2 = 3.8415, so the lower end is 1 / (1 + z^2)."""
+    low, high = wilson(1, 1)
+    assert (low, high) == (pytest.approx(1 / 4.8415, abs=1e-5), 1.0)
+    assert wilson(0, 144).low == 0.0
+    assert wilson(0, 0) is None
+
+
+@given(st.integers(1, 600).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
+def test_wilson_is_scipys_and_mirrors(pair: tuple[int, int], level: float) -> None:
+    k, n = pair
+    low, high = wilson(k, n, level=level)
+    reference = stats.binomtest(k, n).proportion_ci(level, method="wilson")
+    assert (low, high) == (pytest.approx(reference.low, abs=1e-9), pytest.approx(reference.high, abs=1e-9))
+    assert low <= k / n <= high
+    assert wilson(n - k, n, level=level) == (pytest.approx(1 - high), pytest.approx(1 - low))
+
+
+@pytest.mark.parametrize(("k", "n"), [(-1, 5), (6, 5), (0, -1)])
+def test_wilson_of_what_cannot_be(k: int, n: int) -> None:
+    with pytest.raises(ShapeError, match="cannot be"):
+        wilson(k, n)
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=9))
+@settings(max_examples=30, deadline=None)
+def test_correlation_is_scipys_with_ties(pairs: list[tuple[int, int]]) -> None:
+    x, y = ([float(v) for v in column] for column in zip(*pairs, strict=True))
+    found = correlation(x, y, rng=rng(), n=50)
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert found == (None, None, None, len(x))
+        return
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert correlation(y[::-1], x[::-1], rng=rng(), n=50)[:2] == (
+        pytest.approx(found.pearson),
+        pytest.approx(found.spearman),
+    )
+
+
+def test_correlation_leaves_out_what_is_missing() -> None:
+    x, y = [1.0, 2.0, None, 4.0, 3.0, 9.0], [2.0, 4.0, 1.0, 8.0, math.inf, None]
+    found = correlation(x, y, rng=rng())
+    assert (found.pearson, found.spearman, found.n) == (pytest.approx(1), pytest.approx(1), 3)
+    assert found.interval == (pytest.approx(1), pytest.approx(1))
+    assert correlation([1.0, 2.0], [1.0, 2.0], rng=rng()) == (None, None, None, 2)
+    with pytest.raises(ShapeError, match="pairs"):
+        correlation([1.0], [], rng=rng())
+    with pytest.raises(ShapeError, match="NaN"):
+        correlation([1.0, math.nan, 2.0], [1.0, 2.0, 3.0], rng=rng())
+
+
+def test_correlation_is_less_certain_of_fewer_pairs() -> None:
+    noise = rng(4).normal(size=(2, 60))
+    x, y = noise[0], noise[0] + noise[1]
+    few, many = (correlation(list(x[:n]), list(y[:n]), rng=rng(), n=1000) for n in (10, 60))
+    for found in (few, many):
+        assert found.interval.low < found.spearman < found.interval.high
+    assert many.interval.high - many.interval.low < few.interval.high - few.interval.low
 
 
 # Promises on simulated data --------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ def check_model(
     model: Annotated[
         str, typer.Option(help="As for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://.")
     ],
-    suite: Annotated[str, typer.Option(help="By whose actions it is driven: loopnav or mind.")] = "loopnav",
+    suite: Annotated[str, typer.Option(help="By whose actions it is driven: loopnav, mind or closedloop.")] = "loopnav",
     deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check is given up.")] = 600.0,
     json: Json = False,
 ) -> None:

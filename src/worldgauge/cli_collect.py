@@ -125,6 +125,38 @@ def collect_mind(
     _collect("mind", engine.collect_mind, engine.count_mind, out, arguments, workers, on, dry_run, json)
 
 
+@collect_app.command("closedloop")
+def collect_closedloop(
+    out: Out,
+    scenes: Annotated[int, typer.Option(help="Homes, over which episodes are spread evenly.")] = 60,
+    recognition: Annotated[int, typer.Option(help="Episodes: what is in the red box?")] = 551,
+    navigation: Annotated[int, typer.Option(help="Episodes: go to where this picture was taken.")] = 144,
+    questions: Annotated[int, typer.Option(help="Episodes: walk about and answer.")] = 184,
+    split: Annotated[str, typer.Option(help='Which homes: "train", "val" or "test", which share none.')] = "test",
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    size: Annotated[str, typer.Option(help="Width and height of a goal panorama in pixels.")] = "1024x576",
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Tasks of an agent in homes, in World-in-World's schemas: recognition, image-goal navigation, questions."""
+    from worldgauge.engine import collect as engine
+
+    arguments: dict[str, Any] = {
+        "scenes": scenes,
+        "recognition": recognition,
+        "navigation": navigation,
+        "questions": questions,
+        "split": split,
+        "seed": seed,
+        "panorama": _size(size),
+    }
+    _collect(
+        "closedloop", engine.collect_closedloop, engine.count_closedloop, out, arguments, workers, on, dry_run, json
+    )
+
+
 def _collect(
     benchmark: str,
     collect: Callable[..., Collected],

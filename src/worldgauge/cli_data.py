@@ -9,17 +9,18 @@ from pathlib import Path
 from rich.table import Table as Grid
 
 from worldgauge.cli_show import out
-from worldgauge.datasets import loopnav, mind, target
+from worldgauge.datasets import closedloop, loopnav, mind, target
 from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 
-_Found = loopnav.Report | target.Report | mind.Report
+_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report
 
 FORMATS: Mapping[str, Callable[..., _Found]] = {
     "loopnav": loopnav.check,
     "target": target.check,
     "mind": mind.check,
+    "closedloop": closedloop.check,
 }
 
 
@@ -42,6 +43,9 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
     elif isinstance(found, target.Report):
         _show_scenarios(found)
         counted = f"{found.n_valid} of {found.n_scenarios} scenarios are valid"
+    elif isinstance(found, closedloop.Report):
+        _show_episodes(found)
+        counted = f"{found.n_valid} of {found.n_episodes} episodes are valid"
     else:
         _show_clips(found)
         counted = f"{found.n_valid} of {found.n_clips} clips and mirror videos are valid"
@@ -115,6 +119,30 @@ def _show_clips(found: mind.Report) -> None:
     )
     families = ", ".join(f"{name} {count}" for name, count in found.families.items())
     out.print(f"by family: {families or 'none'}", markup=False, soft_wrap=True)
+
+
+def _show_episodes(found: closedloop.Report) -> None:
+    grid = Grid(title="means over usable episodes", title_justify="left", box=None, pad_edge=False)
+    grid.add_column("", no_wrap=True)
+    for column in ("episodes", "paper", "usable", "scenes", "known", "straight,\nm", "steps", "reference,\nm"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        counts = (row.episodes, row.published, row.usable, row.scenes, row.known)
+        grid.add_row(row.kind, *map(str, counts), *map(_mean, (row.straight_m, row.steps, row.reference_m)))
+    out.print(grid)
+    out.print(
+        "paper: episodes of the published data; known: scenes that can be entered here; straight: as the crow flies "
+        "from start to goal; steps: of the reference path; reference: way of exploring until a question is answered",
+        soft_wrap=True,
+    )
+    for name, counted in (
+        ("difficulty", found.difficulties),
+        ("target", found.labels),
+        ("kind of question", found.categories),
+    ):
+        if counted:
+            each = ", ".join(f"{one} {count}" for one, count in counted.items())
+            out.print(f"by {name}: {each}", markup=False, soft_wrap=True)
 
 
 def _show_findings(findings: Sequence[Finding]) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.actions import Actions
-from worldgauge.errors import DataError
-from worldgauge.geometry import Camera, FloatArray
+from worldgauge.errors import DataError, UsageError
+from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.video import Clip
 
 
@@ -67,13 +67,14 @@ class Episode:
 class Context:
     """The part of an episode that the model may see; C frames, C poses, C - 1 actions.
 
-    depth: index in the context -> (H, W) float32 metres along the optical axis; None when not given.
+    camera: of every frame; a `Panorama` where they are equirectangular. depth: index in the context -> (H, W) float32
+    metres, along the optical axis of a perspective view and along the ray of a panorama; None when not given.
     """
 
     clip: Clip
     poses: FloatArray
     actions: Actions
-    camera: Camera
+    camera: Camera | Panorama
     depth: Callable[[int], NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
@@ -87,7 +88,12 @@ class Context:
         return Context(self.clip[start:], self.poses[start:], self.actions[start:], self.camera, depth)
 
     def cropped(self, across: int, down: int) -> Context:
-        """The centre of every frame with sides across:down; given depth is dropped (its grid would not fit)."""
+        """The centre of every frame with sides across:down; given depth is dropped (its grid would not fit).
+
+        Raises UsageError for panoramas: what is left of one would be none.
+        """
+        if isinstance(self.camera, Panorama):
+            raise UsageError("a panorama cannot be cropped; cut a perspective view from it")
         clip = self.clip.cropped(across, down)
         return Context(clip, self.poses, self.actions, self.camera.cropped(clip.width, clip.height), None)
 

@@ -208,6 +208,15 @@ class Panorama:
     width: int
     height: int
 
+    @property
+    def hfov_deg(self) -> float:
+        """Degrees seen across: all around."""
+        return 360.0
+
+    def resized(self, width: int, height: int) -> Panorama:
+        """The same view on another pixel grid."""
+        return Panorama(width, height)
+
     def rays(self) -> FloatArray:
         """Unit direction of every pixel centre, (H, W, 3), camera frame."""
         azimuth = ((np.arange(self.width) + 0.5) / self.width - 0.5) * 2 * np.pi
@@ -224,51 +233,3 @@ class Panorama:
         u = (azimuth / (2 * np.pi) + 0.5) * self.width
         v = (0.5 - elevation / np.pi) * self.height
         return np.stack([u, v], -1), distance
-
-
-def perspective_from_panorama(image: NDArray[np.uint8], camera: Camera, rotation: ArrayLike) -> NDArray[np.uint8]:
-    """View of a pinhole `camera` cut out of an equirectangular `image` (H, W, 3) uint8, bilinear.
-
-    rotation: (3, 3) camera-to-panorama, so the identity looks along the panorama's centre.
-    """
-    directions = camera.rays() @ np.asarray(rotation, np.float64).T
-    pano = Panorama(image.shape[1], image.shape[0])
-    pixels, _ = pano.project(directions)
-    return _sample_bilinear(image, pixels[..., 0] - 0.5, pixels[..., 1] - 0.5)
-
-
-def panorama_from_perspective(
-    image: NDArray[np.uint8], camera: Camera, rotation: ArrayLike, panorama: Panorama
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """A pinhole `image` painted onto a `panorama`; returns the panorama and the mask it covers.
-
-    rotation: (3, 3) camera-to-panorama.
-    """
-    directions = panorama.rays() @ np.asarray(rotation, np.float64)
-    pixels, depth = camera.project(directions)
-    with np.errstate(invalid="ignore"):
-        inside = (
-            (depth > 0)
-            & (pixels[..., 0] >= 0)
-            & (pixels[..., 0] < camera.width)
-            & (pixels[..., 1] >= 0)
-            & (pixels[..., 1] < camera.height)
-        )
-    u = np.clip(np.where(inside, pixels[..., 0] - 0.5, 0), 0, camera.width - 1)
-    v = np.clip(np.where(inside, pixels[..., 1] - 0.5, 0), 0, camera.height - 1)
-    painted = _sample_bilinear(image, u, v)
-    painted[~inside] = 0
-    return painted, inside
-
-
-def _sample_bilinear(image: NDArray[np.uint8], u: FloatArray, v: FloatArray) -> NDArray[np.uint8]:
-    """Bilinear samples at pixel-index coordinates; columns wrap round, rows clamp."""
-    height, width = image.shape[:2]
-    u0, v0 = np.floor(u).astype(int), np.floor(v).astype(int)
-    fu, fv = (u - u0)[..., None], (v - v0)[..., None]
-    left, right = u0 % width, (u0 + 1) % width
-    top, bottom = np.clip(v0, 0, height - 1), np.clip(v0 + 1, 0, height - 1)
-    upper = image[top, left] * (1 - fu) + image[top, right] * fu
-    lower = image[bottom, left] * (1 - fu) + image[bottom, right] * fu
-    sampled: NDArray[np.uint8] = np.rint(upper * (1 - fv) + lower * fv).astype(np.uint8)
-    return sampled

@@ -62,6 +62,18 @@ class PairedDifference(NamedTuple):
     excluded: int
 
 
+class Correlation(NamedTuple):
+    """How two quantities go together over n pairs; None for fewer than three, or where one of them never changes.
+
+    interval: of spearman, None where it is.
+    """
+
+    pearson: float | None
+    spearman: float | None
+    interval: Interval | None
+    n: int
+
+
 class Place(NamedTuple):
     """Best and worst rank that the data allow."""
 
@@ -101,6 +113,22 @@ def bootstrap_interval(
     return Interval(float(low), float(high))
 
 
+def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Interval of a share from `successes` among `n`, in [0, 1]; None for n 0. Right for shares of 0 and 1 as well.
+
+    Source: Wilson 1927, without correction for continuity.
+    """
+    if not 0 <= successes <= n:
+        raise ShapeError(f"{successes} successes among {n} cannot be")
+    if n == 0:
+        return None
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    share = successes / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    reach = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return Interval(0.0 if successes == 0 else centre - reach, 1.0 if successes == n else centre + reach)
+
+
 def paired_difference(
     a: Mapping[str, float | None],
     b: Mapping[str, float | None],
@@ -125,6 +153,42 @@ def paired_difference(
     interval = bootstrap_interval(differences, rng=rng, n=n, level=level)
     p = _sign_flip_p(differences, n, rng)
     return PairedDifference(float(differences.mean()), interval, p, count, len(tasks) - count)
+
+
+def correlation(
+    x: Sequence[float | None],
+    y: Sequence[float | None],
+    *,
+    rng: np.random.Generator,
+    n: int = RESAMPLES,
+    level: float = LEVEL,
+) -> Correlation:
+    """Pearson's and Spearman's coefficients of pairs of values, and a percentile bootstrap interval of the latter.
+
+    x, y: as long as each other; pairs that lack a value or hold an infinite one are left out. Resamples in which one of
+    the two never changes are not counted. Raises ShapeError.
+    """
+    if len(x) != len(y):
+        raise ShapeError(f"a correlation takes pairs, got {len(x)} and {len(y)} values")
+    pairs = np.array(sorted((a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None), np.float64)
+    pairs = pairs.reshape(-1, 2)
+    if np.isnan(pairs).any():
+        raise ShapeError("values hold NaN; give None for what is missing")
+    pairs = pairs[np.isfinite(pairs).all(1)]
+    count = len(pairs)
+    if count < 3 or (np.ptp(pairs, axis=0) == 0).any():
+        return Correlation(None, None, None, count)
+    drawn = []
+    for first in range(0, n, rows := max(1, _CHUNK // count**2)):
+        picks = rng.integers(0, count, (min(rows, n - first), count))
+        with np.errstate(invalid="ignore"):
+            drawn.append(_pearson(_mean_ranks(pairs[picks, 0]), _mean_ranks(pairs[picks, 1])))
+    known = np.concatenate(drawn)
+    low, high = np.quantile(known[np.isfinite(known)], [(1 - level) / 2, (1 + level) / 2])
+    ranked = _pearson(_mean_ranks(pairs[:, 0]), _mean_ranks(pairs[:, 1]))
+    return Correlation(
+        float(_pearson(pairs[:, 0], pairs[:, 1])), float(ranked), Interval(float(low), float(high)), count
+    )
 
 
 def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:
@@ -206,6 +270,21 @@ def _known(values: Iterable[float | None]) -> FloatArray:
     if np.isnan(known).any():
         raise ShapeError("values hold NaN; give None for what is missing")
     return known
+
+
+def _pearson(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Coefficients (...) of values (..., n)."""
+    a, b = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
+    found: FloatArray = (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    return np.clip(found, -1, 1)
+
+
+def _mean_ranks(values: FloatArray) -> FloatArray:
+    """Ranks along the last axis from 0, equal values sharing the mean of theirs."""
+    below = (values[..., None, :] < values[..., :, None]).sum(-1)
+    level = (values[..., None, :] == values[..., :, None]).sum(-1)
+    ranked: FloatArray = below + (level - 1) / 2
+    return ranked
 
 
 def _resampled_means(values: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
@@ -29,7 +30,8 @@ INPUTS = frozenset({"depth", *PRIVILEGED})
 class ModelSpec:
     """What a world model can take and give.
 
-    name: shown in tables. control: which form of the future it is driven by. view: kind of image.
+    name: shown in tables. control: which form of the future it is driven by. view: kind of image it takes and gives;
+    a panorama is equirectangular, its context's camera a `geometry.Panorama`, its depth in metres along the ray.
     frame_size: (width, height) in pixels it takes and gives; None means the size of the context.
     fps: its own rate, None means any; a suite whose recordings have another does not ask it.
     max_context: longest context in frames, None means all there is. chunk: frames it makes at once,
@@ -67,6 +69,8 @@ class ModelSpec:
         ):
             if not fine:
                 raise UsageError(f"model '{self.name}': {name} is {getattr(self, name)!r}; give {rule}")
+        if self.crop is not None and self.view == "panorama":
+            raise UsageError(f"model '{self.name}': crop is {self.crop!r}; a panorama has no centre part, leave it out")
 
     @property
     def privileged(self) -> bool:
@@ -170,16 +174,50 @@ def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
     return [list(checked_rollout(model, request)) for request in requests]
 
 
+def imagines(model: Any) -> bool:
+    """Whether `model`, a class or an object, imagines anything: False of a reference that stands for having no model.
+
+    A model declares it as the attribute `imagines` of its class.
+    """
+    return bool(getattr(model, "imagines", True))
+
+
+def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
+    """One array (horizon, H, W, 3) uint8 a request, in order; asked at once where the model has `rollout_batch`.
+
+    Raises as `checked_rollout` does; an error of one request is an error of all, and names the request.
+    """
+    own = getattr(model, "rollout_batch", None)
+    if own is None or len(requests) < 2:
+        return [_joined(checked_rollout(model, request)) for request in requests]
+    name, count = model.spec.name, len(requests)
+    with _blaming(name, lambda: f"in a batch of {count}"):
+        answers = [list(chunks) for chunks in own(requests)]
+    if len(answers) != count:
+        raise SubjectError(f"model '{name}' gave {len(answers)} answers to a batch of {count}")
+    frames = []
+    for at, (request, chunks) in enumerate(zip(requests, answers, strict=True), start=1):
+        try:
+            frames.append(_joined(_checked(name, chunks, request)))
+        except SubjectError as error:
+            raise SubjectError(f"{error} (request {at} of a batch of {count})") from None
+    return frames
+
+
 def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
     """The chunks of a rollout, each checked as it comes.
 
     Raises SubjectError, naming the model and the frame, when the model raises, or returns another
     shape, dtype or number of frames than asked, or values that are not finite.
     """
-    name = model.spec.name
+    return _checked(model.spec.name, _unchecked(model, request), request)
+
+
+def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> Iterator[Frames]:
+    """`chunks` of model `name`, each checked as it comes; raises SubjectError."""
     width, height = request.frame_size
     done = 0
-    for chunk in _unchecked(model, request):
+    for chunk in chunks:
         if done == request.horizon:
             raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
         check_chunk(name, chunk, done, request.horizon, (height, width))
@@ -210,15 +248,25 @@ def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int,
 def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
     """The chunks as they come. What the model raises, also after its last frame, is its failure; bad data is not."""
     done = 0
-    try:
+    with _blaming(model.spec.name, lambda: f"at frame {done}"):
         for chunk in model.rollout(request):
             yield chunk
             done += len(chunk)
+
+
+@contextmanager
+def _blaming(name: str, where: Callable[[], str]) -> Iterator[None]:
+    """Turns what the code of model `name` raises into a SubjectError; errors of ours speak for themselves."""
+    try:
+        yield
     except (NotApplicableError, DataError, SubjectError):
         raise
     except (Exception, SystemExit) as error:
-        name = model.spec.name
-        raise SubjectError(f"model '{name}' raised {type(error).__name__} at frame {done}: {error}") from error
+        raise SubjectError(f"model '{name}' raised {type(error).__name__} {where()}: {error}") from error
+
+
+def _joined(chunks: Iterable[Frames]) -> Frames:
+    return np.concatenate(list(chunks))
 
 
 def _is_size(given: Any) -> bool:

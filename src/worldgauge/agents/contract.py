@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.episode import Goal
+from worldgauge.errors import UsageError
 from worldgauge.geometry import Camera, FloatArray
-from worldgauge.primitives import Primitive, Steps
+from worldgauge.panorama import SIDES as SIDES
+from worldgauge.panorama import YAW_RIGHT_DEG as YAW_RIGHT_DEG
+from worldgauge.panorama import Side as Side
+from worldgauge.panorama import perspective
+from worldgauge.primitives import Steps
+from worldgauge.primitives import letters as letters
 from worldgauge.registry import Registry
 
 Image = NDArray[np.uint8]
 Depth = NDArray[np.float32]
-Side = Literal["front", "left", "right", "back"]
-SIDES: tuple[Side, ...] = ("front", "left", "right", "back")
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
 
@@ -115,17 +119,11 @@ class Rollout:
 
         Raises UsageError for a side of a perspective frame other than the front.
         """
-        from worldgauge.errors import UsageError
-        from worldgauge.panorama import perspective
-
         if self.view == "panorama":
             return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side])
         if side != "front":
             raise UsageError(f"a perspective rollout shows the front, not '{side}'; use a model of panoramas")
         return np.asarray(self.frames[frame], np.uint8)
-
-
-YAW_RIGHT_DEG: Mapping[Side, float] = {"front": 0.0, "left": -90.0, "right": 90.0, "back": 180.0}
 
 
 @dataclass(frozen=True)
@@ -227,8 +225,3 @@ def merged(plans: Sequence[Plan]) -> list[Plan]:
         aim = None if plan.aim is None else repr(sorted(plan.aim.items()))
         kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, aim), plan)
     return list(kept.values())
-
-
-def letters(steps: Sequence[Primitive]) -> str:
-    """F, L, R and S for each primitive, as in traces."""
-    return "".join("?FLRS"[int(step)] for step in steps)

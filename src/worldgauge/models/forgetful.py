@@ -15,47 +15,72 @@ from worldgauge.episode import WorldFacts
 from worldgauge.errors import NotApplicableError
 from worldgauge.geometry import FloatArray
 from worldgauge.models import models
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
-from worldgauge.worlds import open_world
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest, View
+from worldgauge.worlds import World, open_world
+from worldgauge.worlds.floor import FloorPlan
+from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.third_person import ThirdPerson, feet_of
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walker import RADIUS_M
 
 IntArray = NDArray[np.int64]
 SEED_STEP = 1_000_003
-_WORLDS = ("voxel", "third-person")
+_WORLDS = ("voxel", "third-person", "indoor")
 
 
 @models.register("forgetful")
 class Forgetful:
-    """Another settlement of the same kind, seen along the right path.
+    """Another settlement or home of the same kind, seen along the right path.
 
-    The path is laid where most of it runs over free natural ground of the other place, and follows that ground.
+    The path is laid where most of it runs over free natural ground of the other place, and follows that ground. In a
+    home it begins where the floor is free, the same place for all that is asked from one place, and stops at walls and
+    furniture. view: kind of image that it gives, "perspective" or "panorama".
     """
 
-    def __init__(self) -> None:
-        self.spec = ModelSpec("forgetful", control="camera", inputs=frozenset({"world"}))
+    def __init__(self, view: View = "perspective") -> None:
+        self.spec = ModelSpec("forgetful", control="camera", view=view, inputs=frozenset({"world"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames of the other place."""
         if request.world is None or request.world.name not in _WORLDS or request.poses is None:
-            raise NotApplicableError("'forgetful' needs an embedded voxel world; published recordings have none")
+            raise NotApplicableError("'forgetful' needs an embedded world or home; published recordings have none")
         other = _other_place(request.world)
-        feet = request.poses[:, :3, 3] - np.array([0.0, 0.0, EYE_HEIGHT_M])
-        if isinstance(other, ThirdPerson):
-            feet = feet_of(request.poses)
-        poses = _lay_path(other.voxels, request.poses, feet, np.random.default_rng(request.seed))
+        if isinstance(other, Home):
+            poses = _lay_indoors(other.floor, request.context.poses[-1, :3, 3], request.poses)
+        else:
+            assert isinstance(other, Voxel)
+            third = isinstance(other, ThirdPerson)
+            feet = feet_of(request.poses) if third else request.poses[:, :3, 3] - np.array([0.0, 0.0, EYE_HEIGHT_M])
+            poses = _lay_path(other.voxels, request.poses, feet, np.random.default_rng(request.seed))
         for pose in poses:
             yield other.view(pose, request.context.camera).rgb[None]
 
 
-def _other_place(facts: WorldFacts) -> Voxel:
+def _other_place(facts: WorldFacts) -> World:
     params = {**facts.params, "seed": int(facts.params["seed"]) + SEED_STEP}
-    world = open_world(WorldFacts(facts.name, params))
-    assert isinstance(world, Voxel)
-    return world
+    return open_world(WorldFacts(facts.name, params))
+
+
+def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: int = 16) -> FloatArray:
+    """The poses (T, 4, 4) moved in the plane to a free place of the other home, each step as far as the floor is free.
+
+    The place depends on where one stands alone (`start`, (3,)): of `tries` free ones that with the most room.
+    """
+    rng = np.random.default_rng(np.frombuffer((np.round(start, 3) + 0.0).tobytes(), np.uint32))
+    free = np.argwhere(floor.clearance_m > RADIUS_M)
+    spots = floor.points_of(free[rng.integers(0, len(free), tries)])
+    here = spots[floor.clearance_at(spots).argmax()]
+    laid = poses.copy()
+    moves = np.diff(np.concatenate([start[None, :2], poses[:, :2, 3]]), axis=0)
+    for pose, move in zip(laid, moves, strict=True):
+        way = here + np.linspace(0, 1, 21)[:, None] * move
+        met = np.flatnonzero(floor.clearance_at(way) <= RADIUS_M)
+        here = way[-1] if len(met) == 0 else way[max(met[0] - 1, 0)]
+        pose[:2, 3] = here
+    return laid
 
 
 def _lay_path(

@@ -8,15 +8,18 @@ import numpy as np
 
 from worldgauge.geometry import FloatArray
 from worldgauge.models import models
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest, View
 
 
 @models.register("freeze")
 class Freeze:
-    """The last context frame, for ever."""
+    """The last context frame, for ever.
 
-    def __init__(self) -> None:
-        self.spec = ModelSpec("freeze", max_context=1)
+    view: kind of image that it takes and gives, "perspective" or "panorama".
+    """
+
+    def __init__(self, view: View = "perspective") -> None:
+        self.spec = ModelSpec("freeze", view=view, max_context=1)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` copies of the last context frame."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from worldgauge.episode import Context
 from worldgauge.errors import NotApplicableError, UsageError
-from worldgauge.geometry import Camera, FloatArray, invert
+from worldgauge.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.models import models
 from worldgauge.models._points import PointStore, splat
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
@@ -45,6 +45,8 @@ class Memory:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames, each the remembered points seen from `request.poses`."""
         context, camera = request.context, request.context.camera
+        if isinstance(camera, Panorama):
+            raise NotApplicableError(f"'{self.name}' remembers perspective views; panoramas: 'warp?view=panorama'")
         depth_of = self._depth_source(context)
         store, sky = PointStore(), _Backdrop(camera)
         for index in range(len(context) - 1, -1, -self._stride):
@@ -75,7 +77,9 @@ class MemoryPlane(Memory):
     inputs = frozenset()
 
     def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
-        return lambda index: plane_depth(context.camera, context.poses[index])
+        camera = context.camera
+        assert isinstance(camera, Camera), "rollout refuses panoramas"
+        return lambda index: plane_depth(camera, context.poses[index])
 
 
 def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from worldgauge.errors import UsageError
 from worldgauge.models import models
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest, View
 
 
 @models.register("noise")
@@ -16,14 +16,15 @@ class Noise:
     """Independent random colours in every frame: the floor.
 
     block_px: side of the squares that share a colour. 1 is white noise, which no lossless codec can
-    shrink; 8 keeps a recorded rollout sixty times smaller and is as meaningless.
+    shrink; 8 keeps a recorded rollout sixty times smaller and is as meaningless. view: kind of image that it gives,
+    "perspective" or "panorama".
     """
 
-    def __init__(self, block_px: int = 8) -> None:
+    def __init__(self, block_px: int = 8, view: View = "perspective") -> None:
         if block_px < 1:
             raise UsageError(f"noise: block_px must be at least 1, got {block_px}")
         self._block_px = block_px
-        self.spec = ModelSpec("noise", max_context=1, settings={"block_px": block_px})
+        self.spec = ModelSpec("noise", view=view, max_context=1, settings={"block_px": block_px})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames of uniform colours, seeded by the request."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 from typing import Any, Generic, Literal, TypeVar
@@ -18,6 +18,9 @@ from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
 
 MAX_NAME = 200
 MAX_TEXT = 10_000
+MAX_TOGETHER = 128
+"""Requests of one message: of its 1024 arrays each has up to six, of its header each about a kilobyte."""
+_REST_BYTES = 1 << 14
 
 Serves = Literal["model", "estimator"]
 Spec = TypeVar("Spec")
@@ -87,6 +90,19 @@ def rollout_message(
     return {"type": "rollout", "version": VERSION, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
 
 
+def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Sequence[RolloutRequest]]:
+    """`requests` in order, in as few parts as messages hold; a single one that is too large is a part of its own."""
+    start, size = 0, 0
+    for at, request in enumerate(requests):
+        own = _size(request, "depth" in spec.inputs) + _REST_BYTES
+        if at > start and (size + own > MAX_BYTES // 2 or at - start == MAX_TOGETHER):
+            yield requests[start:at]
+            start, size = at, 0
+        size += own
+    if start < len(requests):
+        yield requests[start:]
+
+
 class Receipt:
     """Holds the answer to question `id` to what was asked, before anything of it is allocated.
 
@@ -133,8 +149,11 @@ class Receipt:
         self._done[index] += frames.shape[0]
 
     def raise_error(self, header: Header) -> None:
-        """Raise what an "error" message says."""
-        raise said_by(header, self._who)
+        """Raise what an "error" message says, and of which request where it tells."""
+        error, index, count = said_by(header, self._who), header.get("index"), len(self._requests)
+        if count > 1 and type(index) is int and 0 <= index < count:
+            error.args = (f"{error} (request {index + 1} of a batch of {count})",)
+        raise error
 
 
 def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
@@ -190,7 +209,7 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
         "seed": request.seed,
         "text": request.text,
         "fps": context.clip.fps,
-        "camera": asdict(context.camera),
+        "camera": {**_NO_INTRINSICS, **asdict(context.camera)},
         "space": _space(context.actions.space),
     }
     arrays = {
@@ -224,6 +243,9 @@ def _space(space: ActionSpace) -> dict[str, Any]:
 def _values(actions: Actions) -> Any:
     return np.asarray(actions.values, np.float32)
 
+
+_NO_INTRINSICS = dict.fromkeys(("fx", "fy", "cx", "cy"))
+"""What the camera of a panorama has, which has a size only."""
 
 _LARGER, _ANY_BYTES, _CHUNK_BYTES = 16, 1 << 20, 256
 """What an answer that is not held to its question may take: times what was asked, plus some, counting each chunk."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol
 
 from worldgauge.errors import LostError, SubjectError
 from worldgauge.serving.channel import Channel, GoneError, Message, Question, SilentError
-from worldgauge.serving.messages import Hello, Receipt, Serves, Spec, hello_of, rollout_message, spec_of
+from worldgauge.serving.messages import Hello, Receipt, Serves, Spec, hello_of, parts_of, rollout_message, spec_of
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge_serve import Arrays, ArraySpec, Header
 
@@ -155,9 +155,21 @@ class RemoteModel(Remote[ModelSpec]):
                 yield frames
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-        """The chunks of each request, asked at once where the model makes several at once."""
-        if not self.batch:
-            return [list(self.rollout(request)) for request in requests]
+        """The chunks of each request, all asked in one message, or in as few as hold them.
+
+        A server that is lost on the way is asked once more. An error of one request is an error of all, and says of
+        which where the model makes them one by one. Raises as `rollout` does.
+        """
+        rollouts: list[list[Frames]] = []
+        for part in parts_of(requests, self.spec):
+            try:
+                rollouts += self._together(part)
+            except LostError as lost:
+                print(f"{lost}; asked again", file=sys.stderr, flush=True)
+                rollouts += self._together(part)
+        return rollouts
+
+    def _together(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
         rollouts: list[list[Frames]] = [[] for _ in requests]
         with closing(self._ask(requests)) as chunks:
             for index, frames in chunks:

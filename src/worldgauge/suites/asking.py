@@ -40,7 +40,7 @@ class Answer:
 def as_taken(context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None) -> Context:
     """The last `limit` frames of `context`, as many as a model of `spec` holds, cropped and resized as it asks.
 
-    With depth where it wants it and the world is known.
+    Perspective views or panoramas; with depth where it wants it and the world is known.
     """
     for most in (limit, spec.max_context):
         if most is not None:
@@ -160,7 +160,7 @@ def content_of(path: Path) -> str:
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
-    """Depth of any context frame on the context's own pixel grid, rendered when asked for.
+    """Depth of any context frame on the context's own pixel grid, rendered when asked for; along the rays of panoramas.
 
     NaN where a figure walks along with the camera: it has no place in the world that could be remembered.
     """

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle
 from worldgauge.primitives import STEP_M, TURN_DEG, Primitive
@@ -15,6 +16,8 @@ RADIUS_M = 0.1
 """Of the walker (specification, section 4)."""
 EYE_HEIGHT_M = 1.0
 _PROBE_M = 0.01
+_ROUNDING_M = 1e-6
+"""Clearances are float32: that of 7 cells of 5 cm is a hair under 0.35 m."""
 
 
 class Stance(NamedTuple):
@@ -33,11 +36,16 @@ class Stance(NamedTuple):
         return self._replace(yaw=float(wrap_angle(self.yaw + left)))
 
 
+def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
+    """Whether a walker of `radius_m` may stand where the floor has that clearance; of any shape."""
+    return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
+
+
 def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float = RADIUS_M) -> tuple[Stance, bool]:
     """Where `step` leads from `stance`, and whether it met something on the way.
 
     A forward step goes on until less than `radius_m` would be free around the walker, in whole centimetres; it does
-    not slide along walls. One that starts with less room may go where it has no less.
+    not slide along walls. One that starts with less room may go where it has no less, but never onto what is not free.
     """
     if step is Primitive.TURN_LEFT:
         return stance.turned(math.radians(TURN_DEG)), False
@@ -50,6 +58,6 @@ def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float
     way = np.array([stance.x, stance.y]) + metres[:, None] * along
     clear = floor.clearance_at(way)
     room = np.minimum(radius_m, np.maximum.accumulate(clear)[:-1])
-    met = np.flatnonzero(clear[1:] < room - 1e-9)
+    met = np.flatnonzero(~stands(clear[1:], room) | (clear[1:] <= 0))
     last = int(met[0]) if len(met) else len(metres) - 1
     return stance._replace(x=float(way[last, 0]), y=float(way[last, 1])), bool(len(met))

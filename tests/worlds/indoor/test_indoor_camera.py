@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from worldgauge.errors import ShapeError, WorldError
-from worldgauge.geometry import Camera, Panorama, perspective_from_panorama, pose_from_yaw_pitch
+from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.panorama import perspective
 from worldgauge.worlds.indoor.boxes import PATTERNS, Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import Scene, render
 
@@ -78,7 +79,7 @@ def test_panorama_and_perspective_agree() -> None:
     pose = pose_from_yaw_pitch((1.0, 3.0, 1.4), 0.0)
     flat = render(scene, pose, Camera.from_vertical_fov(90, 60, 50))
     around = render(scene, pose, Panorama(1440, 720))
-    cut = perspective_from_panorama(around.rgb, Camera.from_vertical_fov(90, 60, 50), np.eye(3))
+    cut = perspective(around.rgb, Camera.from_vertical_fov(90, 60, 50))
     assert np.median(np.abs(cut.astype(int) - flat.rgb)) <= 3
     assert set(np.unique(flat.instance)) <= set(np.unique(around.instance))
 

@@ -9,9 +9,11 @@ import pytest
 from worldgauge.errors import WorldError
 from worldgauge.geometry import Camera, Panorama, invert, pose_from_yaw_pitch
 from worldgauge.worlds import open_world
+from worldgauge.worlds.geodesic import Geodesic
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.plan import HEIGHT_M
+from worldgauge.worlds.indoor.splits import SPLITS, scene_seed
 
 CLEARANCE_M = 0.25
 CAMERA = Camera.from_vertical_fov(96, 54, 60)
@@ -23,15 +25,20 @@ def home(seed: int) -> Home:
 
 
 def check_walkable(world: Home) -> None:
+    """One stretch of floor wide enough for a walker leads into every room and over nearly all its free floor."""
     floor = world.floor
     _, label = cv2.connectedComponents((floor.clearance_m >= CLEARANCE_M).astype(np.uint8))
+    main = Geodesic(floor).main
     shares = []
     for room in world.plan.rooms:
         (a, b), (c, d) = floor.cells_of([room.low, room.high])
         inside = label[a:c, b:d]
         shares.append({int(n): float((inside == n).sum() / (inside > 0).sum()) for n in np.unique(inside[inside > 0])})
+        free = floor.clearance_m[a:c, b:d] >= 0.1
+        assert (main[a:c, b:d] & free).sum() > 0.9 * free.sum(), f"seed {world.seed}: {room.kind}"
+        assert main[a:c, b:d].sum() * 0.05**2 > 1.0, f"seed {world.seed}: {room.kind}"
     common = set.intersection(*(set(share) for share in shares))
-    assert any(all(share[n] > 0.85 for share in shares) for n in common), f"seed {world.seed}: {shares}"
+    assert any(all(share[n] > 0.8 for share in shares) for n in common), f"seed {world.seed}: {shares}"
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -40,11 +47,19 @@ def test_every_room_can_be_reached(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 72))
-def test_every_room_of_many_homes_can_be_reached_and_none_lacks_a_label(seed: int) -> None:
-    world = Home(seed)
-    check_walkable(world)
-    assert {thing.category for thing in world.objects} >= set(LABELS)
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_room_of_many_homes_can_be_reached_none_lacks_a_label_and_no_two_are_alike(split: str) -> None:
+    digests, rooms, areas = set(), set(), []
+    for number in range(40):
+        world = Home(scene_seed(split, number))
+        check_walkable(world)
+        assert {thing.category for thing in world.objects} >= set(LABELS)
+        digests.add(world.facts.digest)
+        rooms.add(tuple(sorted(room.kind for room in world.plan.rooms)))
+        areas.append(sum(np.prod(np.subtract(room.high, room.low)) for room in world.plan.rooms))
+    assert len(digests) == 40
+    assert len(rooms) >= 5
+    assert max(areas) > 1.8 * min(areas)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -180,7 +195,7 @@ def test_no_two_faces_share_a_texture_and_colours_change_with_the_seed() -> None
 def test_the_view_from_above_has_no_ceiling() -> None:
     world = home(1)
     middle = np.array(world.plan.origin) + np.array(world.plan.occupied.shape) * 0.025
-    pose = pose_from_yaw_pitch((*middle, 30.0), 0.0, -np.pi / 2)
+    pose = pose_from_yaw_pitch((*middle, 20.0), 0.0, -np.pi / 2)
     assert (world.view(pose, CAMERA).category == world.categories.index("ceiling")).any()
     above = world.view_into(pose, CAMERA)
     assert not (above.category == world.categories.index("ceiling")).any()

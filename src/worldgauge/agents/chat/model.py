@@ -40,7 +40,9 @@ class ChatModel(Chat):
     further recorded attempt, when the answer does not fit it. structured: "schema" sends the schema to the endpoint,
     "prompt" writes it under the last message, for endpoints that know no schemas. encoding: how pictures are sent.
     recording: folder that keeps everything. replay: "use" answers from the recording what it holds, "only" asks
-    nothing else, "off" asks anew. prices, budget: cap on money spent through this recording, which it needs.
+    nothing else, "off" asks anew. replay_failures: with "only", a question that the model could not answer, or could
+    not take, fails again as it did, so that what was done instead is repeated too. prices, budget: cap on money spent
+    through this recording, which it needs.
     limits: how fast to ask; its clock is the one that waits are counted by. jitter: spreads the waits before
     attempts; no result depends on it.
     """
@@ -60,6 +62,7 @@ class ChatModel(Chat):
         encoding: Encoding | None = None,
         recording: str | Path | None = None,
         replay: Replay = "use",
+        replay_failures: bool = False,
         prices: Prices | None = None,
         budget: float | None = None,
         limits: Limits | None = None,
@@ -82,6 +85,7 @@ class ChatModel(Chat):
         self._timeout, self._deadline = timeout, deadline
         self._attempts, self._reasks = attempts, reasks
         self._structured, self._replay = structured, replay
+        self._replay_failures = replay_failures
         self._prices = prices
         self._recording = None if recording is None else Recording(Path(recording), self._transport.key)
         self._ledger = Ledger(self._recording.folder / "spent.jsonl", budget) if self._recording and prices else None
@@ -116,6 +120,7 @@ class ChatModel(Chat):
         if line is not None:
             return self._replayed(line, question)
         if self._replay == "only":
+            self._fail_again(key)
             raise EndpointError(
                 f"no recorded answer of {self.model} at {self.endpoint} to question {key}; "
                 "ask it with replay='use', or mend what has changed in it"
@@ -135,6 +140,13 @@ class ChatModel(Chat):
             raise AnswerError(f"the recorded answer to question {line['key']} cannot be used: {error}") from error
         return _reply(answer, {**facts, "replayed": True, "key": line["key"]})
 
+    def _fail_again(self, key: str) -> None:
+        """Raise what the recorded ask of `key` raised, where failures are replayed and it was no outage."""
+        line = self._recording.find_failed(key) if self._recording is not None and self._replay_failures else None
+        error = line.get("error") if line is not None else None
+        if isinstance(error, dict) and error.get("type") in _LASTING:
+            raise _LASTING[error["type"]](str(error.get("message")))
+
     def _wait_s(self, failures: int, asked_for: float | None) -> float:
         """Seconds before the next attempt: doubling, jittered down to half, no shorter than the endpoint asks for."""
         with self._jitter_lock:
@@ -143,6 +155,11 @@ class ChatModel(Chat):
         return float(min(LONGEST_WAIT_S, max(wait, asked_for or 0.0)))
 
 
+_LASTING: Mapping[str, type[AnswerError] | type[PromptTooLongError]] = {
+    "AnswerError": AnswerError,
+    "PromptTooLongError": PromptTooLongError,
+}
+"""Failures that are of the question and the model, and not of the moment."""
 _REPLY_FACTS = (
     *("input_tokens", "output_tokens", "cost", "cost_estimated"),
     *("seconds", "attempts", "model", "fingerprint"),

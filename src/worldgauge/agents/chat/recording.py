@@ -39,6 +39,7 @@ class Recording:
             raise RunError(f"{folder}: cannot hold a recording ({error.strerror})") from error
         self._lines = Lines(folder / "asks.jsonl")
         self._places: dict[str, int] = {}
+        self._failed: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Mapping[str, Any] | None:
@@ -47,6 +48,13 @@ class Recording:
             if key not in self._places:
                 self._lines.read_new(self._take)
             place = self._places.get(key)
+            return None if place is None else self._lines.at(place)
+
+    def find_failed(self, key: str) -> Mapping[str, Any] | None:
+        """The latest line of a failed ask of the question `key`; None where there is none."""
+        with self._lock:
+            self._lines.read_new(self._take)
+            place = self._failed.get(key)
             return None if place is None else self._lines.at(place)
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -75,8 +83,8 @@ class Recording:
             raise RunError(
                 f"{self._lines.path}: the line at byte {place} is of another version; record into a new folder"
             )
-        if line.get("status") == "answer":
-            self._places[line["key"]] = place
+        places = self._places if line.get("status") == "answer" else self._failed
+        places[line["key"]] = place
 
 
 def hidden(text: str, secret: str | None) -> str:

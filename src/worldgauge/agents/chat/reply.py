@@ -21,10 +21,12 @@ class Probabilities:
 
     mass: probability of each choice that the endpoint listed, as the model gave it.
     missing: choices that were not among the listed tokens; their probability is unknown, not zero.
+    listed: all that the endpoint listed, choices or not: (token, log-probability) as given, spaces included.
     """
 
     mass: Mapping[str, float]
     missing: tuple[str, ...]
+    listed: tuple[tuple[str, float], ...] = ()
 
     @property
     def normalised(self) -> dict[str, float]:
@@ -193,14 +195,15 @@ def _read_probabilities(choice: Mapping[str, Any], choices: tuple[str, ...]) -> 
         )
     first = next((place for place in places if str(_field(place, "token")).strip()), places[0])
     mass: dict[str, float] = {}
-    for token, probability in _alternatives(first):
+    alternatives = tuple(_alternatives(first))
+    for token, logprob in alternatives:
         # Tokens come with and without a leading space; both say the same.
         if token.strip() in choices:
-            mass[token.strip()] = mass.get(token.strip(), 0.0) + probability
+            mass[token.strip()] = mass.get(token.strip(), 0.0) + math.exp(min(0.0, logprob))
     if not sum(mass.values()) > 0:
         raise Unfit(f"the first token is none of the choices {', '.join(choices)}", again=True)
     listed = {name: min(1.0, mass[name]) for name in choices if name in mass}
-    return Probabilities(listed, tuple(name for name in choices if name not in mass))
+    return Probabilities(listed, tuple(name for name in choices if name not in mass), alternatives)
 
 
 def _alternatives(place: Any) -> Iterator[tuple[str, float]]:
@@ -209,7 +212,7 @@ def _alternatives(place: Any) -> Iterator[tuple[str, float]]:
         token, logprob = _field(each, "token"), _field(each, "logprob")
         if not isinstance(token, str) or not isinstance(logprob, (int, float)) or math.isnan(logprob):
             raise Unfit("a token probability is no number", again=True)
-        yield token, math.exp(min(0.0, logprob))
+        yield token, float(logprob)
 
 
 def _field(given: Any, name: str) -> Any:

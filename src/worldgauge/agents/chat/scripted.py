@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -54,4 +55,5 @@ def _reply(line: str | Mapping[str, float], question: Question) -> Reply:
     if not sum(mass.values()) > 0:
         raise Unfit(f"{text!r} is none of the choices {', '.join(question.choices)}", again=False)
     missing = tuple(choice for choice in question.choices if choice not in mass)
-    return Reply(text, value, Probabilities(mass, missing), model="script")
+    listed = tuple((token, math.log(share)) for token, share in given.items() if share > 0)
+    return Reply(text, value, Probabilities(mass, missing, listed), model="script")

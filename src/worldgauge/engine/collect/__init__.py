@@ -1,5 +1,6 @@
 """Collecting data sets in embedded worlds: parallel, resumable, the same files for any number of workers."""
 
+from worldgauge.engine.collect.closedloop import collect_closedloop, count_closedloop
 from worldgauge.engine.collect.driving import Collected, CollectProgress, world_seed_of
 from worldgauge.engine.collect.loopnav import collect_loopnav, collect_one, count_loopnav, stamp_of
 from worldgauge.engine.collect.mind import collect_mind, count_mind
@@ -8,10 +9,12 @@ from worldgauge.engine.collect.target import collect_target, count_target
 __all__ = [
     "CollectProgress",
     "Collected",
+    "collect_closedloop",
     "collect_loopnav",
     "collect_mind",
     "collect_one",
     "collect_target",
+    "count_closedloop",
     "count_loopnav",
     "count_mind",
     "count_target",

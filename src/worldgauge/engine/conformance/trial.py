@@ -19,6 +19,7 @@ import worldgauge
 from worldgauge.actions import LOOP_WALK, Actions, camera_path, walk_look
 from worldgauge.collect.loops import record_loop
 from worldgauge.datasets.loopnav import aligned_actions
+from worldgauge.engine.conformance.steps import SIZES, steps_question
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.episode import Episode, WorldFacts
 from worldgauge.errors import NotApplicableError, SubjectError, WorldgaugeError
@@ -47,7 +48,7 @@ _PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 _OURS = Path(worldgauge.__file__).parent
 
 
-Asking = Literal["loopnav", "mind"]
+Asking = Literal["loopnav", "mind", "closedloop"]
 """Suites whose actions a model can be asked with."""
 
 
@@ -71,9 +72,14 @@ def make_question(
 
     start: frame at which the future begins. size: of the recording; by default small for models that draw any size.
     turn: radians a frame, to the left; takes the place of the recorded future. suite: whose columns the actions have;
-    with mind's keys a turn is a key that is held. The walk is labelled with the rate that the model runs at.
-    Raises NotApplicableError for models that draw panoramas.
+    with mind's keys a turn is a key that is held. The walk is labelled with the rate that the model runs at. For
+    closedloop it is a walk in a home and the context one frame, whatever `context` says; see `steps_question`.
+    Raises NotApplicableError for models that draw panoramas, which closedloop alone has.
     """
+    if suite == "closedloop":
+        return steps_question(spec, start=start, horizon=horizon, seed=seed, size=size, turn=turn)
+    if spec.view == "panorama":
+        raise NotApplicableError(f"it draws panoramas, and those of {suite} are none; check it with --suite closedloop")
     walked, keys = _walk()
     poses = walked[start - context : start + horizon].copy()
     values = keys[start - context : start + horizon - 1].copy()
@@ -244,10 +250,11 @@ class Trial:
         return plain
 
     def long(self) -> Asked:
-        """The answer to a long question at the size of loopnav's recordings, asked once: 100 frames or a minute."""
+        """The answer to a long question at the size of the suite's recordings, asked once: 100 frames or a minute."""
         plain = self.plain()
-        size = None if self.spec.frame_size else STANDARD_SIZE
-        larger = 1.0 if size is None else math.prod(STANDARD_SIZE) / math.prod(SIZE)
+        small, standard = SIZES[self.spec.view] if self.suite == "closedloop" else (SIZE, STANDARD_SIZE)
+        size = None if self.spec.frame_size else standard
+        larger = 1.0 if size is None else math.prod(standard) / math.prod(small)
         affordable = int(LONG_S * plain.count / max(plain.seconds * larger, 1e-6))
         horizon = max(2 * HORIZON, min(LONG_HORIZON, affordable))
         return self._once("long", horizon=horizon, size=size, keep=False)

@@ -37,9 +37,12 @@ class ImageToVideo:
     them; many pipelines take 4 k + 1 or 8 k + 1 only. Frame 0 of a call is taken to be that picture and dropped, and
     what the last call makes too much. size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording. steps:
     of denoising. prompt: words put before the walk. call: further arguments of the pipeline's call, such as
-    {"guidance_scale": 5}. backend: replaces the pipeline, for tests.
+    {"guidance_scale": 5}. spread: one call draws all that is asked for, and frames are taken from all over it, as
+    World-in-World does; no frame is of one step then. view: "panorama" for a pipeline that was trained on them.
+    backend: replaces the pipeline, for tests.
 
-    Every chunk is given the words for the whole walk, and frames are taken one by one at the rate of the recording.
+    Every chunk is given the words for the whole walk, and, unless `spread`, frames are taken one by one at the rate of
+    the recording.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -55,6 +58,8 @@ class ImageToVideo:
         device: str = "cuda",
         download: bool = False,
         call: Mapping[str, Any] | None = None,
+        spread: bool = False,
+        view: str = "perspective",
         backend: Any = None,
     ) -> None:
         if frames < 2:
@@ -67,16 +72,19 @@ class ImageToVideo:
         self._backend = backend or _Diffusers(_folder(pipeline, download), steps, dtype, device, call)
         self._frames = frames
         self._prompt = prompt
+        self._spread = spread
         width, _, height = size.partition("x")
         self.spec = ModelSpec(
             Path(pipeline).name,
             control="text",
+            view=view,
             frame_size=(int(width), int(height)) if size else None,
             max_context=1,
-            chunk=frames - 1,
+            chunk=None if spread else frames - 1,
             settings={
                 **self._backend.identity,
                 **{"frames": frames, "steps": steps, "prompt": prompt, "dtype": dtype, "call": call},
+                **({"spread": True} if spread else {}),
             },
         )
 
@@ -87,20 +95,37 @@ class ImageToVideo:
         """
         picture = request.context.clip[-1]
         prompt = f"{self._prompt} {request.text or ''}".strip()
+        if self._spread:
+            seed = int(np.random.SeedSequence(request.seed).generate_state(1)[0])
+            yield self._drawn(picture, prompt, seed)[spread_over(self._frames, request.horizon)]
+            return
         done = 0
         for number in range(-(-request.horizon // (self._frames - 1))):
             # A seed of its own: with the same one, every chunk would make the same move.
             seed = int(np.random.SeedSequence([request.seed, number]).generate_state(1)[0])
-            made = self._backend(picture, prompt, self._frames, seed)
-            if made.shape != (self._frames, *picture.shape):
-                count, height, width = made.shape[:3]
-                raise ValueError(
-                    f"asked for {self._frames} frames of {picture.shape[1]}x{picture.shape[0]}, the pipeline drew "
-                    f"{count} of {width}x{height}; give frames={count}&size={width}x{height}"
-                )
+            made = self._drawn(picture, prompt, seed)
             picture = made[-1]
             yield made[1 : 1 + request.horizon - done]
             done += self._frames - 1
+
+    def _drawn(self, picture: NDArray[np.uint8], prompt: str, seed: int) -> NDArray[np.uint8]:
+        made: NDArray[np.uint8] = self._backend(picture, prompt, self._frames, seed)
+        if made.shape != (self._frames, *picture.shape):
+            count, height, width = made.shape[:3]
+            raise ValueError(
+                f"asked for {self._frames} frames of {picture.shape[1]}x{picture.shape[0]}, the pipeline drew "
+                f"{count} of {width}x{height}; give frames={count}&size={width}x{height}"
+            )
+        return made
+
+
+def spread_over(count: int, horizon: int) -> NDArray[np.int64]:
+    """Which of `count` frames, the first being what is seen, stand for the `horizon` frames after it.
+
+    A uniform grid in whole numbers; of fewer frames than are asked for all, then the last again.
+    """
+    steps = np.arange(1, horizon + 1)
+    return steps * (count - 1) // horizon if count > horizon else np.minimum(steps, count - 1)
 
 
 class _Diffusers:

@@ -42,7 +42,8 @@ class NWM:
     LoopNav's script differs in four ways, each offered by name. deltas="published": differences of normalised game
     coordinates in the heading of the first record, and of wrapped angles. crop="published": the truth stays squashed
     from 16:9 while the model sees 4:3. one_short: a frame fewer, so that every frame stands a tick late. bgr: red and
-    blue exchanged. backend: replaces the networks, for tests.
+    blue exchanged. World-in-World's differs in deltas="world-in-world" (see `closed_loop_deltas`; with context=4,
+    low=[-0.625,-1], high=[1.25,1]). backend: replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -64,9 +65,10 @@ class NWM:
         device: str = "cuda",
         backend: Any = None,
     ) -> None:
-        for name, given, right in (("deltas", deltas, "trained"), ("crop", crop, "declared")):
-            if given not in (right, "published"):
-                raise ValueError(f"nwm: {name} is {given!r}; give '{right}' or 'published'")
+        kinds = ("trained", "published", "world-in-world")
+        for name, given, known in (("deltas", deltas, kinds), ("crop", crop, ("declared", "published"))):
+            if given not in known:
+                raise ValueError(f"nwm: {name} is {given!r}; give {' or '.join(map(repr, known))}")
         self._backend = backend if backend is not None else _Upstream(root, weights, size, context, steps, vae, device)
         self._context, self._low, self._high = context, np.asarray(low, float), np.asarray(high, float)
         self._deltas, self._crop, self._one_short, self._bgr = deltas, crop, one_short, bgr
@@ -91,6 +93,8 @@ class NWM:
         poses = np.concatenate([request.context.poses[-1:], request.poses])
         if self._deltas == "published":
             moves = published_deltas(poses, request.context.poses[0], self._low, self._high)
+        elif self._deltas == "world-in-world":
+            moves = closed_loop_deltas(poses, self._low, self._high)
         else:
             moves = trained_deltas(poses, self._low, self._high)
         seen = request.context.last(self._context).clip.to_array()
@@ -101,9 +105,12 @@ class NWM:
             yield request.context.clip[-1][None]
         past = to_signed(seen[..., ::-1] if self._bgr else seen)
         past = np.concatenate([np.repeat(past[:1], self._context - len(past), axis=0), past])
-        for move in moves[: request.horizon - self._one_short]:
+        unseen = len(moves) - request.horizon  # drawn and gone on from, and not given
+        for step, move in enumerate(moves[: len(moves) - self._one_short], start=-unseen):
             new = self._backend.predict(past, move)
             past = np.concatenate([past[1:], new[None]])
+            if step < 0:
+                continue
             frame = to_frames(new[None])
             yield frame[..., ::-1] if self._bgr else frame
 
@@ -132,6 +139,19 @@ def published_deltas(poses: NDArray[Any], first: NDArray[Any], low: NDArray[Any]
     local = (position - origin) @ np.array([[c, -s], [s, c]])
     told = np.column_stack([normalised(local, low, high), wrapped(yaw - yaw_first)])
     return np.diff(told, axis=0).astype(np.float32)
+
+
+def closed_loop_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
+    """(T, 3) float32: a null step, then each step as World-in-World tells it, poses (T, 4, 4).
+
+    Metres forward and left in the first heading, normalised, and angles to it, then differences after a row of zeros:
+    so the null step, whose frame is drawn but is none of the plan, moves to where standing still is, and only it.
+    """
+    yaw = heading(poses)
+    step, c, s = poses[:, :2, 3] - poses[0, :2, 3], np.cos(yaw[0]), np.sin(yaw[0])
+    local = np.stack([c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]], axis=1)
+    told = np.column_stack([normalised(local, low, high), wrapped(yaw - yaw[0])])
+    return np.diff(told, axis=0, prepend=np.zeros((1, 3))).astype(np.float32)
 
 
 def heading(poses: NDArray[Any]) -> NDArray[Any]:

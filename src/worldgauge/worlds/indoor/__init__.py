@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import WorldError
+from worldgauge.errors import ShapeError, WorldError
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.floor import FloorPlan, Landmark
@@ -46,6 +48,20 @@ class Home:
     def objects(self) -> tuple[HomeObject, ...]:
         """Everything in it that has a name, a colour and a room, by instance."""
         return self.plan.objects
+
+    def room_at(self, xy: ArrayLike) -> str:
+        """Kind of the room at `xy` (2,) in metres: the nearest one in walls, doorways and outside."""
+        return self.plan.rooms[self.room_number_at(xy)].kind
+
+    def room_number_at(self, xy: ArrayLike) -> int:
+        """Index in `plan.rooms` of the room at `xy`: two rooms may be of one kind."""
+        import numpy as np
+
+        point = np.asarray(xy, np.float64)
+        if point.shape != (2,) or not np.isfinite(point).all():
+            raise ShapeError(f"a place in a home needs two finite numbers, got {xy!r}")
+        low, high = (np.array([getattr(room, name) for room in self.plan.rooms]) for name in ("low", "high"))
+        return int(np.argmin(np.hypot(*np.maximum(np.maximum(low - point, point - high), 0.0).T)))
 
     @cached_property
     def landmarks(self) -> tuple[Landmark, ...]:

@@ -93,6 +93,9 @@ def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category,
                 shade *= 1.0 - 0.26 * (1.0 - 2.0 * max(corner, 0.0)) ** 2
         elif side == 4 and len(light) > 1 and z < air[0] + 0.03:
             shade *= _bilinear(light, (x - light_origin[0]) / LIGHT_M - 0.5, (y - light_origin[1]) / LIGHT_M - 0.5)
+        if pattern[n] >= 18:
+            # What shines is as bright from every side.
+            shade = 1.0
         rgb[k, 0] = int(min(max(r * shade, 0.0), 255.0) + 0.5)
         rgb[k, 1] = int(min(max(g * shade, 0.0), 255.0) + 0.5)
         rgb[k, 2] = int(min(max(b * shade, 0.0), 255.0) + 0.5)
@@ -173,6 +176,19 @@ def _surface(pattern, u, v, su, sv, w, seed, size, contrast, r, g, b, r2, g2, b2
         flame = _noise(u, 0.6 * v, 0.12, 4, w, seed) + 0.7 - 1.4 * v / sv
         m = _step(flame, 0.0, 0.5)
         return 40.0 + 215.0 * m, 24.0 + 150.0 * m * m, 18.0 + 50.0 * m * m * m
+    if pattern == 18:
+        glow = 1.0 - 0.10 * abs(2.0 * v / sv - 1.0) + 0.05 * _noise(u, v, 0.05, 2, w, seed)
+        return r * glow, g * glow, b * glow
+    if pattern == 19:
+        # Two colours and their opposites in large forms, over a caption.
+        form = _step(_noise(u, v, 0.5 * sv, 2, w, seed), 0.0, 0.08)
+        m = _step(_noise(u, v, 0.3 * sv, 2, w, seed + _B), 0.2, 0.08)
+        r, g, b = r + form * (r2 - r), g + form * (g2 - g), b + form * (b2 - b)
+        r, g, b = r + 0.6 * m * (250.0 - r), g + 0.6 * m * (236.0 - g), b + 0.6 * m * (190.0 - b)
+        caption = _step(0.16 * sv - v, 0.0, max(w, 0.004)) * _step(v - 0.06 * sv, 0.0, max(w, 0.004))
+        r, g, b = r + caption * (246.0 - r), g + caption * (246.0 - g), b + caption * (246.0 - b)
+        glow = 1.1 + 0.15 * _noise(u, v, 0.04, 3, w, seed + _A)
+        return r * glow, g * glow, b * glow
     pile = 1.0 + contrast * (0.22 * _noise(u, v, 0.04, 4, w, seed) + 0.08 * _noise(u, v, 0.6, 2, w, seed + _A))
     return r * pile, g * pile, b * pile
 

@@ -18,6 +18,7 @@ Colour = tuple[int, int, int]
 PATTERNS = (
     "plain", "plaster", "wood", "planks", "tiles", "fabric", "stone", "metal",
     "foliage", "picture", "books", "view", "mirror", "posters", "rug", "screen", "fire", "carpet",
+    "lit", "broadcast",
 )  # fmt: skip
 """How a surface varies; `_paint.py` draws them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from worldgauge.worlds.indoor.boxes import Colour, Paint
+from worldgauge.worlds.indoor.functions import drawn_state
 from worldgauge.worlds.indoor.furniture import RUG_M, cloth, wooden
 from worldgauge.worlds.indoor.palette import CERAMIC, CHROME, CLOTHS, DARK, LACQUERS, STEEL, pick, shaded, varied
 from worldgauge.worlds.indoor.pieces import Piece
@@ -62,10 +63,12 @@ def _base(piece: Piece, x: float, width: float, front: Paint, top: Paint) -> Non
 
 
 def _oven(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
-    of = piece.thing("appliances", "oven", "grey")
+    state = drawn_state(rng, "oven", 0.4)
+    of = piece.thing("appliances", "oven", "grey", state)
     piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK, of)
     piece.add((x, 0.0, 0.10), (x + w, 0.59, 0.87), Paint("metal", STEEL), of)
-    piece.add((x + 0.05, 0.59, 0.16), (x + w - 0.05, 0.60, 0.64), Paint("screen", (52, 48, 46)), of)
+    inside = Paint("lit", (244, 150, 56)) if state == "on" else Paint("screen", (52, 48, 46))
+    piece.add((x + 0.05, 0.59, 0.16), (x + w - 0.05, 0.60, 0.64), inside, of)
     piece.add((x + 0.05, 0.59, 0.67), (x + w - 0.05, 0.625, 0.69), _CHROME, of)
     for i in range(4):
         knob = x + 0.1 + i * (w - 0.24) / 3
@@ -139,8 +142,11 @@ def washing_machine(rng: np.random.Generator) -> Piece:
 def bathtub(rng: np.random.Generator) -> Piece:
     """A bathtub."""
     w = float(rng.uniform(1.5, 1.7))
-    piece = Piece.of("bathtub", "bathtub", "white", (w, 0.72, 0.8), 0.45)
+    state = drawn_state(rng, "bathtub", 0.4)
+    piece = Piece.of("bathtub", "bathtub", "white", (w, 0.72, 0.8), 0.45, state=state)
     _basin(piece, (0.0, 0.0, 0.0), (w, 0.72, 0.56), 0.08, _CERAMIC, 0)
+    if state == "full":
+        piece.add((0.08, 0.08, 0.04), (w - 0.08, 0.64, 0.47), Paint("plain", (92, 168, 196)))
     _tap(piece, 0.3, 0.025, 0.56, 0)
     return piece
 
@@ -163,14 +169,20 @@ def shower(rng: np.random.Generator) -> Piece:
 
 def toilet(rng: np.random.Generator) -> Piece:
     """A toilet with its cistern."""
-    piece = Piece.of("toilet", "toilet", "white", (0.40, 0.66, 0.82), 0.5)
+    state = drawn_state(rng, "toilet")
+    piece = Piece.of("toilet", "toilet", "white", (0.40, 0.66, 0.82), 0.5, state=state)
     piece.add((0.02, 0.0, 0.36), (0.38, 0.18, 0.80), _CERAMIC)
     piece.add((0.0, 0.0, 0.80), (0.40, 0.19, 0.82), _CERAMIC)
     piece.add((0.10, 0.0, 0.0), (0.30, 0.54, 0.30), _CERAMIC)
     piece.add((0.06, 0.0, 0.30), (0.34, 0.18, 0.36), _CERAMIC)
     _basin(piece, (0.03, 0.181, 0.30), (0.37, 0.64, 0.42), 0.05, _CERAMIC, 0)
-    piece.add((0.02, 0.20, 0.42), (0.08, 0.66, 0.44), Paint("plain", (214, 214, 208)))
-    piece.add((0.32, 0.20, 0.42), (0.38, 0.66, 0.44), Paint("plain", (214, 214, 208)))
+    seat = Paint("plain", (206, 206, 200))
+    if state == "closed":
+        piece.add((0.02, 0.20, 0.42), (0.38, 0.66, 0.45), seat)
+        return piece
+    for x in (0.02, 0.32):
+        piece.add((x, 0.20, 0.42), (x + 0.06, 0.66, 0.44), seat)
+    piece.add((0.03, 0.195, 0.44), (0.37, 0.22, 0.86), seat)
     return piece
 
 
@@ -256,7 +268,10 @@ def laundry(rng: np.random.Generator) -> Piece:
 
 
 def window(rng: np.random.Generator, width: float, height: float, curtains: bool) -> Piece:
-    """A window that shows the land outside, 5 cm deep, with a pair of curtains or none; z = 0 is its sill."""
+    """A window that shows the land outside, 5 cm deep, with a pair of curtains or none; z = 0 is its sill.
+
+    Open curtains hang beside it, drawn ones before it.
+    """
     piece = Piece.of("window", "window", "white", (width, 0.05, height), 0.0)
     frame = Paint("plain", (232, 230, 224), contrast=0.7)
     piece.add((0.0, 0.0, 0.0), (width, 0.02, height), Paint("view", (190, 214, 236)))
@@ -268,10 +283,12 @@ def window(rng: np.random.Generator, width: float, height: float, curtains: bool
     if curtains:
         name, colour = pick(rng, CLOTHS)
         paint = Paint("fabric", colour, shaded(colour, 0.8), 0.07)
-        for x0, x1 in ((-0.30, 0.04), (width - 0.04, width + 0.30)):
-            of = piece.thing("curtain", "curtain", name)
-            for i in range(3):
-                a, b = x0 + (x1 - x0) * i / 3, x0 + (x1 - x0) * (i + 1) / 3
+        state = drawn_state(rng, "curtain", 0.65)
+        inner, folds = (0.04, 3) if state == "open" else (width / 2 - 0.004, 7)
+        for x0, x1 in ((-0.30, inner), (width - inner, width + 0.30)):
+            of = piece.thing("curtain", "curtain", name, state)
+            for i in range(folds):
+                a, b = x0 + (x1 - x0) * i / folds, x0 + (x1 - x0) * (i + 1) / folds
                 piece.add((a, 0.055 + 0.02 * (i % 2), -0.85), (b, 0.095 + 0.02 * (i % 2), height + 0.12), paint, of)
     return piece
 
@@ -287,20 +304,23 @@ def rug(rng: np.random.Generator, width: float, depth: float) -> Piece:
 
 def ceiling_lamp(rng: np.random.Generator) -> Piece:
     """A flat lamp, hung from the ceiling at z = 0.12."""
-    piece = Piece.of("lamp", "ceiling lamp", "white", (0.4, 0.4, 0.12), 0.0)
-    piece.add((0.0, 0.0, 0.03), (0.4, 0.4, 0.12), Paint("plain", (255, 250, 232), contrast=0.6))
-    piece.add((0.05, 0.05, 0.0), (0.35, 0.35, 0.03), Paint("plain", (255, 246, 214), contrast=0.6))
+    state = drawn_state(rng, "ceiling lamp")
+    piece = Piece.of("lamp", "ceiling lamp", "white" if state == "on" else "grey", (0.4, 0.4, 0.12), 0.0, state=state)
+    paint = Paint("lit", (255, 250, 226)) if state == "on" else Paint("plain", (148, 148, 146), contrast=0.6)
+    piece.add((0.0, 0.0, 0.03), (0.4, 0.4, 0.12), paint)
+    piece.add((0.05, 0.05, 0.0), (0.35, 0.35, 0.03), paint)
     return piece
 
 
-def door_leaf(rng: np.random.Generator, width: float = 0.86) -> Piece:
-    """A door: a leaf 4 cm thick with panels and handles."""
+def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piece:
+    """A door: a leaf 4 cm thick with panels and handles. state: in which it will be hung."""
     wood, paint = wooden(rng)
-    piece = Piece.of("door", "door", wood, (width, 0.1, 2.02), 0.0)
+    piece = Piece.of("door", "door", wood, (width, 0.1, 2.02), 0.0, state=state)
     piece.add((0.0, 0.03, 0.01), (width, 0.07, 2.02), paint)
     raised = paint._replace(colour=shaded(paint.colour, 0.9))
     for y0, y1 in ((0.02, 0.03), (0.07, 0.08)):
         for z0, z1 in ((0.2, 0.9), (1.1, 1.85)):
             piece.add((0.14, y0, z0), (width - 0.14, y1, z1), raised)
-        piece.add((width - 0.10, y0 - 0.02, 1.0), (width - 0.02, y1 if y0 > 0.05 else y0 + 0.01, 1.03), _CHROME)
+    for y0, y1 in ((0.0, 0.03), (0.07, 0.1)):
+        piece.add((width - 0.10, y0, 1.0), (width - 0.02, y1, 1.03), _CHROME)
     return piece

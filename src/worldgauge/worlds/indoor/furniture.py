@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from worldgauge.worlds.indoor.boxes import Colour, Paint
+from worldgauge.worlds.indoor.functions import drawn_state
 from worldgauge.worlds.indoor.palette import CLOTHS, DARK, FOLIAGE, STEEL, WOODS, pick, shaded, varied
 from worldgauge.worlds.indoor.pieces import Piece
 
@@ -143,21 +144,30 @@ def plant(rng: np.random.Generator) -> Piece:
 
 def floor_lamp(rng: np.random.Generator) -> Piece:
     """A lamp on a pole."""
-    name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("lamp", "floor lamp", name, (0.36, 0.36, 1.55), 0.3)
+    name, shade, state = _shade(rng, "floor lamp")
+    piece = Piece.of("lamp", "floor lamp", name, (0.36, 0.36, 1.55), 0.3, state=state)
     metal = Paint("metal", DARK)
     piece.add((0.05, 0.05, 0.0), (0.31, 0.31, 0.03), metal)
     piece.add((0.165, 0.165, 0.03), (0.195, 0.195, 1.25), metal)
-    piece.add((0.0, 0.0, 1.25), (0.36, 0.36, 1.55), Paint("fabric", shaded(colour, 1.35), shaded(colour, 1.2), 0.06))
+    piece.add((0.0, 0.0, 1.25), (0.36, 0.36, 1.55), shade)
     return piece
+
+
+def _shade(rng: np.random.Generator, name: str) -> tuple[str, Paint, str]:
+    """Colour word, paint and state of a lamp's shade."""
+    word, colour = pick(rng, CLOTHS)
+    state = drawn_state(rng, name)
+    if state == "on":
+        return "white", Paint("lit", (255, 246, 214)), state
+    return word, Paint("fabric", shaded(colour, 0.9), shaded(colour, 0.8), 0.06), state
 
 
 def table_lamp(rng: np.random.Generator) -> Piece:
     """A small lamp to stand on something."""
-    name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("lamp", "table lamp", name, (0.22, 0.22, 0.40))
-    piece.add((0.07, 0.07, 0.0), (0.15, 0.15, 0.20), Paint("plain", shaded(colour, 0.8)))
-    piece.add((0.0, 0.0, 0.20), (0.22, 0.22, 0.40), Paint("fabric", shaded(colour, 1.4), shaded(colour, 1.25), 0.05))
+    name, shade, state = _shade(rng, "table lamp")
+    piece = Piece.of("lamp", "table lamp", name, (0.22, 0.22, 0.40), state=state)
+    piece.add((0.07, 0.07, 0.0), (0.15, 0.15, 0.20), Paint("plain", shaded(pick(rng, CLOTHS)[1], 0.8)))
+    piece.add((0.0, 0.0, 0.20), (0.22, 0.22, 0.40), shade)
     return piece
 
 
@@ -223,14 +233,22 @@ def tv_set(rng: np.random.Generator) -> Piece:
     w, tv = float(rng.uniform(1.4, 1.8)), float(rng.uniform(1.0, 1.25))
     piece = Piece.of("furniture", "tv stand", wood, (w, 0.42, 1.25), 0.5)
     _case(piece, w, 0.42, 0.08, 0.46, paint, columns=3)
-    of = piece.thing("tv monitor", "television", "black")
+    screen, state = _screen(rng, "television", (28, 31, 36))
+    of = piece.thing("tv monitor", "television", "black", state)
     x, dark = (w - tv) / 2, Paint("metal", DARK)
     piece.add((w / 2 - 0.2, 0.12, 0.46), (w / 2 + 0.2, 0.30, 0.48), dark, of)
     piece.add((w / 2 - 0.03, 0.18, 0.48), (w / 2 + 0.03, 0.22, 0.54), dark, of)
     piece.add((x, 0.17, 0.54), (x + tv, 0.215, 0.54 + tv * 0.57), dark, of)
-    screen = Paint("screen", varied(rng, (58, 74, 96), 14))
     piece.add((x + 0.02, 0.215, 0.56), (x + tv - 0.02, 0.22, 0.52 + tv * 0.57), screen, of)
     return piece
+
+
+def _screen(rng: np.random.Generator, name: str, dark: Colour) -> tuple[Paint, str]:
+    """Paint and state of a screen."""
+    state = drawn_state(rng, name)
+    if state == "on":
+        return Paint("broadcast", varied(rng, (96, 132, 176), 40), varied(rng, (206, 140, 84), 40)), state
+    return Paint("screen", varied(rng, dark, 4)), state
 
 
 def bookcase(rng: np.random.Generator) -> Piece:
@@ -252,13 +270,26 @@ def bookcase(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def _case(piece: Piece, w: float, d: float, z0: float, z1: float, paint: Paint, columns: int, rows: int = 1) -> None:
-    """A body on short legs, with doors or drawers and their handles, from (0, 0) to (w, d)."""
+def _case(
+    piece: Piece,
+    w: float,
+    d: float,
+    z0: float,
+    z1: float,
+    paint: Paint,
+    columns: int,
+    rows: int = 1,
+    fronts: int | None = None,
+) -> None:
+    """A body on short legs, with doors or drawers and their handles, from (0, 0) to (w, d).
+
+    fronts: columns that have them, from the first; all if left out.
+    """
     if z0 > 0:
         piece.legs(z0, 0.05, paint, 0.02)
     piece.add((0.0, 0.0, z0), (w, d - 0.02, z1), paint)
     front, metal = paint._replace(colour=shaded(paint.colour, 1.08)), Paint("metal", STEEL)
-    for i in range(columns):
+    for i in range(columns if fronts is None else fronts):
         for j in range(rows):
             x0, x1 = w * i / columns + 0.012, w * (i + 1) / columns - 0.012
             y0, y1 = z0 + (z1 - z0) * j / rows + 0.012, z0 + (z1 - z0) * (j + 1) / rows - 0.012
@@ -289,8 +320,24 @@ def wardrobe(rng: np.random.Generator) -> Piece:
     """A wardrobe with doors."""
     wood, paint = wooden(rng)
     w = float(rng.uniform(1.2, 1.7))
-    piece = Piece.of("cabinet", "wardrobe", wood, (w, 0.6, 2.05), 0.55)
-    _case(piece, w, 0.59, 0.06, 2.05, paint, 3 if w > 1.4 else 2)
+    state, columns = drawn_state(rng, "wardrobe", 0.35), 3 if w > 1.4 else 2
+    piece = Piece.of("cabinet", "wardrobe", wood, (w, 0.6, 2.05), 0.55, state=state)
+    if state == "closed":
+        _case(piece, w, 0.59, 0.06, 2.05, paint, columns)
+        return piece
+    # The last door stands out at the side; where it was, clothes hang before a dark inside.
+    each = w / columns
+    _case(piece, w, 0.59, 0.06, 2.05, paint, columns, fronts=columns - 1)
+    piece.add((w - each + 0.03, 0.57, 0.10), (w - 0.04, 0.572, 2.0), Paint("plain", (44, 38, 34)))
+    piece.add((w - 0.03, 0.57, 0.07), (w - 0.01, 0.57 + each - 0.03, 2.04), paint)
+    word, colour = pick(rng, CLOTHS)
+    of = piece.thing("clothes", "hanging clothes", word)
+    for i in range(3):
+        x0 = w - each + 0.06 + i * (each - 0.12) / 3
+        low = float(rng.uniform(0.6, 1.1))
+        paint = cloth(shaded(colour, float(rng.uniform(0.85, 1.15))), rng)
+        piece.add((x0, 0.572, low), (x0 + (each - 0.16) / 3, 0.60, 1.85), paint, of)
+    piece.size = (w, 0.57 + each - 0.03, 2.05)
     return piece
 
 
@@ -318,12 +365,13 @@ def bed(rng: np.random.Generator) -> Piece:
     _, paint = wooden(rng)
     name, colour = pick(rng, CLOTHS)
     w, d = float(rng.choice([1.0, 1.4, 1.6])), 2.08
-    piece = Piece.of("bed", "bed", name, (w, d, 0.95), 0.5)
+    state = drawn_state(rng, "bed", 0.6)
+    piece = Piece.of("bed", "bed", name, (w, d, 0.95), 0.5, state=state)
     piece.add((0.0, 0.0, 0.0), (w, 0.06, 0.95), paint)
     piece.legs(0.12, 0.07, paint, 0.06)
     piece.add((0.0, 0.06, 0.12), (w, d, 0.30), paint)
     piece.add((0.02, 0.06, 0.30), (w - 0.02, d - 0.02, 0.48), Paint("fabric", (226, 222, 214), contrast=0.4))
-    piece.add((0.0, 0.62, 0.30), (w, d, 0.53), cloth(colour, rng))
+    _blanket(piece, w, d, cloth(colour, rng), state, rng)
     n = 1 if w < 1.2 else 2
     for i in range(n):
         tint_name, tint = pick(rng, CLOTHS)
@@ -331,6 +379,20 @@ def bed(rng: np.random.Generator) -> Piece:
         x = w * (i + 0.5) / n
         piece.add((x - 0.28, 0.08, 0.48), (x + 0.28, 0.46, 0.62), cloth(shaded(tint, 1.25), rng), of)
     return piece
+
+
+def _blanket(piece: Piece, w: float, d: float, paint: Paint, state: str, rng: np.random.Generator) -> None:
+    """Drawn up flat over the mattress, or thrown back in a heap over the foot of the bed."""
+    if state == "made":
+        piece.add((0.0, 0.62, 0.30), (w, d, 0.53), paint)
+        return
+    piece.add((0.0, d - 0.75, 0.30), (w, d, 0.52), paint)
+    for i in range(4):
+        x0 = w * i / 4
+        near, far = d - float(rng.uniform(0.75, 1.05)), d - float(rng.uniform(0.0, 0.35))
+        top = 0.52 + float(rng.uniform(0.06, 0.2))
+        piece.add((x0, near, 0.485), (x0 + w / 4 - 0.004, min(near + 0.32, far), top), paint)
+        piece.add((x0, min(near + 0.32, far), 0.525), (x0 + w / 4 - 0.004, far, top - 0.05), paint)
 
 
 def desk(rng: np.random.Generator) -> Piece:
@@ -341,12 +403,13 @@ def desk(rng: np.random.Generator) -> Piece:
     for x in (0.0, w - 0.05):
         piece.add((x, 0.0, 0.0), (x + 0.05, 0.62, 0.71), paint)
     piece.add((0.0, 0.0, 0.71), (w, 0.65, 0.75), paint)
-    of, dark = piece.thing("tv monitor", "computer monitor", "black"), Paint("metal", DARK)
+    screen, state = _screen(rng, "computer monitor", (34, 38, 42))
+    of, dark = piece.thing("tv monitor", "computer monitor", "black", state), Paint("metal", DARK)
     m = w / 2
     piece.add((m - 0.12, 0.14, 0.75), (m + 0.12, 0.30, 0.765), dark, of)
     piece.add((m - 0.025, 0.20, 0.765), (m + 0.025, 0.23, 0.86), dark, of)
     piece.add((m - 0.28, 0.20, 0.86), (m + 0.28, 0.235, 1.20), dark, of)
-    piece.add((m - 0.265, 0.235, 0.875), (m + 0.265, 0.24, 1.185), Paint("screen", varied(rng, (70, 96, 120), 14)), of)
+    piece.add((m - 0.265, 0.235, 0.875), (m + 0.265, 0.24, 1.185), screen, of)
     seat = chair(rng)
     first = len(piece.parts)
     piece.put(seat, (m - 0.22, 0.0, 0.0))
@@ -359,18 +422,20 @@ def desk(rng: np.random.Generator) -> Piece:
 
 
 def fireplace(rng: np.random.Generator) -> Piece:
-    """A fireplace with a mantel and a burning fire."""
+    """A fireplace with a mantel, with a fire in it or only logs."""
     colour = varied(rng, ((176, 166, 152), (150, 92, 74), (206, 202, 194))[int(rng.integers(3))], 8)
     stone = Paint("stone", colour, shaded(colour, 0.7))
-    w = float(rng.uniform(1.3, 1.6))
-    piece = Piece.of("fireplace", "fireplace", "grey" if colour[0] - colour[2] < 40 else "red", (w, 0.42, 1.2), 0.6)
+    w, state = float(rng.uniform(1.3, 1.6)), drawn_state(rng, "fireplace")
+    word = "grey" if colour[0] - colour[2] < 40 else "red"
+    piece = Piece.of("fireplace", "fireplace", word, (w, 0.42, 1.2), 0.6, state=state)
     piece.add((0.0, 0.0, 0.0), (0.3, 0.36, 1.1), stone)
     piece.add((w - 0.3, 0.0, 0.0), (w, 0.36, 1.1), stone)
     piece.add((0.3, 0.0, 0.78), (w - 0.3, 0.36, 1.1), stone)
     piece.add((0.3, 0.0, 0.0), (w - 0.3, 0.36, 0.08), stone)
     piece.add((0.3, 0.0, 0.08), (w - 0.3, 0.06, 0.78), Paint("stone", (46, 42, 40), (30, 28, 28)))
     piece.add((0.36, 0.08, 0.08), (w - 0.36, 0.26, 0.16), Paint("wood", (84, 60, 42)))
-    piece.add((0.42, 0.12, 0.16), (w - 0.42, 0.20, 0.52), Paint("fire", (240, 140, 40)))
+    if state == "burning":
+        piece.add((0.42, 0.12, 0.16), (w - 0.42, 0.20, 0.52), Paint("fire", (240, 140, 40)))
     piece.add((0.0, 0.0, 1.1), (w, 0.42, 1.2), Paint("wood", shaded(WOODS["brown"], 0.9)))
     return piece
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from worldgauge.worlds.indoor import fittings as fit
 from worldgauge.worlds.indoor import furniture as made
 from worldgauge.worlds.indoor.boxes import Box, Boxes
+from worldgauge.worlds.indoor.functions import function_of
 from worldgauge.worlds.indoor.pieces import Maker, Piece, Thing
-from worldgauge.worlds.indoor.placing import Furnisher, Placed, Spot
+from worldgauge.worlds.indoor.placing import CELL_M, Furnisher, Placed, Spot
 from worldgauge.worlds.indoor.plan import (
     DOOR_M,
     EAST,
+    HALF_WALL_M,
     HEIGHT_M,
     NORTH,
     SILL_M,
@@ -49,11 +51,21 @@ CATEGORIES = ("void", "floor", "ceiling", "wall", *LABELS, "basket", "bookcase",
 
 _TRIES = 10
 """Times that a room is furnished anew when something it needs found no place."""
+_HOMES = 20
+"""Homes that are made for a seed when one lacks something; 1 is enough for 29 of 30."""
+_WAY_CELLS = 3
+"""Half the width in cells of what counts as a way between rooms."""
+_FLOOR_M2 = 1.0
+"""Floor of a room that must be within reach."""
 
 
 @dataclass(frozen=True)
 class HomeObject:
-    """An object of a home. instance: its number in `View.instance`; low, high: corners in metres; room: a kind."""
+    """An object of a home.
+
+    instance: its number in `View.instance`. low, high: corners in metres. room: a kind. state: one of `STATES` that a
+    picture shows, "" where it has none.
+    """
 
     instance: int
     category: str
@@ -62,6 +74,12 @@ class HomeObject:
     room: str
     low: tuple[float, float, float]
     high: tuple[float, float, float]
+    state: str = ""
+
+    @property
+    def function(self) -> str:
+        """What people use it for, such as "to sit on"; "" for what is there to be looked at or through."""
+        return function_of(self.category, self.name)
 
 
 @dataclass(frozen=True)
@@ -76,8 +94,33 @@ class HomePlan:
 
 
 def build_home(seed: int) -> HomePlan:
-    """The home of a seed: the same on every machine."""
+    """The home of a seed: the same on every machine.
+
+    The first of up to _HOMES that has all of LABELS and all rooms within reach.
+    """
     rng = np.random.default_rng([seed, 0x803E])
+    for _ in range(_HOMES):
+        plan = _built(seed, rng)
+        if _is_whole(plan):
+            break
+    return plan
+
+
+def _is_whole(plan: HomePlan) -> bool:
+    """Whether it has every label, and one stretch of floor leads into all its rooms."""
+    import cv2
+
+    if not set(LABELS) <= {thing.category for thing in plan.objects}:
+        return False
+    wide = cv2.erode((~plan.occupied).astype(np.uint8), np.ones((2 * _WAY_CELLS + 1,) * 2, np.uint8))
+    _, found = cv2.connectedComponents(wide, connectivity=4)
+    label = np.asarray(found, np.int64)
+    largest = int(np.bincount(label[wide > 0], minlength=1).argmax()) if wide.any() else 0
+    within = [np.floor((np.array([room.low, room.high]) - plan.origin) / CELL_M).astype(int) for room in plan.rooms]
+    return largest > 0 and all((label[a:c, b:d] == largest).sum() * CELL_M**2 > _FLOOR_M2 for (a, b), (c, d) in within)
+
+
+def _built(seed: int, rng: np.random.Generator) -> HomePlan:
     rooms = plan_of(rng)
     shell = list(shell_of(rooms, rng))
     bounds = np.array([[*box.low, *box.high] for box in shell])
@@ -105,15 +148,18 @@ def build_home(seed: int) -> HomePlan:
 def _object(placed: Placed, of: int, thing: Thing, instance: int, room: str) -> HomeObject:
     own = placed.bounds[[part.of == of for part in placed.piece.parts]]
     low, high = own[:, :3].min(0).tolist(), own[:, 3:].max(0).tolist()
-    return HomeObject(instance, thing.category, thing.name, thing.colour, room, tuple(low), tuple(high))
+    return HomeObject(instance, thing.category, thing.name, thing.colour, room, tuple(low), tuple(high), thing.state)
 
 
 def _fix_openings(furnisher: Furnisher) -> None:
-    """Doors stand open beside their doorways; the front door is shut; windows with their curtains."""
+    """Doors beside their doorways or, shut, in them; the front door, shut; windows with their curtains."""
     rng = furnisher.rng
     for n, room in enumerate(furnisher.rooms):
         for opening in room.openings:
-            if opening.leaf:
+            if opening.leaf and opening.shut:
+                leaf = fit.door_leaf(rng, "closed", DOOR_M - 0.01)
+                furnisher.fix(leaf, Spot(n, opening.side, opening.start + 0.005, -HALF_WALL_M - 0.05))
+            elif opening.leaf:
                 _open_door(furnisher, n, opening.side, opening.start)
         for window in room.windows:
             piece = fit.window(rng, window.stop - window.start, WINDOW_TOP_M - SILL_M, room.kind != "kitchen")
@@ -121,7 +167,7 @@ def _fix_openings(furnisher: Furnisher) -> None:
     hall = furnisher.rooms[0]
     side = hall.outer[int(rng.integers(len(hall.outer)))]
     start, stop = hall.span(side)
-    furnisher.fix(fit.door_leaf(rng, 0.95), Spot(0, side, (start + stop) / 2 - 0.475, -0.025))
+    furnisher.fix(fit.door_leaf(rng, "closed", 0.95), Spot(0, side, (start + stop) / 2 - 0.475, -0.025))
 
 
 def _open_door(furnisher: Furnisher, n: int, side: int, start: float) -> None:
@@ -133,7 +179,7 @@ def _open_door(furnisher: Furnisher, n: int, side: int, start: float) -> None:
     corner_side = (WEST if at_first else EAST) if along_x else (SOUTH if at_first else NORTH)
     # Its thickness runs from 3 to 7 cm off the side wall; its length starts at the wall with the doorway.
     low, high = room.span(corner_side)
-    leaf = fit.door_leaf(furnisher.rng)
+    leaf = fit.door_leaf(furnisher.rng, "open")
     from_low = side in (SOUTH, WEST)
     furnisher.fix(leaf, Spot(n, corner_side, low + 0.005 if from_low else high - 0.865, 0.01))
 
@@ -195,7 +241,10 @@ def _bedroom(f: Furnisher, n: int) -> int:
         return 9
     f.beside(made.nightstand(f.rng), bed)
     f.beside(made.nightstand(f.rng), bed)
-    missing = _line(f, n, [made.wardrobe, made.chest_of_drawers])
+    needed: list[Maker] = [made.wardrobe, made.chest_of_drawers]
+    if all(room.kind not in ("gym", "study") for room in f.rooms):
+        needed.append(made.exercise_bike)
+    missing = _line(f, n, needed)
     _line(f, n, [made.desk, made.plant, made.armchair, fit.laundry, made.floor_lamp])
     f.hang(fit.wall_mirror(f.rng), n, 0.55)
     return missing + _pictures(f, n, 2)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from worldgauge.geometry import FloatArray
 from worldgauge.worlds.indoor.boxes import Paint, Point
 
 Maker = Callable[[np.random.Generator], "Piece"]
@@ -24,11 +25,12 @@ class Part(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """One object: category word, plain name, word for its colour."""
+    """One object: category word, plain name, word for its colour, and for the state it shows ("" for none)."""
 
     category: str
     name: str
     colour: str
+    state: str = ""
 
 
 @dataclass
@@ -42,19 +44,29 @@ class Piece:
     size: Point
     access_m: float = 0.55
     parts: list[Part] = field(default_factory=list)
+    _corners: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, category: str, name: str, colour: str, size: Point, access_m: float = 0.55) -> Piece:
+    def of(
+        cls, category: str, name: str, colour: str, size: Point, access_m: float = 0.55, *, state: str = ""
+    ) -> Piece:
         """A piece without parts yet."""
-        return cls([Thing(category, name, colour)], size, access_m)
+        return cls([Thing(category, name, colour, state)], size, access_m)
+
+    @property
+    def corners(self) -> tuple[FloatArray, FloatArray]:
+        """Low and high corners (n, 3) of its parts."""
+        if self._corners is None or len(self._corners[0]) != len(self.parts):
+            self._corners = np.array([part.low for part in self.parts]), np.array([part.high for part in self.parts])
+        return self._corners
 
     def add(self, low: Point, high: Point, paint: Paint, of: int = 0) -> None:
         """One more box, for the object `of`."""
         self.parts.append(Part(low, high, paint, of))
 
-    def thing(self, category: str, name: str, colour: str) -> int:
+    def thing(self, category: str, name: str, colour: str, state: str = "") -> int:
         """One more object; returns its number for `add`."""
-        self.things.append(Thing(category, name, colour))
+        self.things.append(Thing(category, name, colour, state))
         return len(self.things) - 1
 
     def legs(self, height: float, thick: float, paint: Paint, inset: float = 0.0) -> None:

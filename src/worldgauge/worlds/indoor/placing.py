@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.geometry import FloatArray
+from worldgauge.worlds.indoor._overlap import meets
 from worldgauge.worlds.indoor.pieces import Part, Piece, Thing
 from worldgauge.worlds.indoor.plan import DOOR_TOP_M, EAST, NORTH, SILL_M, SOUTH, WEST, WINDOW_TOP_M, Room
 
@@ -194,16 +195,20 @@ class Furnisher:
         self.floors.occupied = occupied.copy()
 
     def _first(self, piece: Piece, spots: Iterable[Spot]) -> Placed | None:
+        solids: dict[int, FloatArray] = {}
         for spot in spots:
             room = self.rooms[spot.room]
+            if spot.room not in solids:
+                solids[spot.room] = _within(self._solid, room)
+            solid = solids[spot.room]
             bounds = _bounds(piece, room, spot)
             low, high = bounds[:, :2].min(0), bounds[:, 3:5].max(0)
             if (low < np.array(room.low) - 1e-9).any() or (high > np.array(room.high) + 1e-9).any():
                 continue
             access = _access(piece, room, spot)
-            if _meets(bounds, self._solid) or _meets(bounds, self._clear):
+            if meets(bounds, self._clear) or meets(bounds, solid):
                 continue
-            if access is not None and _meets(access[None], self._solid):
+            if access is not None and meets(access[None], solid):
                 continue
             if access is None and not ((bounds[:, 5] > WALKER_M[0]) & (bounds[:, 2] < WALKER_M[1])).any():
                 return self._keep(piece, spot, bounds, None)
@@ -232,20 +237,27 @@ def _across(side: int) -> int:
     return SOUTH if side in (WEST, EAST) else WEST
 
 
-def _meets(some: FloatArray, others: FloatArray) -> bool:
-    """Whether any of boxes (n, 6) shares volume with any of boxes (m, 6)."""
-    a, b = some[:, None], others[None]
-    return bool(((a[..., :3] < b[..., 3:] - 1e-6) & (b[..., :3] < a[..., 3:] - 1e-6)).all(-1).any())
+def _within(boxes: FloatArray, room: Room) -> FloatArray:
+    """Those of boxes (n, 6) that reach into a room."""
+    inside = (boxes[:, :2] < np.array(room.high)) & (np.array(room.low) < boxes[:, 3:5])
+    return boxes[inside.all(1)]
 
 
 def _bounds(piece: Piece, room: Room, spot: Spot) -> FloatArray:
     """World boxes (n, 6) of a piece's parts."""
-    rows = []
-    for part in piece.parts:
-        (a0, d0, z0), (a1, d1, z1) = part.low, part.high
-        x0, y0, x1, y1 = room.along(spot.side, spot.start + a0, spot.start + a1, spot.off + d0, spot.off + d1)
-        rows.append((x0, y0, z0 + spot.z, x1, y1, z1 + spot.z))
-    return np.array(rows, np.float64)
+    low, high = piece.corners
+    start, stop = spot.start + low[:, 0], spot.start + high[:, 0]
+    near, far = spot.off + low[:, 1], spot.off + high[:, 1]
+    if spot.side == WEST:
+        plane = room.low[0] + near, start, room.low[0] + far, stop
+    elif spot.side == EAST:
+        plane = room.high[0] - far, start, room.high[0] - near, stop
+    elif spot.side == SOUTH:
+        plane = start, room.low[1] + near, stop, room.low[1] + far
+    else:
+        plane = start, room.high[1] - far, stop, room.high[1] - near
+    x0, y0, x1, y1 = plane
+    return np.stack([x0, y0, low[:, 2] + spot.z, x1, y1, high[:, 2] + spot.z], axis=1)
 
 
 def _access(piece: Piece, room: Room, spot: Spot) -> FloatArray | None:
@@ -270,4 +282,4 @@ def _zones(room: Room) -> Iterator[tuple[float, float, float, float, float, floa
 
 
 def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
-    return [room.along(o.side, o.start, o.stop, -0.05, 0.0) for o in room.openings]
+    return [room.along(o.side, o.start, o.stop, -0.05, 0.0) for o in room.openings if not o.shut]

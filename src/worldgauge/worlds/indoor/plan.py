@@ -19,22 +19,37 @@ SILL_M, WINDOW_TOP_M = 0.9, 2.15
 HALF_WALL_M = 0.06
 """Between two rooms stand two slabs of this, one in the paint of each."""
 OUTER_M = 0.2
-DEPTHS_M = ((3.8, 4.8), (1.5, 1.75), (3.5, 4.2))
+DEPTHS_M = ((3.7, 5.0), (1.5, 1.8), (3.4, 4.5))
 """Depth of the rooms in the south, the corridor and the rooms in the north."""
+WIDTHS_M = {
+    "living room": (4.6, 6.4),
+    "kitchen": (3.1, 4.2),
+    "bedroom": (3.1, 4.4),
+    "bathroom": (2.6, 3.1),
+    "study": (2.7, 3.6),
+    "gym": (2.8, 3.6),
+}
+"""Widths of rooms along the corridor, where the strip across from them is not longer."""
 SLAB_M = 0.15
+_GABLE_M = 2.5
+"""Of a gable wall that stays without window: twice a door and a curtain."""
 
 WEST, SOUTH, EAST, NORTH = range(4)
 """Sides of a room: the walls at its least x, least y, greatest x, greatest y."""
 
 
 class Opening(NamedTuple):
-    """A gap from `start` to `stop` metres along one side of a room, from the floor up to `top`; leaf: has a door."""
+    """A gap from `start` to `stop` metres along one side of a room, from the floor up to `top`.
+
+    leaf: has a door, hung in this room. shut: the door is closed (in both rooms' openings).
+    """
 
     side: int
     start: float
     stop: float
     top: float
     leaf: bool
+    shut: bool = False
 
 
 class Window(NamedTuple):
@@ -83,23 +98,13 @@ class ShellBox(NamedTuple):
 
 def plan_of(rng: np.random.Generator) -> tuple[Room, ...]:
     """The rooms of a home: the corridor first, then those south of it, then those north of it."""
-    south = [("living room", rng.uniform(4.8, 6.2)), ("kitchen", rng.uniform(3.2, 4.0))]
-    north = [
-        ("bedroom", rng.uniform(3.5, 4.3)),
-        ("bathroom", rng.uniform(2.6, 3.0)),
-        ("bedroom", rng.uniform(3.2, 3.9)),
-    ]
-    extra = ("study", "gym", None)[int(rng.integers(3))]
-    if extra is not None:
-        south.append((extra, rng.uniform(2.8, 3.4)))
-    if rng.random() < 0.5:
-        south.reverse()
-    rng.shuffle(north)
+    size = int(rng.choice(3, p=(0.3, 0.4, 0.3)))
+    south, north = ([(kind, _drawn(rng, WIDTHS_M[kind], size)) for kind in kinds] for kinds in _programme(rng, size))
     gap = 2 * HALF_WALL_M
     lengths = [sum(width for _, width in strip) + gap * (len(strip) - 1) for strip in (south, north)]
     total = round(max(lengths), 2)
     # To the centimetre, as a builder would, so that walls meet.
-    depth_south, corridor, depth_north = (round(float(rng.uniform(*span)), 2) for span in DEPTHS_M)
+    depth_south, corridor, depth_north = (round(_drawn(rng, span, size), 2) for span in DEPTHS_M)
     south_of_corridor, north_of_corridor = depth_south + gap, depth_south + corridor + gap
     spots = [("corridor", (0.0, south_of_corridor), (total, north_of_corridor))]
     strips = (
@@ -116,6 +121,31 @@ def plan_of(rng: np.random.Generator) -> tuple[Room, ...]:
             x = stop + gap
     rooms = _opened(spots, rng)
     return tuple(_transposed(room) for room in rooms) if rng.random() < 0.5 else tuple(rooms)
+
+
+def _drawn(rng: np.random.Generator, span: tuple[float, float], size: int) -> float:
+    """A length from `span`; from its lower part for a small home (0), from its upper for a large one (2)."""
+    low, high = ((0.0, 0.4), (0.0, 1.0), (0.4, 1.0))[size]
+    return span[0] + (span[1] - span[0]) * float(rng.uniform(low, high))
+
+
+def _programme(rng: np.random.Generator, size: int) -> tuple[list[str], list[str]]:
+    """Kinds of the rooms south and north of the corridor, in order: of a small flat (0), a home, or a large one (2)."""
+    south, north = ["living room", "kitchen"], ["bedroom", "bathroom"]
+    extra = ["study", "gym"]
+    rng.shuffle(extra)
+    if size >= 1:
+        north.append("bedroom")
+        south += extra[: int(rng.integers(2))] if size == 1 else extra[:1]
+    if size == 2:
+        north += extra[1:] if rng.random() < 0.5 else ["bedroom"]
+        if rng.random() < 0.6:
+            south.append("bathroom")
+    # Living room and kitchen stay neighbours: an arch joins them.
+    if rng.random() < 0.5:
+        south.reverse()
+    rng.shuffle(north)
+    return south, north
 
 
 def shell_of(rooms: tuple[Room, ...], rng: np.random.Generator) -> Iterator[ShellBox]:
@@ -154,8 +184,11 @@ def _opened(spots: list[tuple[str, tuple[float, float], tuple[float, float]]], r
         at_left = bool(rng.random() < 0.5)
         # 14 cm from the corner: the leaf stands between the gap and the side wall.
         start = round(low[0] + 0.14, 3) if at_left else round(high[0] - 0.14 - DOOR_M, 3)
-        openings[n].append(Opening(NORTH if south else SOUTH, start, start + DOOR_M, DOOR_TOP_M, kind != "living room"))
-        openings[0].append(Opening(SOUTH if south else NORTH, start, start + DOOR_M, DOOR_TOP_M, False))
+        # One can always come into the kitchen through the arch.
+        shut = kind == "kitchen" and bool(rng.random() < 0.5)
+        hole = start, start + DOOR_M, DOOR_TOP_M
+        openings[n].append(Opening(NORTH if south else SOUTH, *hole, kind != "living room", shut))
+        openings[0].append(Opening(SOUTH if south else NORTH, *hole, False, shut))
     living, kitchen = (
         next(n for n, spot in enumerate(spots) if spot[0] == kind) for kind in ("living room", "kitchen")
     )
@@ -183,10 +216,15 @@ def _windows(
         axis = 1 if side in (WEST, EAST) else 0
         length = high[axis] - low[axis]
         width = 0.7 if kind == "bathroom" else float(rng.uniform(1.1, min(1.9, length - 1.6)))
-        # One window in the long outer wall; gable walls sometimes have one more.
-        if axis == 0 or rng.random() < 0.3:
-            middle = (low[axis] + high[axis]) / 2 + float(rng.uniform(-0.15, 0.15)) * (length - width)
-            yield Window(side, round(middle - width / 2, 3), round(middle + width / 2, 3))
+        # One window in the long outer wall; gable walls sometimes have one more, but cupboards need a kitchen's.
+        aside = float(rng.uniform(-0.15, 0.15))
+        if axis == 1:
+            if kind == "kitchen" or rng.random() > 0.3:
+                continue
+            # Its curtains hang clear of an open door.
+            width, aside = min(width, length - _GABLE_M), 0.0
+        middle = (low[axis] + high[axis]) / 2 + aside * (length - width)
+        yield Window(side, round(middle - width / 2, 3), round(middle + width / 2, 3))
 
 
 def _transposed(room: Room) -> Room:

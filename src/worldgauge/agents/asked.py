@@ -1,0 +1,72 @@
+"""What a question asks an agent to look for, read from its words alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.collect.question_forms import Form, Slots, thing_of
+from worldgauge.collect.question_habits import categories_of, rooms_of
+from worldgauge.collect.question_list import names_meant, read_question
+from worldgauge.collect.question_words import NAMES, ROOMS, normalised
+from worldgauge.geometry import FloatArray
+from worldgauge.worlds.indoor.homes import LABELS
+
+_ELSEWHERE = 0.02
+"""What a room is at least believed to hold of anything."""
+_ABSENT = 0.25
+"""How much an absence counts, beside a presence: most of a room may be out of sight."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to look for. form, slots: as read, None where the question is of no known form. names: of things that
+    would answer it. room: the kind of room they are said to be in. rooms: belief about where they are, adds up to 1.
+    """
+
+    form: Form | None
+    slots: Slots
+    names: frozenset[str]
+    room: str | None
+    rooms: Mapping[str, float]
+
+
+def wanted(question: str) -> Wanted:
+    """What a question wants; of one of no known form, the names and rooms that it mentions."""
+    read = read_question(question)
+    if read is None:
+        plain = f" {normalised(question)} "
+        names = frozenset(name for name in NAMES if re.search(rf"\b{re.escape(name)}s?\b", plain))
+        rooms = [room for room in ROOMS if re.search(rf"\b{re.escape(room)}s?\b", plain)]
+        return Wanted(None, {}, names, rooms[0] if rooms else None, _believed(names, rooms[0] if rooms else None))
+    form, slots = read
+    names = names_meant(form, slots)
+    said = slots.get("room") or next((thing_of(slots, name).room for name in form.about), None)
+    return Wanted(form, slots, names, said, _believed(names, said))
+
+
+def room_likelihood(presence: FloatArray) -> dict[str, float]:
+    """Belief in each kind of room, adding up to 1, given how likely each of LABELS is in view: (27,) in [0, 1]."""
+    logs = {}
+    for room in ROOMS:
+        held = categories_of(room)
+        share = np.clip([held.get(label, 0.0) for label in LABELS], _ELSEWHERE, 1 - _ELSEWHERE)
+        logs[room] = float((presence * np.log(share) + _ABSENT * (1 - presence) * np.log(1 - share)).sum())
+    top = max(logs.values())
+    weights = {room: float(np.exp(value - top)) for room, value in logs.items()}
+    total = sum(weights.values())
+    return {room: weight / total for room, weight in weights.items()}
+
+
+def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[str, float]:
+    if room is not None:
+        return {room: 1.0}
+    belief = dict.fromkeys(ROOMS, 0.0)
+    for name in names:
+        for kind, share in rooms_of(name).items():
+            belief[kind] = belief.get(kind, 0.0) + share
+    total = sum(belief.values())
+    return {kind: (share / total if total else 1 / len(belief)) for kind, share in belief.items()}

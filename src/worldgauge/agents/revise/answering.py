@@ -1,0 +1,115 @@
+"""Answers a question once it has really seen what the answer rests on; until then goes where it looks promising."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.agents.asked import Wanted, room_likelihood, wanted
+from worldgauge.agents.contract import (
+    SIDES,
+    Candidate,
+    Decision,
+    History,
+    Image,
+    Kit,
+    Observation,
+    Rollout,
+    revisers,
+)
+from worldgauge.agents.propose.landmarks import WANTED
+from worldgauge.collect.question_words import category_of
+from worldgauge.collect.questions import SEEN_SHARE
+from worldgauge.episode import Goal
+from worldgauge.geometry import FloatArray
+from worldgauge.worlds.indoor.homes import LABELS
+
+MARGIN = 0.1
+"""By how much a plan must promise more than the first one to be taken before it: less is chance."""
+NAMED_WORTH = 0.5
+"""Of the thing itself coming into view, beside the right room doing so."""
+SEARCHED = 6
+"""Things seen in a room after which what is not among them is likely elsewhere."""
+SEARCHED_WORTH = 0.2
+
+Presence = Callable[[Image], FloatArray]
+
+
+@revisers.register("scripted-answerer", tasks=("questions",), chat=False, imagines=True)
+class ScriptedAnswerer:
+    """Answers from the exact facts of what covered SEEN_SHARE of a real view, and of nothing else; imagined views
+    only choose between plans.
+
+    A plan is worth what the recogniser finds in the views at its imagined end: the kind of room that the question is
+    about, and the thing itself where it is not in sight now. Where nothing was imagined, where the first plan leads
+    to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
+    until a history begins anew. presence: for tests; else the trained recogniser.
+    """
+
+    def __init__(self, kit: Kit, presence: Presence | None = None) -> None:
+        self._presence = presence
+        self._seen: dict[int, Any] = {}
+        self._wanted: Wanted | None = None
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: Observation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """The answer where it is known, else the most promising plan."""
+        if not history or self._wanted is None:
+            self._seen, self._wanted = {}, wanted(goal.text or "")
+        enough = SEEN_SHARE * observation.camera.width * observation.camera.height
+        for side in SIDES:
+            numbers, counts = np.unique(observation.instances(side), return_counts=True)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                if number in observation.things and count >= enough:
+                    self._seen[number] = observation.things[number]
+        asked = self._wanted
+        answer = None if asked.form is None else asked.form.answer(asked.slots, list(self._seen.values()))
+        if answer is not None:
+            return Decision(None, answer=answer.text, confidence=1.0, stop=True, notes={"seen": list(answer.evidence)})
+        first = candidates[0].plan
+        imagined = [candidate.rollout for candidate in candidates]
+        if all(rollout is None for rollout in imagined) or (first.aim or {}).get("text") == WANTED:
+            return Decision(first, 0)
+        now = self._held(observation.view(side) for side in SIDES)
+        values = tuple(None if rollout is None else self._worth(rollout, now) for rollout in imagined)
+        best = max(range(len(values)), key=lambda n: (-np.inf if values[n] is None else values[n], -n))
+        base, top = values[0], values[best]
+        chosen = best if base is None or (top is not None and top - base > MARGIN) else 0
+        return Decision(candidates[chosen].plan, chosen, scores=values)
+
+    def _worth(self, rollout: Rollout, now: FloatArray) -> float:
+        """What the views at the end of a rollout promise, beside (27,) that is in view `now`."""
+        last = rollout.valid_len - 1
+        sides = SIDES if rollout.view == "panorama" else SIDES[:1]
+        held = self._held(rollout.seen(last, side) for side in sides)
+        asked = self._wanted
+        assert asked is not None
+        rooms = self._open_rooms(asked.rooms)
+        worth = sum(rooms.get(room, 0.0) * share for room, share in room_likelihood(held).items())
+        labels = [LABELS.index(category_of(name)) for name in sorted(asked.names) if category_of(name) in LABELS]
+        gains = [float(held[label] - now[label]) for label in labels]
+        return round(worth + NAMED_WORTH * max(gains, default=0.0), 9)
+
+    def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
+        """Belief in rooms, less where enough has been seen."""
+        seen = [thing.room for thing in self._seen.values()]
+        return {
+            room: share * (SEARCHED_WORTH if seen.count(room) >= SEARCHED else 1.0) for room, share in rooms.items()
+        }
+
+    def _held(self, views: Iterable[Image]) -> FloatArray:
+        """(27,) how likely each label is in one of some views."""
+        if self._presence is None:
+            from worldgauge.agents.vision import recogniser
+
+            self._presence = recogniser().presence
+        highest: FloatArray = np.max([self._presence(view) for view in views], axis=0)
+        return highest

@@ -1,0 +1,198 @@
+"""Where a target is in imagined frames, and from where they were imagined: read from their pixels.
+
+The target's box and the real depth give its points. How far the view has moved at a frame is one of few guesses about
+the plan's next step, that it was taken, half taken or not taken at all (something was in the way, or a model repeats
+what it sees); the one counts under which the real view's points have the colours of the frame. So nothing is told about a
+plan that is not in the imagined frames. A plan is followed to the first frame in which the target is out of view, as the
+release does with empty masks (World-in-World, section 5.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from worldgauge.agents.boxes import GROWN
+from worldgauge.agents.contract import Box, Depth, Image, Plan, Rollout
+from worldgauge.geometry import Camera, FloatArray, Panorama, invert
+from worldgauge.panorama import perspective
+from worldgauge.primitives import STEP_M, TURN_DEG, Primitive
+
+LEAST_INSIDE = 0.5
+"""Share of a target's points that a frame must show."""
+_NEAREST_M = 0.15
+_SAME_DEPTH = 1.3
+"""Depths within this factor are of one thing."""
+_MOST_POINTS = 600
+_GRID_PX = 64
+"""Height at which colours are compared."""
+_STILL = 0.9
+"""Error of a step not taken over that of the step taken, below which it was not taken."""
+_LEAST_OVERLAP = 0.05
+_MOST_OFF = 60.0
+"""Of a colour, so that what is hidden in one of two views weighs no more than this."""
+
+
+class Seen(NamedTuple):
+    """The target in one frame of a rollout. image: (H, W, 3), turned towards it where the frame is a panorama.
+
+    frame: its index. action: the step of the plan that it follows, -1 beyond the plan. inside: share of the target's
+    points in view. off_rad: to its middle, to the right of straight ahead, before any turning.
+    """
+
+    frame: int
+    action: int
+    image: Image
+    box: Box
+    inside: float
+    off_rad: float
+
+
+class Target:
+    """What is in a box of a real view, as points, with the colours of all that is around it.
+
+    image, depth: (H, W, 3) and (H, W) metres along the axis of `camera`, in whose view the box is.
+    """
+
+    def __init__(self, box: Box, image: Image, depth: Depth, camera: Camera) -> None:
+        self._points = _points(box, depth, camera)
+        small = camera.resized(round(camera.width * _GRID_PX / camera.height), _GRID_PX)
+        rows = ((np.arange(small.height) + 0.5) * camera.height / small.height).astype(np.int64)
+        columns = ((np.arange(small.width) + 0.5) * camera.width / small.width).astype(np.int64)
+        cloud = small.rays() * np.asarray(depth, np.float64)[np.ix_(rows, columns)][..., None]
+        known = np.isfinite(cloud).all(-1)
+        self._cloud, self._colours = cloud[known], _shrunk(image, small.width)[known].astype(np.float32)
+
+    def box_in(self, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
+        """Its box in the view from `pose`, (4, 4) relative to the real view's, and the share of its points in view.
+
+        None where less than LEAST_INSIDE is in view.
+        """
+        pixels, depth = camera.project(_seen_from(pose, self._points))
+        u, v = pixels[depth > _NEAREST_M].T
+        inside = (u >= 0) & (u < camera.width) & (v >= 0) & (v < camera.height)
+        share = float(inside.sum() / len(self._points)) if len(self._points) else 0.0
+        if share < LEAST_INSIDE:
+            return None
+        (x0, x1), (y0, y1) = (np.percentile(side, (2, 98)) for side in (u, v))
+        more_x, more_y = max(x1 - x0, 1.0) * (GROWN - 1) / 2, max(y1 - y0, 1.0) * (GROWN - 1) / 2
+        box = (
+            max(0, math.floor(x0 - more_x)),
+            max(0, math.floor(y0 - more_y)),
+            min(camera.width, math.ceil(x1 + more_x)),
+            min(camera.height, math.ceil(y1 + more_y)),
+        )
+        return box, share
+
+    def bearing(self, pose: FloatArray) -> float:
+        """Radians to the right at which its middle is from `pose`, (4, 4) relative to the real view's."""
+        x, _, z = np.median(_seen_from(pose, self._points), axis=0)
+        return math.atan2(x, z)
+
+    def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
+        """Where `frame`, (H, W, 3) as `camera` sees, was imagined from: `pose` of the frame before, or a `step` on.
+
+        None where too little of the real view is in it to tell.
+        """
+        aspect = frame.shape[1] / frame.shape[0]
+        small = _shrunk(frame, round(_GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
+        if isinstance(camera, Panorama):
+            eye: Camera | Panorama = Panorama(small.shape[1], small.shape[0])
+        else:
+            eye = camera.resized(small.shape[1], small.shape[0])
+        taken = pose @ _motion(step, 1.0)
+        error, overlap = self._error(small, eye, taken)
+        others = [pose @ _motion(step, part) for part in ((0.0, 0.5) if step is Primitive.FORWARD else (0.0,))]
+        for other in others:
+            theirs, shared = self._error(small, eye, other)
+            if theirs < _STILL * error:
+                taken, error, overlap = other, theirs, shared
+        return taken if overlap >= _LEAST_OVERLAP else None
+
+    def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
+        """Mean difference in colour of the points that are in view, and what share of them is."""
+        pixels, depth = camera.project(_seen_from(pose, self._cloud))
+        with np.errstate(invalid="ignore"):
+            inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
+        if not inside.any():
+            return _MOST_OFF, 0.0
+        columns, rows = pixels[inside].astype(np.int64).T
+        off = np.abs(small[rows, columns].astype(np.float32) - self._colours[inside]).mean(-1)
+        return float(np.minimum(off, _MOST_OFF).mean()), float(inside.mean())
+
+
+def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]) -> Iterator[Seen]:
+    """The target in those of `frames` (rising indices from 1) that show it, each paired with its step.
+
+    Ends at the first frame of all in which it is out of view. Frames beyond the plan are taken to go straight on.
+    """
+    wanted = set(frames)
+    pose: FloatArray | None = _turned(plan.turn_left_rad)
+    for frame in range(1, max(wanted, default=0) + 1):
+        if frame >= len(rollout.frames) or pose is None:
+            return
+        step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
+        pixels = rollout.frames[frame]
+        whole = Panorama(pixels.shape[1], pixels.shape[0]) if rollout.view == "panorama" else rollout.camera
+        pose = target.moved(pose, step, pixels, whole)
+        if pose is None:
+            return
+        off = target.bearing(pose)
+        aim = off if rollout.view == "panorama" else 0.0
+        found = target.box_in(rollout.camera, pose @ _turned(-aim))
+        if found is None:
+            return
+        if frame in wanted:
+            image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim)) if aim else rollout.seen(frame)
+            yield Seen(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
+
+
+def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
+    inverse = invert(pose)
+    there: FloatArray = points @ inverse[:3, :3].T + inverse[:3, 3]
+    return there
+
+
+def _turned(left_rad: float) -> FloatArray:
+    """Pose of a camera turned to the left, relative to itself before."""
+    c, s = math.cos(left_rad), math.sin(left_rad)
+    return np.array([[c, 0.0, -s, 0.0], [0.0, 1.0, 0.0, 0.0], [s, 0.0, c, 0.0], [0.0, 0.0, 0.0, 1.0]])
+
+
+def _motion(step: Primitive, part: float) -> FloatArray:
+    """Pose after a part of a step, relative to the one before."""
+    if step is Primitive.FORWARD:
+        ahead = np.eye(4)
+        ahead[2, 3] = part * STEP_M
+        return ahead
+    sign = {Primitive.TURN_LEFT: 1.0, Primitive.TURN_RIGHT: -1.0}.get(step, 0.0)
+    return _turned(sign * part * math.radians(TURN_DEG))
+
+
+def _shrunk(image: Image, width: int) -> Image:
+    import cv2
+
+    height = round(image.shape[0] * width / image.shape[1])
+    return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _points(box: Box, depth: Depth, camera: Camera) -> FloatArray:
+    """Points (n, 3) of the box's pixels at the depth that most of them have."""
+    x0, y0, x1, y1 = box
+    # The box is larger than what it was drawn around, but at the image's border.
+    less_x, less_y = ((side - side / GROWN) / 2 for side in (x1 - x0, y1 - y0))
+    left, right = round(x0 + less_x * (x0 > 0)), round(x1 - less_x * (x1 < camera.width))
+    top, bottom = round(y0 + less_y * (y0 > 0)), round(y1 - less_y * (y1 < camera.height))
+    rows, columns = slice(top, max(bottom, top + 1)), slice(left, max(right, left + 1))
+    found = (camera.rays()[rows, columns] * np.asarray(depth, np.float64)[rows, columns, None]).reshape(-1, 3)
+    found = found[np.isfinite(found).all(1) & (found[:, 2] > 0)]
+    if not len(found):
+        return found
+    logs = np.log(found[:, 2]) / math.log(_SAME_DEPTH)
+    places = np.floor(logs * 2).astype(np.int64)
+    middle = (int(np.argmax(np.bincount(places - places.min()))) + places.min() + 0.5) / 2
+    found = found[np.abs(logs - middle) < 1]
+    return found[:: -(-len(found) // _MOST_POINTS)]

@@ -1,0 +1,5 @@
+"""Eyes of agents that need no language model: a recogniser of the embedded homes' things."""
+
+from worldgauge.agents.vision.recogniser import Recogniser, recogniser
+
+__all__ = ["Recogniser", "recogniser"]

@@ -1,0 +1,64 @@
+"""World-in-World's published episodes: recognition, image-goal navigation and embodied questions.
+
+On disk: recognition/ (published: AR/), navigation/ (IGNav/) with a zip of goal images, questions/ (AEQA/) with lengths,
+blind answers and evidence by id (specification: world_in_world, 5.1 to 5.3). Positions are in the simulator's frame, y
+up, and are converted at this border. Scenes that are scans come under agreements: their episodes load, `scenes` maps
+them to None.
+
+data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_missing(scene)
+"""
+
+from worldgauge.datasets.closedloop_check import Report, check
+from worldgauge.datasets.closedloop_episode import (
+    KINDS,
+    ClosedLoop,
+    Episode,
+    Fault,
+    Kind,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
+from worldgauge.datasets.closedloop_files import fingerprint_of, goal_image
+from worldgauge.datasets.closedloop_frame import (
+    as_stored,
+    habitat_point,
+    habitat_rotation,
+    habitat_stance,
+    our_point,
+    our_stance,
+    our_yaw,
+)
+from worldgauge.datasets.closedloop_load import load
+from worldgauge.datasets.closedloop_scenes import MANIFEST, MANIFEST_FORMAT, scene_missing, worlds_of
+from worldgauge.datasets.closedloop_write import write_navigation, write_questions, write_recognition
+
+__all__ = [
+    "KINDS",
+    "MANIFEST",
+    "MANIFEST_FORMAT",
+    "ClosedLoop",
+    "Episode",
+    "Fault",
+    "Kind",
+    "NavigationEpisode",
+    "QuestionEpisode",
+    "RecognitionEpisode",
+    "Report",
+    "as_stored",
+    "check",
+    "fingerprint_of",
+    "goal_image",
+    "habitat_point",
+    "habitat_rotation",
+    "habitat_stance",
+    "load",
+    "our_point",
+    "our_stance",
+    "our_yaw",
+    "scene_missing",
+    "worlds_of",
+    "write_navigation",
+    "write_questions",
+    "write_recognition",
+]

@@ -1,0 +1,78 @@
+"""World-in-World: does a world model help an agent succeed? Recognition, image-goal navigation, embodied questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from worldgauge.subject import WorldModel
+from worldgauge.suites import suites
+from worldgauge.suites.closedloop import protocol, published, scoring, showing, summary, tasks
+from worldgauge.suites.closedloop.settings import SUITE, Settings
+from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
+
+
+@suites.register(SUITE)
+class ClosedLoop:
+    """Let an agent act with a world model in the loop: its success is what the model's predictions are worth."""
+
+    name = SUITE
+    version = 1
+    references: tuple[str, ...] = ("oracle", "warp", "degraded", "forgetful", "roll", "freeze", "noise", "none")
+    standing = ("none",)
+    """Asked beside every model: without the base policy there is nothing to compare with."""
+    memoryless = ("none", "freeze", "noise")
+    claim = "makes an agent succeed more often"
+    choosing_settings = frozenset({"task"})
+    scoring_settings = scoring.SETTINGS
+    metrics = frozenset(scoring.METRICS)
+    words: Mapping[str, str] = {
+        "task": "episode",
+        "tasks": "episodes",
+        "headline": "task success (%)",
+        "lacks": "foresees nothing",
+        "seen": "shortest path",
+        "asked": "walked",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        self.options = Settings.of(options)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every option in force."""
+        return self.options.as_dict()
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task an episode; those whose scenes are not at hand are skipped with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
+        """Act out the episode and keep its trace, what was seen and what was imagined."""
+        return protocol.perform(task, subject, bench, self.options)
+
+    def score(self, record: Record, bench: Bench) -> list[Score]:
+        """Success and path lengths, what was imagined against what the simulator shows, and the decisions' regret."""
+        return scoring.score(record, bench, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Success by task, each task's own table, the gain over no world model, and what it cost."""
+        return summary.summarize(scores, kinds, failed)
+
+    def published(self) -> list[Table]:
+        """Tables 1 to 7 of the paper, the three navigation tasks."""
+        return published.published()
+
+    def picture(self, task: Task) -> Picture:
+        """The home, the shortest way where there is a goal, and what lies on it."""
+        return showing.picture(task, self.options)
+
+    def exhibit(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> Exhibit:
+        """Where each subject's agent went, and how its episode ended."""
+        return showing.exhibit(task, scores, self.options)

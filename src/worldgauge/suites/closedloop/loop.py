@@ -1,0 +1,163 @@
+"""The closed loop: propose, simulate, revise, execute (World-in-World, section 3). It knows none of the tasks.
+
+A task supplies its rules: how many decisions, when the episode is over, when a decision ends it, and how much of a
+decision is carried out. Rollouts live for one decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from worldgauge.agents.contract import (
+    Candidate,
+    Decision,
+    History,
+    Observation,
+    Past,
+    Plan,
+    Proposer,
+    Reviser,
+    Rollout,
+    merged,
+)
+from worldgauge.episode import Goal
+from worldgauge.primitives import Primitive
+
+FALLBACK = "fallback"
+
+
+class Place(Protocol):
+    """What the loop needs of a simulator."""
+
+    def observe(self) -> Observation:
+        """What is sensed here and now."""
+        ...
+
+    def step(self, primitive: Primitive) -> bool:
+        """Take one step; whether it met something."""
+        ...
+
+
+class Rules(Protocol):
+    """What a task says. candidates: M. length: L. ratio: of the decisions at which the model is asked (TTS ratio).
+
+    asks_last: whether one more decision is made after the budget is used up, of which nothing is carried out: tasks
+    that ask for an answer let the last step be seen. every_step: whether `over` is also asked within a decision.
+    """
+
+    candidates: int
+    length: int
+    ratio: float
+    asks_last: bool
+    every_step: bool
+
+    def over(self) -> str | None:
+        """Why the episode is over here and now, asked before every decision; None when it is not."""
+        ...
+
+    def spent(self, history: History) -> bool:
+        """Whether the budget is used up."""
+        ...
+
+    def ends(self, decision: Decision) -> str | None:
+        """Why a decision ends the episode; None when it does not."""
+        ...
+
+    def steps(self, decision: Decision) -> Iterator[Primitive]:
+        """What is carried out of a decision; asked for the next one after the step before has been taken."""
+        ...
+
+    def after(self) -> str | None:
+        """Why the episode is over after a decision was carried out; None when it is not."""
+        ...
+
+    def true_value(self, plan: Plan) -> float | None:
+        """What a plan would really come to, higher is better."""
+        ...
+
+
+Imagine = Callable[[Observation, Sequence[Plan], int], Sequence[Rollout | None]]
+"""All rollouts of one decision, given its number; for a plan that needs no model as well."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn of the loop, for the trace."""
+
+    number: int
+    observation: Observation
+    candidates: tuple[Candidate, ...]
+    past: Past
+    imagined: bool
+    reason: str | None
+
+
+def run_episode(
+    place: Place,
+    goal: Goal,
+    proposer: Proposer,
+    reviser: Reviser,
+    rules: Rules,
+    imagine: Imagine | None,
+    seed: Sequence[int],
+    note: Callable[[Step], None] = lambda step: None,
+) -> str:
+    """Act until the episode is over; returns why: what the rules said, or "budget".
+
+    imagine: None for the base policy. seed: of the episode; proposals, draws and revisions of every decision have
+    generators of their own. note: called with each decision once it is carried out.
+    """
+    history: list[Past] = []
+    reason = rules.over()
+    while reason is None:
+        last = rules.spent(history)
+        if last and not rules.asks_last:
+            return "budget"
+        number = len(history)
+        observation = place.observe()
+        plans = proposals(observation, goal, proposer, rules, history, [*seed, number])
+        asked = imagine is not None and generator(seed, number, "draw").random() < rules.ratio
+        rollouts = imagine(observation, plans, number) if asked and imagine is not None else [None] * len(plans)
+        candidates = tuple(
+            Candidate(plan, rollout, _later(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)
+        )
+        decision = reviser.revise(candidates, observation, goal, history, generator(seed, number, "revise"))
+        reason = rules.ends(decision) or ("budget" if last else None)
+        executed: list[Primitive] = []
+        collided: list[bool] = []
+        if reason is None:
+            for primitive in rules.steps(decision):
+                collided.append(place.step(primitive))
+                executed.append(primitive)
+                if rules.every_step and rules.over() is not None:
+                    break
+            reason = rules.after()
+        history.append(Past(decision, tuple(executed), tuple(collided), observation.pose))
+        reason = reason or rules.over()
+        note(Step(number, observation, candidates, history[-1], asked, reason))
+    return reason
+
+
+def proposals(
+    observation: Observation, goal: Goal, proposer: Proposer, rules: Rules, history: History, seed: Sequence[int]
+) -> list[Plan]:
+    """The plans of one decision without repetitions: asked for twice, then straight on, flagged."""
+    for again in range(2):
+        rng = generator(seed, again, "propose")
+        plans = merged(proposer.propose(observation, goal, history, rules.candidates, rng))
+        if plans:
+            return plans
+    return [Plan((Primitive.FORWARD,) * rules.length, "straight on", flags=(FALLBACK,))]
+
+
+def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Generator:
+    """The generator of one purpose at one decision: what one draws changes nothing for another."""
+    return np.random.default_rng([*seed, number, int.from_bytes(purpose.encode()[:6], "big")])
+
+
+def _later(rules: Rules, plan: Plan) -> Callable[[], float | None]:
+    return lambda: rules.true_value(plan)

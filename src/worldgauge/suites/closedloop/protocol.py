@@ -1,0 +1,195 @@
+"""One episode: the place, the policies, the loop, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from worldgauge import polyline
+from worldgauge.agents.contract import Kit, Proposer, Reviser, proposers, revisers
+from worldgauge.agents.judge import Judge, judges
+from worldgauge.datasets import closedloop
+from worldgauge.datasets.closedloop import NavigationEpisode, RecognitionEpisode
+from worldgauge.episode import Goal, WorldFacts
+from worldgauge.errors import NotApplicableError, UsageError
+from worldgauge.geometry import Camera, Panorama
+from worldgauge.primitives import Primitive
+from worldgauge.registry import Registry
+from worldgauge.subject import HoldsVideos, WorldModel, imagines
+from worldgauge.suites.closedloop.imagining import Imagination
+from worldgauge.suites.closedloop.loop import Rules, Step, run_episode
+from worldgauge.suites.closedloop.questioning import Questions
+from worldgauge.suites.closedloop.rules import Navigation, Recognition
+from worldgauge.suites.closedloop.settings import Defaults, Settings, TaskKind
+from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.tasks import Episode, episode_of
+from worldgauge.suites.closedloop.trace import SEEN, Tracer
+from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.worlds import open_world
+from worldgauge.worlds.floor import Walkable
+from worldgauge.worlds.indoor.homes import LABELS
+
+T = TypeVar("T")
+
+
+def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+    """Act out one episode with `subject` as the world model; the record holds its trace and what was seen.
+
+    Raises NotApplicableError for finished videos, SubjectError when the model breaks its promise, and what a language
+    model's endpoint raises: an outage fails the episode, it decides nothing.
+    """
+    if isinstance(subject, HoldsVideos):
+        raise NotApplicableError(f"'{subject.spec.name}' holds finished videos: an agent asks as it goes")
+    episode, data = episode_of(task)
+    kind: TaskKind = task.sample["kind"]
+    defaults = settings.of_task(kind)
+    world = data.scenes[episode.scene]
+    assert world is not None
+    simulator = simulator_of(episode, world, defaults, settings)
+    kit = kit_of(kind, defaults, settings)
+    proposer, reviser = policies(kit, defaults)
+    goal = goal_of(episode)
+    rules = rules_of(episode, simulator, defaults, settings, bench.seed)
+    imagine = None
+    if imagines(subject):
+        imagine = Imagination(subject, simulator, settings, defaults, world, bench.seed, task.id)
+    with Tracer(bench.directory, simulator) as tracer:
+        tracer.look()
+        place = _Watched(simulator, tracer, lambda: bench.progress(tracer.decisions, 0))
+        end = _start_fault(simulator, kind)
+
+        def note(step: Step) -> None:
+            tracer.decided(step)
+            bench.progress(tracer.decisions, 0)
+
+        if end is None:
+            end = run_episode(place, goal, proposer, reviser, rules, imagine, [bench.seed], note)
+        frames = tracer.frames
+    xy = np.array([place[:2] for place in tracer.places])
+    facts: dict[str, Any] = {
+        "end": end,
+        "control": subject.spec.control,
+        "view": subject.spec.view,
+        "proposer": defaults.proposer,
+        "reviser": defaults.reviser,
+        "track": settings.track,
+        "leading_turns": settings.leading_turns,
+        "decisions": tracer.decisions,
+        "steps": len(xy) - 1 + (rules.turned if isinstance(rules, Questions) else 0),
+        "metres": round(polyline.length(xy), 9),
+        "xy": np.round(xy, 4).tolist(),
+        "calls": 0 if imagine is None else imagine.calls,
+        "frames_generated": frames,
+        **outcome_of(episode, rules),
+    }
+    return Record(task, subject.spec.name, bench.directory, facts, SEEN)
+
+
+def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator:
+    """The home of an episode with a walker at its start."""
+    height = settings.view_px
+    camera = Camera.from_horizontal_fov(round(height * defaults.aspect), height, defaults.hfov_deg)
+    panorama = Panorama(settings.panorama_px, settings.panorama_px * 9 // 16)
+    target = episode.target if isinstance(episode, RecognitionEpisode) else None
+    place = cast(Walkable, open_world(world))
+    return Simulator(place, episode.start, camera=camera, panorama=panorama, height_m=episode.height_m, target=target)
+
+
+def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
+    """What the policies of a task are made of."""
+    options = {
+        "seeds": settings.heuristic_seeds,
+        "kind": settings.kind,
+        "open_heading": settings.open_heading,
+        "declared": settings.track == "declared_stop",
+    }
+    chat = None if settings.chat is None else _chat(settings.chat)
+    return Kit(kind, defaults.length, chat, settings.prompts, options)
+
+
+def policies(kit: Kit, defaults: Defaults) -> tuple[Proposer, Reviser]:
+    """Proposer and reviser of a task. Raises UsageError for one that does not serve it, or lacks its language model."""
+    make_proposer = _fitting(proposers, defaults.proposer, kit)
+    make_reviser = _fitting(revisers, defaults.reviser, kit)
+    return make_proposer(kit), make_reviser(kit)
+
+
+def _fitting(registry: Registry[T], name: str, kit: Kit) -> T:
+    entry = registry.entry(name)
+    if kit.task not in entry.facts["tasks"]:
+        fitting = [each.name for each in registry if kit.task in each.facts["tasks"]]
+        raise UsageError(f"{registry.kind} '{name}' does not serve {kit.task}; take one of {', '.join(fitting)}")
+    if entry.facts.get("chat") and kit.chat is None:
+        raise UsageError(f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL")
+    return entry.load()
+
+
+def judge_of(settings: Settings) -> Judge:
+    """Who marks answers. Raises UsageError for one that lacks its language model."""
+    kit = kit_of("questions", settings.of_task("questions"), settings)
+    entry = judges.entry(settings.judge)
+    if entry.facts.get("chat") and kit.chat is None:
+        raise UsageError(f"the judge '{settings.judge}' asks a language model: say which with --set chat=MODEL@URL")
+    return entry.load()(kit)
+
+
+def goal_of(episode: Episode) -> Goal:
+    """What the agent is told."""
+    if isinstance(episode, RecognitionEpisode):
+        return Goal(target=str(episode.target), choices=LABELS)
+    if isinstance(episode, NavigationEpisode):
+        return Goal(image=closedloop.goal_image(episode))
+    return Goal(text=episode.question)
+
+
+def rules_of(episode: Episode, simulator: Simulator, defaults: Defaults, settings: Settings, seed: int) -> Rules:
+    """The rules of the episode's task."""
+    if isinstance(episode, RecognitionEpisode):
+        return Recognition(simulator, defaults, settings)
+    if isinstance(episode, NavigationEpisode):
+        return Navigation(simulator, episode.goal, episode.radius_m, defaults, settings)
+    return Questions(simulator, episode.evidence, defaults, settings, seed)
+
+
+def outcome_of(episode: Episode, rules: Rules) -> dict[str, Any]:
+    """What came of it, for the scores: plain JSON values."""
+    if isinstance(rules, Recognition):
+        return {"label": rules.label, "confidence": rules.confidence if rules.label is not None else None}
+    if isinstance(rules, Navigation):
+        metres = rules.distance_m()
+        return {"arrived": rules.arrived(), "distance_m": round(metres, 6) if metres < float("inf") else None}
+    assert isinstance(rules, Questions)
+    return {"answer": rules.answer}
+
+
+def _start_fault(simulator: Simulator, kind: TaskKind) -> str | None:
+    """Why an episode cannot begin: a target that nobody sees. It is scored as wrong, and walks no steps."""
+    if kind == "recognition" and simulator.observe().box is None:
+        return "unseen"
+    return None
+
+
+class _Watched:
+    """The simulator, with every step traced."""
+
+    def __init__(self, simulator: Simulator, tracer: Tracer, alive: Callable[[], None]) -> None:
+        self._simulator = simulator
+        self._tracer = tracer
+        self._alive = alive
+        self.observe = simulator.observe
+
+    def step(self, primitive: Primitive) -> bool:
+        collided = self._simulator.step(primitive)
+        self._tracer.stepped()
+        self._alive()
+        return collided
+
+
+@lru_cache(maxsize=2)
+def _chat(text: str) -> Any:
+    from worldgauge.agents.chat_endpoint import open_chat
+
+    return open_chat(text)

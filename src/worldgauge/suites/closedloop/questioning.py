@@ -1,0 +1,110 @@
+"""What embodied questions say to the loop (World-in-World, section 5.3): explore until the question can be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from worldgauge.agents.contract import Decision, History, Plan
+from worldgauge.agents.travel import LowLevel, Traveller, ahead
+from worldgauge.geometry import FloatArray
+from worldgauge.primitives import Primitive
+from worldgauge.suites.closedloop.settings import Defaults, Settings
+from worldgauge.suites.closedloop.simulator import Simulator
+
+MOST_IDLE = 3
+"""Plans in a row that lead nowhere, after which the episode is over: a landmark that is reached costs no step, and
+could be chosen for ever."""
+
+
+class Questions:
+    """Walk about a home until an answer is given, within so many low-level actions.
+
+    `decisions` of the defaults are the actions. A turn at once to where a plan in words begins counts as the turns it
+    takes. turned: such counted turns so far.
+    """
+
+    asks_last = False
+    every_step = False
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        evidence: tuple[int, ...],
+        defaults: Defaults,
+        settings: Settings,
+        seed: int,
+        low_level: LowLevel = ahead,
+    ) -> None:
+        self.candidates, self.length, self.ratio = defaults.candidates, defaults.length, settings.tts_ratio
+        self.answer: str | None = None
+        self.turned = 0
+        self._actions = defaults.decisions
+        self._taken = 0
+        self._idle = 0
+        self._decisions = 0
+        self._simulator = simulator
+        self._evidence = evidence
+        self._seed = seed
+        self._traveller = Traveller(
+            simulator.geodesic, lambda: simulator.stance, simulator.observe, simulator.things, low_level
+        )
+
+    def over(self) -> str | None:
+        """When plans have led nowhere several times in a row."""
+        return "stuck" if self._idle >= MOST_IDLE else None
+
+    def spent(self, history: History) -> bool:
+        """After so many low-level actions."""
+        return self._taken >= self._actions
+
+    def ends(self, decision: Decision) -> str | None:
+        """When it holds an answer that is meant to be the last."""
+        if decision.stop and decision.answer:
+            self.answer = decision.answer
+            return "answered"
+        return None
+
+    def steps(self, decision: Decision) -> Iterator[Primitive]:
+        """The way to a landmark, or as a low level says that the words of the plan mean."""
+        self._decisions += 1
+        before = self._taken
+        if decision.plan is not None:
+            rng = np.random.default_rng([self._seed, self._decisions, 0x7261])
+            journey = self._traveller.journey(decision.plan, rng)
+            self._simulator.stance = self._simulator.stance.turned(journey.turn_left_rad)
+            self._taken += journey.turn_steps
+            self.turned += journey.turn_steps
+            for primitive in journey:
+                if self._taken >= self._actions:
+                    break
+                self._taken += 1
+                yield primitive
+        self._idle = 0 if self._taken > before else self._idle + 1
+
+    def after(self) -> str | None:
+        """Never."""
+        return None
+
+    def true_value(self, plan: Plan) -> float | None:
+        """Minus the geodesic metres from where a plan leads to the nearest evidence; None where none is known."""
+        known = [self._simulator.things[number] for number in self._evidence if number in self._simulator.things]
+        aim = plan.aim or {}
+        if "centre" in aim:
+            end = np.asarray(aim["centre"], np.float64)[:2]
+        else:
+            start = self._simulator.stance.turned(plan.turn_left_rad)
+            stance = self._simulator.replayed(start, plan.steps)[-1] if plan.steps else start
+            end = np.array([stance.x, stance.y])
+        geodesic = self._simulator.geodesic
+        place = geodesic.nearest(end)
+        metres = [geodesic.distance(place, geodesic.nearest(_middle(thing))) for thing in known]
+        found = [one for one in metres if one < float("inf")]
+        return -min(found) if found else None
+
+
+def _middle(thing: Any) -> FloatArray:
+    middle: FloatArray = (np.asarray(thing.low, np.float64) + np.asarray(thing.high, np.float64))[:2] / 2
+    return middle

@@ -1,0 +1,181 @@
+"""Scores of one episode: what the agent achieved, and what its world model's imagination was worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from worldgauge.agents.chat import AnswerError
+from worldgauge.agents.judge import Judge, Mark
+from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.metrics import controllability
+from worldgauge.metrics.success import (
+    Term,
+    answer_score,
+    answer_spl,
+    model_calls,
+    spl,
+    success,
+    trajectory_m,
+    trajectory_steps,
+)
+from worldgauge.primitives import from_letters
+from worldgauge.suites.closedloop.protocol import judge_of, simulator_of
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.tasks import episode_of
+from worldgauge.suites.closedloop.trace import COMPARED, read_trace
+from worldgauge.suites.contract import Bench, Record, Score, mean_of
+from worldgauge.suites.scores import score_of
+from worldgauge.video import Clip
+from worldgauge.worlds.walker import Stance
+
+HEADLINE = "task/success"
+"""What an episode came to, in percent: success, or the answer score."""
+QUALITY = ("controllability_psnr", "controllability_ssim", "visual_quality")
+METRICS = (
+    *("success", "trajectory_steps", "trajectory_m", "spl", "answer_score", "answer_spl"),
+    *("decision_regret", "model_calls", *QUALITY),
+)
+SETTINGS = frozenset({"judge"})
+"""Settings that only scoring reads."""
+
+_UNREACHABLE = "the goal cannot be reached: the episode is invalid"
+_NO_LENGTH = "the reference length is not known"
+_UNSEEN = "the target is not seen at the start: the episode could not begin"
+
+
+def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+    """All scores of one record; what cannot be known has none, with the reason."""
+    episode, data = episode_of(record.task)
+    trace = read_trace(record.directory)
+    if isinstance(episode, RecognitionEpisode):
+        found = list(_recognition(record, episode))
+    elif isinstance(episode, NavigationEpisode):
+        found = list(_navigation(record, episode))
+    else:
+        found = list(_questions(record, episode, judge_of(settings)))
+    bench.progress(1, 2)
+    kind = record.task.sample["kind"]
+    regret = mean_of(_regrets(trace))
+    found.append(
+        score_of(record, "decision_regret", regret, n=len(trace), reason="no decision chose among known candidates")
+    )
+    found.append(score_of(record, "model_calls", model_calls(record.facts["calls"])))
+    world = data.scenes[episode.scene]
+    assert world is not None
+    simulator = simulator_of(episode, world, settings.of_task(kind), settings)
+    found += _imagination(record, trace, simulator)
+    return sorted(found, key=lambda one: one.metric)
+
+
+def _recognition(record: Record, episode: RecognitionEpisode) -> Iterator[Score]:
+    facts = record.facts
+    unseen = facts["end"] == "unseen"
+    right = facts["label"] == episode.category
+    told = {**_way(record), "label": facts["label"], "confidence": facts["confidence"]}
+    yield score_of(record, "success", success(right), facts=told, prefix="task/")
+    yield score_of(record, "success", success(right), prefix="recognition/")
+    steps = trajectory_steps(None if unseen else facts["steps"])
+    yield score_of(record, "trajectory_steps", steps, reason=_UNSEEN, prefix="recognition/")
+
+
+def _navigation(record: Record, episode: NavigationEpisode) -> Iterator[Score]:
+    facts = record.facts
+    arrived = facts["arrived"] and (facts["track"] == "oracle_stop" or facts["end"] == "declared")
+    told = {**_way(record), "distance_m": facts["distance_m"]}
+    invalid = ("unreachable",) if facts["distance_m"] is None else ()
+    yield score_of(record, "success", success(arrived), facts={**told, "flags": invalid}, prefix="task/")
+    yield score_of(record, "success", success(arrived), prefix="navigation/")
+    yield score_of(record, "trajectory_steps", trajectory_steps(facts["steps"]), prefix="navigation/")
+    reference = math.inf if invalid else episode.step_to_goal
+    yield _of_term(record, "spl", spl(arrived, reference, facts["steps"]), _UNREACHABLE, prefix="navigation/")
+
+
+def _questions(record: Record, episode: QuestionEpisode, judge: Judge) -> Iterator[Score]:
+    facts = record.facts
+    answer, blind = facts["answer"], episode.blind_answer
+    asked = (episode.question, episode.answer, episode.extra_answers)
+    mark = None if answer is None else _marked(judge, *asked, answer)
+    blind_mark = None if blind is None else _marked(judge, *asked, blind)
+    sigma = None if mark is None else mark.sigma
+    # A judge that fails on the blind answer gives no mark, which is another thing than that there is no such answer.
+    blind_sigma = None if blind is None else 0 if blind_mark is None else blind_mark.sigma
+    told = {
+        **_way(record),
+        "answer": answer,
+        "mark": sigma,
+        "why": None if mark is None else mark.reason,
+        "blind_answer": blind,
+        "blind_mark": blind_sigma,
+    }
+    answered = answer is not None
+    fallback = answer_score(answered, sigma, blind_sigma)
+    yield score_of(record, "success", fallback.value, facts={**told, "flags": fallback.flags}, prefix="task/")
+    yield _of_term(record, "answer_score", fallback)
+    yield _of_term(record, "answer_score", answer_score(answered, sigma), prefix="questions/seen_only/")
+    yield score_of(record, "trajectory_m", trajectory_m(facts["metres"]), prefix="questions/")
+    lengths = episode.reference_m, facts["metres"]
+    alone = answer_spl(answered, sigma, *lengths)
+    yield _of_term(record, "answer_spl", alone, _NO_LENGTH)
+    blindly = answer_spl(True, blind_sigma, *lengths) if not answered and blind_sigma is not None else alone
+    yield _of_term(record, "answer_spl", blindly, _NO_LENGTH, prefix="questions/with_blind/")
+
+
+def _marked(judge: Judge, question: str, answer: str, extra: tuple[str, ...], prediction: str) -> Mark | None:
+    """None where the judge gives no mark that can be read; an outage of its endpoint fails the scoring instead."""
+    try:
+        return judge.mark(question, answer, extra, prediction)
+    except AnswerError:
+        return None
+
+
+def _of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefix: str = "questions/") -> Score:
+    why = None if term.value is not None else reason
+    return score_of(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)
+
+
+def _way(record: Record) -> dict[str, Any]:
+    """How the episode ended and where it led, for tables and pictures."""
+    return {"end": record.facts["end"], "xy": record.facts["xy"]}
+
+
+def _regrets(trace: list[dict[str, Any]]) -> Iterator[float | None]:
+    """Of every decision that had a choice."""
+    for line in trace:
+        values = [one["true_value"] for one in line["candidates"]]
+        if len(values) > 1:
+            yield controllability.decision_regret(values, line["chosen"])
+
+
+def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Simulator) -> Iterator[Score]:
+    """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it."""
+    path = record.directory / COMPARED
+    compared = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
+    if not compared or not path.exists():
+        why = "nothing was imagined"
+        yield from (score_of(record, metric, None, reason=why) for metric in QUALITY)
+        return
+    frames = iter(Clip.open(path))
+    rows: dict[str, list[float]] = {metric: [] for metric in QUALITY}
+    for line, one in compared:
+        first, last = one["compared"]
+        imagined = np.stack(list(islice(frames, last - first)))
+        real = _replayed(line, one, simulator)
+        rows["controllability_psnr"].append(controllability.controllability_psnr(imagined, real))
+        rows["controllability_ssim"].append(controllability.controllability_ssim(imagined, real))
+        rows["visual_quality"].append(float(np.mean([controllability.visual_quality(frame) for frame in imagined])))
+    for metric, values in rows.items():
+        yield score_of(record, metric, float(np.mean(values)), n=len(values))
+
+
+def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], simulator: Simulator) -> Any:
+    """The frames of the simulator for those of a candidate that the model drew."""
+    pose = np.array(line["pose"], np.float64).reshape(3, 4)
+    start = Stance(float(pose[0, 3]), float(pose[1, 3]), math.atan2(pose[1, 2], pose[0, 2]))
+    stances = simulator.replayed(start.turned(one["turn_left_rad"]), from_letters(one["steps"]))
+    return simulator.film(stances[one["exact"] :], simulator.camera).to_array()

@@ -1,0 +1,120 @@
+"""Settings of the suite and what each task takes when nothing is said (World-in-World, tables of section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.errors import UsageError
+from worldgauge.suites.options import check_whole, settings_of, with_parity
+
+SUITE = "closedloop"
+TaskKind = Literal["recognition", "navigation", "questions"]
+TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions")
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Of one task. decisions: K; of questions it is the number of low-level actions. candidates: M. length: L.
+
+    clip: frames of a clip after the first; steps beyond the plan are filled up with forward ones, since the answer is
+    read from them too. 0: only the plan's own.
+    """
+
+    decisions: int
+    candidates: int
+    length: int
+    clip: int
+    aspect: float
+    hfov_deg: float
+    proposer: str
+    reviser: str
+
+
+DEFAULTS: Mapping[TaskKind, Defaults] = {
+    "recognition": Defaults(10, 2, 4, 13, 1.0, 90.0, "heuristic", "recogniser"),
+    "navigation": Defaults(20, 3, 5, 0, 1.0, 90.0, "heuristic", "similarity"),
+    "questions": Defaults(250, 3, 13, 13, 448 / 384, 105.0, "landmarks", "scripted-answerer"),
+}
+
+_RELEASED = {
+    "budget": "inclusive",
+    "panorama_rule": "released",
+    "heuristic_seeds": "zero",
+    "open_heading": "linear",
+    "kind": "rewrite",
+}
+"""What parity=released stands for: each is a known behaviour of the release."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All options.
+
+    task: only this one, None for all. proposer, reviser, judge: names; None is the task's own. chat: MODEL@URL of the
+    language model that policies ask. prompts: folder whose files replace our templates. decisions, candidates, length:
+    K, M, L; None is the paper's. tts_ratio: share of decisions at which the world model is asked. leading_turns:
+    "exact" turns the real panorama, "model" leaves them to the model. view_px: height of the views. panorama_px: width
+    of panoramas, their height is 9/16 of it. track: who says that navigation has arrived. goal_check: when that is
+    looked at. kind: whether a language model selects among candidates or may write a plan of its own.
+    """
+
+    task: TaskKind | None = None
+    proposer: str | None = None
+    reviser: str | None = None
+    judge: str = "rules"
+    chat: str | None = None
+    prompts: str | None = None
+    prompts_digest: str = ""
+    decisions: int | None = None
+    candidates: int | None = None
+    length: int | None = None
+    tts_ratio: float = 1.0
+    leading_turns: Literal["exact", "model"] = "exact"
+    view_px: int = 384
+    panorama_px: int = 1024
+    track: Literal["oracle_stop", "declared_stop"] = "oracle_stop"
+    goal_check: Literal["decision", "every_step"] = "decision"
+    kind: Literal["select", "rewrite"] = "select"
+    budget: Literal["paper", "inclusive"] = "paper"
+    panorama_rule: Literal["clean", "released"] = "clean"
+    heuristic_seeds: Literal["decision", "zero"] = "decision"
+    open_heading: Literal["pinhole", "linear"] = "pinhole"
+    parity: Literal["released"] | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Settings:
+        """Settings of plain values. Raises UsageError naming the option that cannot be meant."""
+        settings = with_parity(settings_of(cls, SUITE, options), options, _RELEASED)
+        for name in ("decisions", "candidates", "length"):
+            check_whole(SUITE, name, getattr(settings, name), least=1, optional=True)
+        for name, least, most in (("view_px", 32, 1024), ("panorama_px", 64, 4096)):
+            check_whole(SUITE, name, getattr(settings, name), least=least)
+            if getattr(settings, name) > most:
+                raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
+        if not isinstance(settings.tts_ratio, (int, float)) or not 0 <= settings.tts_ratio <= 1:
+            raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
+        if settings.prompts is not None and not Path(settings.prompts).expanduser().is_dir():
+            raise UsageError(f"{SUITE} setting 'prompts' must be a folder of templates, got {settings.prompts!r}")
+        return settings
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    def of_task(self, task: TaskKind) -> Defaults:
+        """K, M, L and the policies of a task, as set or by default."""
+        own = DEFAULTS[task]
+        length = own.length if self.length is None else self.length
+        return Defaults(
+            self.decisions or own.decisions,
+            self.candidates or own.candidates,
+            length,
+            max(own.clip, length) if own.clip else 0,
+            own.aspect,
+            own.hfov_deg,
+            self.proposer or own.proposer,
+            self.reviser or own.reviser,
+        )

@@ -1,0 +1,194 @@
+"""A place with a walker in it: what the agent senses, where its steps lead, and what a plan would really come to."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.agents.boxes import target_box
+from worldgauge.agents.contract import YAW_RIGHT_DEG, Box, Depth, Image, Side
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.primitives import NAV_STEPS, Primitive
+from worldgauge.video import Clip, Frame
+from worldgauge.worlds import View, World
+from worldgauge.worlds.floor import FloorPlan, Walkable
+from worldgauge.worlds.geodesic import Geodesic
+from worldgauge.worlds.walker import EYE_HEIGHT_M, Stance, walked
+
+_SMALL = Panorama(256, 128)
+"""For the question whether something is in sight at all."""
+_VIEWS = 24
+"""Views that are kept: those of one decision; 2 MB each at 384x384."""
+MIN_SHARE = 0.0005
+"""Of the pixels of a view, which a target must cover to count as seen: 25 of 224x224."""
+
+
+class Sight:
+    """What is sensed from one stance (`agents.contract.Observation`); rendered when asked for, once."""
+
+    def __init__(self, simulator: Simulator, stance: Stance) -> None:
+        self.stance = stance
+        self.camera = simulator.camera
+        self.pose: FloatArray = simulator.pose(stance)
+        self._simulator = simulator
+        self._views: dict[Side, View] = {}
+
+    @property
+    def front(self) -> Image:
+        """(H, W, 3) straight ahead."""
+        return self._seen("front").rgb
+
+    @property
+    def panorama(self) -> Image:
+        """(H, W, 3) all around."""
+        return self._around.rgb
+
+    @property
+    def panorama_depth(self) -> Depth:
+        """(H, W) metres along the ray."""
+        return self._around.depth
+
+    def view(self, side: Side) -> Image:
+        """(H, W, 3) to one side."""
+        return self._seen(side).rgb
+
+    def depth(self, side: Side) -> Depth:
+        """(H, W) metres along the axis of the view to one side."""
+        return self._seen(side).depth
+
+    def instances(self, side: Side) -> NDArray[np.uint16]:
+        """(H, W) exact object numbers of the view to one side."""
+        return self._seen(side).instance
+
+    @cached_property
+    def box(self) -> Box | None:
+        """The target's box in the front view; None without a target, or where too little of it is seen."""
+        target = self._simulator.target
+        if target is None:
+            return None
+        mask = self.instances("front") == target
+        return target_box(mask) if mask.mean() >= MIN_SHARE else None
+
+    @property
+    def things(self) -> Mapping[int, Any]:
+        """Object number -> facts of the object."""
+        return self._simulator.things
+
+    @cached_property
+    def _around(self) -> View:
+        return self._simulator.view(self.stance, self._simulator.panorama)
+
+    def _seen(self, side: Side) -> View:
+        if side not in self._views:
+            turned = self.stance.turned(-np.radians(YAW_RIGHT_DEG[side]))
+            self._views[side] = self._simulator.view(turned, self.camera)
+        return self._views[side]
+
+
+class Simulator:
+    """A walker in an embedded world. target: the object that recognition is about, None elsewhere."""
+
+    def __init__(
+        self,
+        world: Walkable,
+        start: Stance,
+        *,
+        camera: Camera,
+        panorama: Panorama,
+        height_m: float = EYE_HEIGHT_M,
+        target: int | None = None,
+    ) -> None:
+        self.world: World = world
+        self.floor: FloorPlan = world.floor
+        self.stance = start
+        self.camera = camera
+        self.panorama = panorama
+        self.height_m = height_m
+        self.target = target
+        self._views: OrderedDict[tuple[Stance, Camera | Panorama], View] = OrderedDict()
+        self.things: Mapping[int, Any] = {thing.instance: thing for thing in getattr(world, "objects", ())}
+
+    @cached_property
+    def geodesic(self) -> Geodesic:
+        """Distances on the floor."""
+        return _geodesic(self.floor)
+
+    def observe(self) -> Sight:
+        """What is sensed here and now."""
+        return Sight(self, self.stance)
+
+    def sight(self, stance: Stance) -> Sight:
+        """What would be sensed from `stance`."""
+        return Sight(self, stance)
+
+    def step(self, primitive: Primitive) -> bool:
+        """Take one step; whether it met something."""
+        self.stance, collided = walked(self.floor, self.stance, primitive)
+        return collided
+
+    def pose(self, stance: Stance) -> FloatArray:
+        """Camera-to-world pose (4, 4) of the eye at `stance`."""
+        return stance.eye(self.height_m)
+
+    def view(self, stance: Stance, camera: Camera | Panorama) -> View:
+        """What `camera` sees from `stance`. The last ones are kept: what an oracle foresees is soon really seen."""
+        key = (stance, camera)
+        if key in self._views:
+            self._views.move_to_end(key)
+        else:
+            self._views[key] = self.world.view(self.pose(stance), camera)
+            if len(self._views) > _VIEWS:
+                self._views.popitem(last=False)
+        return self._views[key]
+
+    def replayed(self, start: Stance, steps: Iterable[Primitive]) -> list[Stance]:
+        """Where each of `steps` really leads, one after the other, from `start`; nothing moves."""
+        stances = []
+        for step in steps:
+            start, _ = walked(self.floor, start, step)
+            stances.append(start)
+        return stances
+
+    def film(self, stances: Sequence[Stance], camera: Camera | Panorama) -> Clip:
+        """What `camera` sees from each of `stances`, rendered when a frame is read."""
+        source = _Rendered(lambda index: self.view(stances[index], camera).rgb)
+        return Clip(source, range(len(stances)), NAV_STEPS.fps, (camera.width, camera.height))
+
+    def target_share(self, stance: Stance) -> float:
+        """Share of the front view from `stance` that shows the target, in [0, 1]."""
+        small = self.camera.resized(96, round(96 * self.camera.height / self.camera.width))
+        return float((self.world.view(self.pose(stance), small).instance == self.target).mean())
+
+    def target_around(self) -> bool:
+        """Whether the target is in sight in any direction."""
+        return bool((self.world.view(self.pose(self.stance), _SMALL).instance == self.target).any())
+
+
+class _Rendered:
+    """Frames that are made when they are read."""
+
+    def __init__(self, render: Callable[[int], Frame]) -> None:
+        self._render = render
+
+    def frame(self, index: int) -> Frame:
+        return self._render(index)
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        return (self._render(index) for index in indices)
+
+
+_GEODESICS: dict[int, tuple[FloorPlan, Geodesic]] = {}
+
+
+def _geodesic(floor: FloorPlan) -> Geodesic:
+    """Of the floor used last: episodes of one scene follow each other, and its fields are worth keeping."""
+    held = _GEODESICS.get(id(floor))
+    if held is None or held[0] is not floor:
+        _GEODESICS.clear()
+        _GEODESICS[id(floor)] = held = (floor, Geodesic(floor))
+    return held[1]

@@ -1,0 +1,299 @@
+"""Tables: success by task and the gain over no world model, each task as in the paper, and what lies behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.metrics import metrics
+from worldgauge.statistics import holm, paired_difference, wilson
+from worldgauge.suites.closedloop.scoring import HEADLINE
+from worldgauge.suites.closedloop.settings import TASKS
+from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
+from worldgauge.suites.tables import cell_of, ordered, resolvable_note
+
+BASE = "none"
+"""The subject that stands for no world model: same proposer and reviser, nothing imagined."""
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "recognition": {"recognition/success": "success rate, %", "recognition/trajectory_steps": "steps"},
+    "navigation": {
+        "navigation/success": "success rate, %",
+        "navigation/trajectory_steps": "steps",
+        "navigation/spl": "SPL, %",
+    },
+    "questions": {
+        "questions/answer_score": "answer score",
+        "questions/trajectory_m": "metres",
+        "questions/answer_spl": "SPL, %",
+        "questions/seen_only/answer_score": "answer score, no blind answers",
+        "questions/with_blind/answer_spl": "SPL with blind answers, %",
+    },
+}
+"""Task -> name of the scores -> column, the paper's first."""
+IMAGINED = {
+    "controllability_psnr": "PSNR (dB)",
+    "controllability_ssim": "SSIM",
+    "visual_quality": "visual quality",
+    "model_calls": "rollouts an episode",
+}
+REGRET_UNITS = {
+    "recognition": "share of the view that the target covers",
+    "navigation": "steps left to the goal",
+    "questions": "metres left to the evidence",
+}
+ALL = "all"
+_SEED = 20251018
+
+
+def summarize(
+    scores: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+) -> list[Table]:
+    """All tables, success by task first. kinds, failed: see `Suite.summarize`."""
+    entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    tasks = [task for task in TASKS if any(entry.expected(task) for entry in entries)]
+    if not tasks:
+        return []
+    tables = [_by_task(entries, tasks)]
+    gain = _gain(entries, tasks)
+    if gain is not None:
+        tables.append(gain)
+    tables += [_as_in_paper(entries, task) for task in tasks]
+    tables += [table for task, key in _PARTS for table in _by_part(entries, task, key) if task in tasks]
+    tables += [_imagined(entries), *(_regret(entries, task) for task in tasks), _ends(entries)]
+    return tables
+
+
+class _Entry:
+    """One subject: its scores by name, and the episodes that failed."""
+
+    def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
+        self.label = label
+        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+        self.failed = failed
+        self._by_metric: dict[str, list[Score]] = {}
+        for score in scores:
+            self._by_metric.setdefault(score.metric, []).append(score)
+
+    def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
+        """Its scores of one metric, of a task, of a group; all where nothing is said."""
+        return [
+            score
+            for score in self._by_metric.get(metric, ())
+            if task in (None, score.group["task"]) and all(score.group.get(key) == one for key, one in group.items())
+        ]
+
+    def lost(self, task: str | None = None) -> int:
+        """Episodes of a task that failed; told by the task's id, since a damaged record has no group."""
+        return sum(task in (None, failure.task.partition("/")[0]) for failure in self.failed)
+
+    def expected(self, task: str) -> int:
+        """Episodes of a task that were asked."""
+        return len(self.of(HEADLINE, task)) + self.lost(task)
+
+    def flag(self, task: str | None = None) -> str:
+        """Why its row wins nothing: a rate over part of the list is no rate of the list."""
+        lost = self.lost(task)
+        total = len(self.of(HEADLINE, task)) + lost
+        return f"{lost} of {total} episodes failed" if lost else ""
+
+    def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
+        """Mean over episodes; of a rate with Wilson's interval."""
+        own = self.of(metric, task, **group)
+        values = [score.value for score in own]
+        expected = len(values) + (0 if group else self.lost(task))
+        cell = cell_of(values, _declared(metric)[2], expected=expected)
+        if cell.n and all(value in (0.0, 100.0) for value in values):
+            interval = wilson(sum(value == 100.0 for value in values), cell.n)
+            assert interval is not None
+            return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
+        return cell
+
+
+def _by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
+    columns = [*tasks, ALL] if len(tasks) > 1 else list(tasks)
+    rows = [
+        Row(
+            entry.label,
+            tuple(entry.cell(HEADLINE, None if column == ALL else column) for column in columns),
+            entry.kind,
+            entry.flag(),
+        )
+        for entry in entries
+    ]
+    notes = [
+        "Success in percent: recognition and navigation 0 or 100 an episode, questions the answer score of 0 to 100. "
+        "Intervals of rates are Wilson's.",
+    ]
+    if len(entries) > 1:
+        values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
+        notes.append(resolvable_note(values, "episodes"))
+    return Table(
+        HEADLINE, "Task success", "%", "higher", tuple(columns), tuple(ordered(rows, "higher")), tuple(notes), bars=True
+    )
+
+
+def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
+    """Paired differences from the same episodes without a world model."""
+    base = next((entry for entry in entries if entry.label == BASE), None)
+    others = [entry for entry in entries if entry.label != BASE]
+    if base is None or not others:
+        return None
+    columns = [*tasks, ALL] if len(tasks) > 1 else list(tasks)
+    rows, found = [], {}
+    for entry in others:
+        cells = []
+        for column in columns:
+            task = None if column == ALL else column
+            ours, theirs = ({s.task: s.value for s in one.of(HEADLINE, task)} for one in (entry, base))
+            told = paired_difference(ours, theirs, rng=np.random.default_rng(_SEED))
+            low, high = (None, None) if told.interval is None else told.interval
+            cells.append(Cell(told.mean, None, told.n, low, high, entry.expected(task) if task else None))
+            found[entry.label, column] = told.p
+        rows.append(Row(entry.label, tuple(cells), entry.kind, entry.flag()))
+    corrected = dict(zip(found, holm(list(found.values())), strict=True))
+    return Table(
+        "gain",
+        "Gain over no world model, the same episodes",
+        "percentage points",
+        "higher",
+        tuple(columns),
+        tuple(ordered(rows, "higher")),
+        (
+            "Paired differences with bootstrap intervals; p by sign flips, corrected for all cells (Holm): "
+            + "; ".join(_said(label, columns, corrected) for label in dict.fromkeys(label for label, _ in corrected))
+            + ".",
+        ),
+    )
+
+
+def _said(label: str, columns: Sequence[str], p_values: Mapping[tuple[str, str], float | None]) -> str:
+    told = [p_values[label, column] for column in columns]
+    said = ["none" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}" for p in told]
+    return f"{label} " + ", ".join(said)
+
+
+def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
+    columns = COLUMNS[task]
+    rows = [
+        Row(entry.label, tuple(entry.cell(metric, task) for metric in columns), entry.kind, entry.flag(task))
+        for entry in entries
+        if entry.expected(task)
+    ]
+    first = next(iter(columns))
+    return Table(
+        first,
+        f"{task.capitalize()}: the paper's columns",
+        "1",
+        "higher",
+        tuple(columns.values()),
+        tuple(ordered(rows, "higher", 0)),
+        tuple(_flags_note(entries, task)),
+        betters=tuple(_declared(metric)[1] for metric in columns),
+    )
+
+
+def _flags_note(entries: Sequence[_Entry], task: str) -> Iterator[str]:
+    """How often an edge case was met, by subject: each has a defined outcome and is counted."""
+    for entry in entries:
+        counts = Counter(
+            flag.replace("_", " ") for score in entry.of(HEADLINE, task) for flag in score.facts.get("flags", ())
+        )
+        if counts:
+            yield f"{entry.label}: " + ", ".join(f"{count} x {flag}" for flag, count in sorted(counts.items())) + "."
+
+
+_PARTS = (("recognition", "difficulty"), ("recognition", "category"), ("questions", "category"))
+
+
+def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
+    """The success of one task by a key of its group."""
+    found = {str(s.group[key]) for e in entries for s in e.of(HEADLINE, task) if key in s.group}
+    names = sorted(found, key=lambda name: (_ORDER.get(name, 0), name))
+    if len(names) < 2:
+        return
+    rows = [
+        Row(
+            entry.label,
+            tuple(entry.cell(HEADLINE, task, **{key: name}) for name in names),
+            entry.kind,
+            entry.flag(task),
+        )
+        for entry in entries
+    ]
+    title = f"{task.capitalize()} by {key}"
+    yield Table(f"{task}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
+
+
+_ORDER = {"easy": 1, "medium": 2, "hard": 3}
+
+
+def _imagined(entries: Sequence[_Entry]) -> Table:
+    """Success beside how well what was imagined agrees with the simulator, how it looks, and how often it was asked."""
+    rows = [
+        Row(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *IMAGINED)), entry.kind, entry.flag())
+        for entry in entries
+    ]
+    return Table(
+        "imagination",
+        "What was imagined: success against controllability, visual quality and calls",
+        "1",
+        "higher",
+        ("success, %", *IMAGINED.values()),
+        tuple(ordered(rows, "higher", 0)),
+        (
+            "Controllability: agreement of imagined frames with those of the simulator replaying the same plan; of the "
+            "first candidate at decisions 0, 1, 2, 4, 8, ..., frames that the model drew itself. Equal frames have "
+            "infinite PSNR and leave its mean. Visual quality needs no reference (metric Q of Zhu and Milanfar).",
+        ),
+        betters=("higher", *(_declared(metric)[1] for metric in IMAGINED)),
+    )
+
+
+def _regret(entries: Sequence[_Entry], task: str) -> Table:
+    rows = [
+        Row(entry.label, (entry.cell("decision_regret", task),), entry.kind, entry.flag(task))
+        for entry in entries
+        if entry.expected(task)
+    ]
+    return Table(
+        f"decision_regret/{task}",
+        f"Decision regret, {task}: {REGRET_UNITS[task]}",
+        "1",
+        "lower",
+        ("best candidate less chosen one",),
+        tuple(ordered(rows, "lower", 0)),
+        (
+            "What the simulator says that the best candidate would have come to, less the chosen one; 0 is a perfect "
+            "choice. With the oracle as world model it is the reviser's own error; what is more is the model's.",
+        ),
+    )
+
+
+def _ends(entries: Sequence[_Entry]) -> Table:
+    """What became of the episodes."""
+    counts = {
+        entry.label: Counter(str(score.facts.get("end")) for score in entry.of(HEADLINE))
+        + Counter({"failed": entry.lost()})
+        for entry in entries
+    }
+    columns = sorted({end for own in counts.values() for end in own}, key=lambda end: (end == "failed", end))
+    rows = [
+        Row(
+            entry.label,
+            tuple(Cell(float(counts[entry.label][end]), None, counts[entry.label].total()) for end in columns),
+            entry.kind,
+        )
+        for entry in entries
+    ]
+    return Table("end", "How the episodes ended", "tasks", "neither", tuple(columns), tuple(rows))
+
+
+def _declared(metric: str) -> tuple[str, Better, tuple[float, float]]:
+    facts = metrics.entry(metric.rpartition("/")[2]).facts
+    low, high = facts["bounds"]
+    return facts["unit"], facts["better"], (low, high)

@@ -1,0 +1,75 @@
+"""Tasks: one an episode of the data, and how a task finds its episode again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from worldgauge.datasets import closedloop
+from worldgauge.datasets.closedloop import ClosedLoop, NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.errors import DataError
+from worldgauge.suites.closedloop.settings import SUITE, TASKS, Settings, TaskKind
+from worldgauge.suites.contract import Task
+
+Episode = RecognitionEpisode | NavigationEpisode | QuestionEpisode
+
+
+def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+    """All episodes of a data folder, task by task. Raises DataError when it holds none.
+
+    Those whose scene is not at hand are skipped, with what is missing; faulty ones become tasks that fail with their
+    reason.
+    """
+    data = closedloop.load(Path(source))
+    kinds = TASKS if settings.task is None else (settings.task,)
+    found = [(kind, episode) for kind in kinds for episode in episodes_of(data, kind)]
+    if not found and not data.faults:
+        raise DataError(
+            f"{source}: no episodes of {' or '.join(kinds)}; "
+            f"make some with: worldgauge collect closedloop --out {source}"
+        )
+    for fault in data.faults:
+        if fault.kind in kinds:
+            sample = {"source": str(Path(source).resolve()), "kind": fault.kind, "broken": fault.text}
+            yield Task(SUITE, f"{fault.kind}/{fault.id}", sample, fault.text, {"task": fault.kind})
+    for kind, episode in found:
+        world = data.scenes.get(episode.scene)
+        yield Task(
+            suite=SUITE,
+            id=f"{kind}/{episode.id}",
+            sample={"source": str(Path(source).resolve()), "kind": kind, "episode": episode.id},
+            fingerprint=closedloop.fingerprint_of(episode, world),
+            group={"task": kind, **_group(episode)},
+            skip=closedloop.scene_missing(episode.scene) if world is None else None,
+        )
+
+
+def episodes_of(data: ClosedLoop, kind: TaskKind) -> tuple[Episode, ...]:
+    """The episodes of one task."""
+    episodes: tuple[Episode, ...] = getattr(data, kind)
+    return episodes
+
+
+def episode_of(task: Task) -> tuple[Episode, ClosedLoop]:
+    """The episode of a task, and the data it is of. Raises DataError when it is gone."""
+    if task.sample.get("broken"):
+        raise DataError(f"{task.id}: {task.sample['broken']}")
+    data = _loaded(task.sample["source"])
+    for episode in episodes_of(data, task.sample["kind"]):
+        if episode.id == task.sample["episode"]:
+            return episode, data
+    raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: str) -> ClosedLoop:
+    return closedloop.load(Path(source))
+
+
+def _group(episode: Episode) -> dict[str, object]:
+    if isinstance(episode, RecognitionEpisode):
+        return {"category": episode.category, "difficulty": ("easy", "medium", "hard")[episode.difficulty]}
+    if isinstance(episode, QuestionEpisode):
+        return {"category": episode.category}
+    return {}

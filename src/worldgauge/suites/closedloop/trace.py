@@ -1,0 +1,140 @@
+"""The trace of an episode: a line a decision, the frames that were seen, and those that were imagined."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.agents.contract import Candidate, Image, letters
+from worldgauge.errors import DataError
+from worldgauge.primitives import NAV_STEPS
+from worldgauge.suites.closedloop.loop import Step
+from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.video import Writer, resize
+from worldgauge.worlds.walker import Stance
+
+TRACE, SEEN, IMAGINED, COMPARED = "trace.jsonl", "seen.mp4", "imagined.mp4", "compared.mp4"
+
+
+class Tracer:
+    """Writes a trace as the loop goes; use it as a context manager.
+
+    SEEN has the front view before each decision and after each step, IMAGINED the frames of the plan of every rollout
+    (frame 0 and padding left out), both for people to look at. COMPARED has some of the latter again, lossless, for
+    the metrics: of the first candidate at the decisions 0, 1, 2, 4, 8, ..., those frames that the model itself drew.
+    """
+
+    def __init__(self, folder: Path, simulator: Simulator) -> None:
+        self._folder = folder
+        self._simulator = simulator
+        self._stack = ExitStack()
+        self._lines = self._stack.enter_context((folder / TRACE).open("w", encoding="utf-8"))
+        self._films: dict[str, Writer] = {}
+        self.places: list[Stance] = [simulator.stance]
+        self.decisions = 0
+
+    def __enter__(self) -> Tracer:
+        return self
+
+    def __exit__(self, *caught: Any) -> None:
+        self._stack.__exit__(*caught)
+
+    @property
+    def frames(self) -> int:
+        """Of what was seen, so far."""
+        return self._films[SEEN].frames
+
+    def look(self) -> None:
+        """Keep what is seen now."""
+        self._keep(SEEN, [self._simulator.observe().front])
+
+    def stepped(self) -> None:
+        """Keep where a step led, and what is seen there."""
+        self.places.append(self._simulator.stance)
+        self.look()
+
+    def decided(self, step: Step) -> None:
+        """Write the line of a decision."""
+        past = step.past
+        decision = past.decision
+        first = self.frames - len(past.executed) - 1
+        sampled = step.number & (step.number - 1) == 0
+        candidates = [
+            self._candidate(each, decision.scores[n] if n < len(decision.scores) else None, sampled and n == 0)
+            for n, each in enumerate(step.candidates)
+        ]
+        line = {
+            "decision": step.number,
+            "pose": np.round(past.pose[:3].reshape(-1), 9).tolist(),
+            "seen": [first, self.frames],
+            "asked": step.imagined,
+            "candidates": candidates,
+            "chosen": decision.chosen,
+            "plan": None if decision.plan is None else letters(decision.plan.steps),
+            "executed": letters(past.executed),
+            "collided": list(past.collided),
+            "answer": decision.answer,
+            "confidence": decision.confidence,
+            "notes": dict(decision.notes),
+            "end": step.reason,
+        }
+        self._lines.write(json.dumps(line, allow_nan=False, ensure_ascii=False) + "\n")
+        self.decisions += 1
+
+    def _candidate(self, candidate: Candidate, score: float | None, sampled: bool) -> dict[str, Any]:
+        plan, rollout = candidate.plan, candidate.rollout
+        kept = compared = None
+        if rollout is not None:
+            frames = [rollout.seen(frame) for frame in range(1, rollout.valid_len)]
+            kept = self._keep(IMAGINED, frames)
+            if sampled:
+                compared = self._keep(COMPARED, frames[rollout.exact - 1 :])
+        return {
+            "steps": letters(plan.steps),
+            "turn_left_rad": round(plan.turn_left_rad, 9),
+            "aim": plan.aim,
+            "source": plan.source,
+            "flags": list(plan.flags),
+            "score": score,
+            "true_value": candidate.true_value(),
+            "imagined": kept,
+            "compared": compared,
+            "exact": 0 if rollout is None else rollout.exact - 1,
+            "aligned": True if rollout is None else rollout.aligned,
+        }
+
+    def _keep(self, name: str, frames: list[Image]) -> list[int] | None:
+        """Append frames to a film, at the size of the views; from which to which they are, None for none."""
+        if not frames:
+            return None
+        if name not in self._films:
+            writer = Writer(self._folder / name, fps=NAV_STEPS.fps, kind="lossless" if name == COMPARED else "viewable")
+            self._films[name] = self._stack.enter_context(writer)
+        film, camera = self._films[name], self._simulator.camera
+        first = film.frames
+        for frame in frames:
+            film.write(resize(frame, camera.width, camera.height))
+        return [first, film.frames]
+
+
+def read_trace(folder: Path) -> list[dict[str, Any]]:
+    """The decisions of an episode, in order. Raises DataError when the file is gone or broken."""
+    path = folder / TRACE
+    try:
+        return list(_lines(path))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); delete this record's folder and run again") from error
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with open(path, encoding="utf-8") as file:
+        for text in file:
+            line = json.loads(text)
+            if not isinstance(line, Mapping):
+                raise ValueError("a line is no object")
+            yield dict(line)

@@ -1,0 +1,145 @@
+"""A home as a gymnasium environment: World-in-World's primitives, `worldgauge/Home-v0`.
+
+gymnasium knows the id once this module is imported; the long form of the id imports it by itself:
+
+    env = gymnasium.make("worldgauge.worlds.indoor.env:worldgauge/Home-v0", seed=3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.primitives import NAV_STEPS, Primitive
+from worldgauge.worlds.geodesic import Geodesic
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.camera import VIEW_M
+from worldgauge.worlds.walker import EYE_HEIGHT_M, Stance, stands, walked
+
+ENV_ID = "worldgauge/Home-v0"
+SENSORS = ("depth", "instance", "panorama")
+"""What an observation can hold beside "rgb"."""
+
+Observation = dict[str, NDArray[Any]]
+
+
+class HomeEnv(gymnasium.Env[Observation, np.int64]):
+    """One primitive a step in a home. There is no task: the reward is 0, and STOP terminates.
+
+    Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and of `sensors` depth
+    (height, width) float32 metres along the optical axis, instance (height, width) uint16, panorama
+    (panorama height, width, 3) uint8. info: pose (4, 4) camera-to-world, position (2,), yaw, room, and collided:
+    whether the last step met something.
+
+    home: the place; or seed to build one. hfov_deg: across the view. height_m: of the eye.
+    `reset(seed=...)` chooses where the walker stands; options={"position": (x, y), "yaw": ...} puts it anywhere
+    that has room for it. Raises UnknownNameError on another sensor, UsageError on impossible sizes.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(NAV_STEPS.fps)}  # noqa: RUF012
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        home: Home | None = None,
+        width: int = 384,
+        height: int = 384,
+        hfov_deg: float = 90.0,
+        height_m: float = EYE_HEIGHT_M,
+        sensors: Sequence[str] = (),
+        panorama: tuple[int, int] = (1024, 576),
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise UsageError(f"no render mode '{render_mode}'. Known: rgb_array")
+        for sensor in sensors:
+            if sensor not in SENSORS:
+                raise UnknownNameError("sensor", sensor, SENSORS)
+        if not 0 < hfov_deg < 180:
+            raise UsageError(f"hfov_deg must be between 0 and 180, got {hfov_deg}")
+        self.home = home if home is not None else Home(seed)
+        self.camera = Camera.from_horizontal_fov(width, height, hfov_deg)
+        self.around = Panorama(*panorama)
+        self.height_m = height_m
+        self.render_mode = render_mode
+        self._sensors = tuple(sensors)
+        self._stance: Stance | None = None
+        self._geodesic = Geodesic(self.home.floor)
+        every: dict[str, spaces.Space[Any]] = {
+            "rgb": spaces.Box(0, 255, (height, width, 3), np.uint8),
+            "depth": spaces.Box(0.0, VIEW_M, (height, width), np.float32),
+            "instance": spaces.Box(0, np.iinfo(np.uint16).max, (height, width), np.uint16),
+            "panorama": spaces.Box(0, 255, (self.around.height, self.around.width, 3), np.uint8),
+        }
+        self.observation_space = spaces.Dict({name: every[name] for name in ("rgb", *self._sensors)})
+        self.action_space = spaces.Discrete(len(Primitive), start=int(Primitive.FORWARD))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Put the walker anywhere that it can walk to the other rooms from; or where `options` say."""
+        super().reset(seed=seed)
+        options = options or {}
+        if unknown := set(options) - {"position", "yaw"}:
+            raise UsageError(f"reset takes the options 'position' and 'yaw', not {sorted(unknown)}")
+        position = options.get("position")
+        place = self._geodesic.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
+        if place.shape != (2,) or not stands(self.home.floor.clearance_at(place)).all():
+            raise UsageError(f"option 'position' needs x, y in metres where a walker has room, got {place.tolist()}")
+        yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
+        self._stance = Stance(float(place[0]), float(place[1]), yaw)
+        return self._observe(collided=False)
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """One primitive. Raises UsageError before the first reset and on actions outside the space."""
+        if self._stance is None:
+            raise UsageError("call reset() before step()")
+        if not self.action_space.contains(action):
+            raise UsageError(f"action {action} is not in {self.action_space}")
+        primitive = Primitive(int(action))
+        self._stance, collided = walked(self.home.floor, self._stance, primitive)
+        observation, info = self._observe(collided)
+        return observation, 0.0, primitive is Primitive.STOP, False, info
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
+        return self.home.view(self.pose, self.camera).rgb if self.render_mode == "rgb_array" else None
+
+    @property
+    def stance(self) -> Stance:
+        """Where the walker stands. Raises UsageError before the first reset."""
+        if self._stance is None:
+            raise UsageError("call reset() first")
+        return self._stance
+
+    @property
+    def pose(self) -> FloatArray:
+        """Camera-to-world pose (4, 4) of the eye."""
+        return self.stance.eye(self.height_m)
+
+    def _observe(self, collided: bool) -> tuple[Observation, dict[str, Any]]:
+        stance, pose = self.stance, self.pose
+        view = self.home.view(pose, self.camera)
+        seen = {"rgb": view.rgb, "depth": view.depth, "instance": view.instance}
+        if "panorama" in self._sensors:
+            seen["panorama"] = self.home.view(pose, self.around).rgb
+        info = {
+            "pose": pose,
+            "position": np.array(stance[:2]),
+            "yaw": stance.yaw,
+            "room": self.home.room_at(stance[:2]),
+            "collided": collided,
+        }
+        return {name: seen[name] for name in self.observation_space.spaces}, info
+
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.indoor.env:HomeEnv")
