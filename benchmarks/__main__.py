@@ -9,6 +9,8 @@ import json
 
 NAMES = (
     "render",
+    "panorama",
+    "closedloop",
     "collect",
     "ssim",
     "frame_pairs",

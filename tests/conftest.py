@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.bench import QuietBench
+from support.closedloop_fixture import make_closedloop_data
 from support.target_fixture import make_target_data
 from worldgauge.engine.collect import collect_loopnav, collect_mind
 from worldgauge.episode import Episode
@@ -49,6 +50,12 @@ def bench(tmp_path: Path) -> QuietBench:
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of three Target-Bench scenarios at 160x90 and 5 frames a second: a curve, straight ahead, a turn."""
     return make_target_data(tmp_path_factory.mktemp("scenarios"))
+
+
+@pytest.fixture(scope="session")
+def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
+    return make_closedloop_data(tmp_path_factory.mktemp("episodes"), 2)
 
 
 @pytest.fixture(scope="session")

@@ -258,7 +258,9 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 
 @app.command()
 def check(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target or mind.")],
+    benchmark: Annotated[
+        str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target, mind or closedloop.")
+    ],
     data: Data,
     decode: Annotated[
         bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")

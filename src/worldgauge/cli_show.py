@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
-_ITEMS = {"loopnav": "loops", "target": "scenarios", "mind": "clips and start images"}
+_ITEMS = {"loopnav": "loops", "target": "scenarios", "mind": "clips and start images", "closedloop": "episodes"}
 
 
 class Bars:

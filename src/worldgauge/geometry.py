@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,6 +134,8 @@ def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
 class Camera:
     """A pinhole camera; pixel (column u, row v) has its centre at (u + 0.5, v + 0.5) pixels."""
 
+    is_panorama: ClassVar[bool] = False
+
     width: int
     height: int
     fx: float
@@ -204,6 +206,12 @@ class Panorama:
     Azimuth grows to the right from -pi to pi, elevation falls from pi/2 to -pi/2.
     Depth of a panorama is metres along the ray.
     """
+
+    is_panorama: ClassVar[bool] = True
+    fx: ClassVar[None] = None
+    fy: ClassVar[None] = None
+    cx: ClassVar[None] = None
+    cy: ClassVar[None] = None
 
     width: int
     height: int

@@ -204,12 +204,16 @@ def test_a_folder_with_other_data_is_refused(tmp_path: Path) -> None:
         collect_closedloop(tmp_path, **SMALL)
 
 
-def test_a_lost_picture_is_taken_again(collected: tuple[Path, Collected], tmp_path: Path) -> None:
+def test_lost_pictures_are_taken_again(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     collect_closedloop(tmp_path, **SMALL)
-    next(tmp_path.glob("parts/home-val-0001/*.png")).unlink()
-    assert count_closedloop(tmp_path, {**SMALL, "seed": 42})[1] < 7
+    (tmp_path / "navigation/goal_images.zip").write_bytes(b"damaged")
+    assert count_closedloop(tmp_path, {**SMALL, "seed": 42}) == (7, 0)
     collect_closedloop(tmp_path, **SMALL)
     assert contents(tmp_path) == contents(collected[0])
+
+
+def test_pictures_are_kept_once(collected: tuple[Path, Collected]) -> None:
+    assert not list(collected[0].rglob("*.png"))
 
 
 def test_counting_says_what_is_there(collected: tuple[Path, Collected], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_a_step_shows_what_is_there(view: str) -> None:
     model = Warp(view)  # type: ignore[arg-type]
     # From the roomiest place: nothing is in the way.
     question = steps_question(model.spec, start=1, horizon=2, seed=1, size=None, turn=None)
-    ahead = poses_of((FORWARD, LEFT), question.context.poses[-1])
+    ahead = poses_of((FORWARD, LEFT if view == "panorama" else FORWARD), question.context.poses[-1])
     frames = np.concatenate(list(checked_rollout(model, replace(question, poses=ahead))))
     for frame, there in zip(frames, ahead, strict=True):
         true = open_world(HOME).view(there, question.context.camera).rgb

@@ -1,6 +1,7 @@
 """Shortest ways over a floor, against other ways to compute them, and walks that arrive."""
 
 import heapq
+import itertools
 import math
 from functools import cache
 
@@ -163,7 +164,7 @@ def test_paths_keep_off_walls_and_distances_are_a_metric_but_for_a_hair(seed: in
     for a, b, c in zip(places, places[1:], places[2:], strict=False):
         path = geodesic.path(a, b)
         np.testing.assert_array_equal(path[[0, -1]], [a, b])
-        along = np.concatenate([np.linspace(p, q, 200) for p, q in zip(path, path[1:], strict=False)])
+        along = np.concatenate([np.linspace(p, q, 200) for p, q in itertools.pairwise(path)])
         assert stands(world.floor.clearance_at(along)).all()
         there, back = geodesic.distance(a, b), geodesic.distance(b, a)
         assert there == pytest.approx(back, rel=0.01)

@@ -78,9 +78,10 @@ class Asker:
         settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens} | question
         note: dict[str, Any] = {"prompt": template.label, "asks": 0, "squeeze": 0, "problems": []}
         self.notes.append(note)
+        messages: tuple[Message, ...] = ()
         while attempt < asks:
             note["asks"] += 1
-            messages = _shown_smaller(template.messages(**fields(squeeze)), _DIVISORS[squeeze])
+            messages = messages or _shown_smaller(template.messages(**fields(squeeze)), _DIVISORS[squeeze])
             try:
                 reply = self.chat.ask(
                     messages, seed=seed, sample=sample + samples * attempt, prompt_version=template.label, **settings
@@ -91,6 +92,7 @@ class Asker:
                     raise
                 note["problems"].append(str(error))
                 squeeze = note["squeeze"] = squeeze + 1
+                messages = ()
                 continue
             except (AnswerError, Misread) as error:
                 problem = str(error)

@@ -276,8 +276,11 @@ def _share_near(points: FloatArray, known: FloatArray) -> float:
     close = _inside(points, known)
     if len(close) <= SHARED * len(points):
         return 0.0
+    beside = _inside(known, close)
+    if not len(beside):
+        return 0.0
     middle = close.mean(0)
-    a, b = close - middle, _inside(known, close) - middle
+    a, b = close - middle, beside - middle
     squared = (a**2).sum(1)[:, None] - 2 * a @ b.T + (b**2).sum(1)
     # Points are middles of voxels: squared distances are whole multiples of 0.0025, whatever rounding does.
     return int((squared.min(1) < NEAR_M**2 + VOXEL_M**2 / 2).sum()) / len(points)

@@ -25,6 +25,8 @@ _PANORAMA = (256, 128)
 _PATCH = 4
 _ZOOMS = (8, 16)
 """Pixels that a patch of 4 samples is wide, in views and panoramas."""
+_EVERY = 5
+"""Of the panorama's patches, which overlap, one in so many is looked for: ranks stay the same to two digits."""
 _POLES = 6
 """One part in so many of a panorama, at its top and its bottom, is stretched too far to be found again."""
 
@@ -38,7 +40,7 @@ class PlaceLikeness:
         turns = np.arange(HEADINGS) * 360 / HEADINGS
         self._colours = np.stack([_colours(perspective(small, camera, yaw_right_deg=turn)) for turn in turns])
         margin = _PANORAMA[1] // _POLES
-        self._patches = _patches(small[margin:-margin])
+        self._patches = _patches(small[margin:-margin])[::_EVERY]
         self._squares = (self._patches**2).sum(1)
 
     def distance(self, view: Image) -> float:

@@ -21,7 +21,7 @@ from worldgauge.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.panorama import perspective
 from worldgauge.primitives import STEP_M, TURN_DEG, Primitive
 
-LEAST_INSIDE = 0.5
+LEAST_INSIDE = 0.2
 """Share of a target's points that a frame must show."""
 _NEAREST_M = 0.15
 _SAME_DEPTH = 1.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +68,8 @@ def find_recognition(
 ) -> list[RecognitionStart]:
     """The first n of `recognitions` in a home; fewer where no more are found.
 
+    Of 551 in 60 homes 195, 191 and 165 have difficulty 0, 1 and 2; 82 % show less than half of their target, 22 % a
+    small one, 8 % one from an extreme angle; a good view is 5.3 primitives away on average, 1 to 10.
     wishes: (n) of them, by default n different labels, drawn, and difficulties by turns.
     """
     if wishes is None:
@@ -159,7 +161,7 @@ class _Search:
             if level == difficulty:
                 return one
             second = one
-        return second
+        return None if second is None else replace(second, discards=tuple(discards))
 
     def _places(self, target: int) -> FloatArray:
         """Centres (N, 2) of cells from which the target is a short walk away."""

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from worldgauge.actions import LOOP_WALK, Actions
+from worldgauge.engine.conformance.steps import steps_question
 from worldgauge.engine.run import run
 from worldgauge.engine.subjects import resolve
 from worldgauge.episode import Context
 from worldgauge.errors import SubjectError
 from worldgauge.geometry import Camera
 from worldgauge.models.adapters import image_to_video
-from worldgauge.models.adapters.image_to_video import ImageToVideo
-from worldgauge.subject import Needs, RolloutRequest
+from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
+from worldgauge.subject import Needs, RolloutRequest, checked_rollout
 from worldgauge.video import Clip
 
 WORDS = "Walk forward 4.3 metres."
@@ -48,6 +49,28 @@ class Brighter:
     def __call__(self, picture: np.ndarray, prompt: str, frames: int, seed: int) -> np.ndarray:
         self.asked.append((picture, prompt, frames, seed))
         return picture + np.arange(self._drawn, dtype=np.uint8)[:, None, None, None]
+
+
+@pytest.mark.parametrize("view", ["perspective", "panorama"])
+def test_a_decision_of_the_closed_loop_is_told_in_words_and_drawn_in_one_call(view: str) -> None:
+    """33 frames for 13 steps: of a uniform grid in whole numbers, frame 0 being what is seen."""
+    backend = Brighter(drawn=33)
+    model = ImageToVideo("folder/tiny", frames=33, spread=True, view=view, backend=backend)
+    asked = steps_question(model.spec, start=1, horizon=13, seed=4, size=None, turn=1.0)
+    frames = np.concatenate(list(checked_rollout(model, asked)))
+    ((picture, prompt, count, _),) = backend.asked
+    assert count == 33
+    np.testing.assert_array_equal(picture, asked.context.clip[0])
+    assert prompt == asked.text
+    assert prompt.count("22.5") == 13
+    levels = [int(frame[0, 0, 0] - picture[0, 0, 0]) for frame in frames]
+    assert levels == [j * 32 // 13 for j in range(1, 14)]
+
+
+def test_fewer_frames_than_steps_end_on_the_last() -> None:
+    assert spread_over(4, 6).tolist() == [1, 2, 3, 3, 3, 3]
+    assert spread_over(7, 6).tolist() == [1, 2, 3, 4, 5, 6]
+    assert spread_over(33, 13)[-1] == 32
 
 
 def test_each_chunk_starts_from_the_last_frame_and_drops_it() -> None:

@@ -1,5 +1,6 @@
 """NWM: steps in the walker's own heading, the centre of the frame, and the release's four differences by name."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,18 +9,22 @@ import pytest
 
 from support.upstream import ROOT, as_served, isolated, question, records_of, walk_rows
 from worldgauge.actions import LOOP_WALK, Actions, camera_path
+from worldgauge.engine.conformance.steps import steps_question
 from worldgauge.episode import Episode
 from worldgauge.geometry import pose_from_yaw_pitch, wrap_angle
 from worldgauge.models.adapters.nwm import (
     NWM,
     _digest_folder,
     centre,
+    closed_loop_deltas,
     heading,
     published_deltas,
     to_signed,
     trained_deltas,
     wrapped,
 )
+from worldgauge.primitives import Primitive
+from worldgauge.primitives import poses_of as poses_ahead
 from worldgauge.subject import Needs, checked_rollout
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
@@ -231,3 +236,38 @@ def test_drives_the_repository(tmp_path: Any) -> None:
     assert np.array_equal(frames, again), "same seed, same noise"
     poses = np.concatenate([request.context.poses[-1:], request.poses])
     assert np.array(told[:3]) == pytest.approx(trained_deltas(poses, LOW, HIGH))
+
+
+def test_closed_loop_deltas_by_hand() -> None:
+    # Facing +y: 0.2 m forward, a turn to the left by 22.5 degrees, 0.2 m that way. Metres by 0.25 m of spacing.
+    turn = np.pi / 8
+    poses = poses_of([
+        (0, 0, np.pi / 2), (0, 0.2, np.pi / 2), (0, 0.2, np.pi / 2 + turn),
+        (-0.2 * np.sin(turn), 0.2 + 0.2 * np.cos(turn), np.pi / 2 + turn),
+    ])  # fmt: skip
+    deltas = closed_loop_deltas(poses, LOW / 4, HIGH / 4)
+    ahead, aside = 0.8 * 2 / 7.5, 0.8 * 2 / 8
+    assert deltas == pytest.approx(
+        np.array([
+            [-1 / 3, 0, 0], [ahead, 0, 0], [0, 0, turn], [ahead * np.cos(turn), aside * np.sin(turn), 0],
+        ]), abs=1e-6,
+    )  # fmt: skip
+
+
+def test_a_decision_of_the_closed_loop_reaches_the_networks() -> None:
+    """One view of 90 degrees, its centre 4:3 at 224x224, four times; a null step first, whose frame is not given."""
+    networks = Networks()
+    model = NWM(backend=networks, deltas="world-in-world", context=4, low=LOW / 4, high=HIGH / 4)
+    asked = steps_question(model.spec, start=1, horizon=3, seed=4, size=None, turn=None)
+    steps = (Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.FORWARD)
+    asked = replace(asked, poses=poses_ahead(steps, asked.context.poses[-1]))
+    frames = np.concatenate(list(checked_rollout(model, asked)))
+    assert frames.shape == (3, 224, 224, 3)
+    assert [tuple(move.shape) for _, move in networks.asked] == [(3,)] * 4
+    first, null = networks.asked[0]
+    assert null == pytest.approx([-1 / 3, 0, 0], abs=1e-6)
+    np.testing.assert_array_equal(first[0], first[3])
+    np.testing.assert_array_equal(first[3], to_signed(asked.context.clip.to_array())[0])
+    # The null step's frame is gone on from, and the first that is given is the one after it: 0.2 in red.
+    assert networks.asked[1][0][3, 0, 0, 0] == pytest.approx(0.1)
+    assert frames[0, 0, 0, 0] == np.rint(1.2 * 127.5)

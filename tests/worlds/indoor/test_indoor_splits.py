@@ -1,5 +1,7 @@
 """Splits of homes: disjoint, and named so that a name leads back to its home."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from worldgauge.worlds.indoor.splits import SPLIT_SIZE, SPLITS, scene_name, scen
 def test_no_home_is_in_two_splits() -> None:
     ranges = [(scene_seed(split, 0), scene_seed(split, SPLIT_SIZE - 1)) for split in SPLITS]
     assert all(last - first == SPLIT_SIZE - 1 for first, last in ranges)
-    for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False):
+    for (_, last), (first, _) in itertools.pairwise(ranges):
         assert last < first
     assert ranges[0][0] > 100_000, "seeds used elsewhere are small"
 
@@ -28,7 +30,15 @@ def test_names_lead_to_their_homes() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "home-test-7", "home-test-00007", "home-tests-0007", "../home-test-0007", "home-test-0007\n", "home-test-٠٠٠٧"],
+    [
+        "",
+        "home-test-7",
+        "home-test-00007",
+        "home-tests-0007",
+        "../home-test-0007",
+        "home-test-0007\n",
+        "home-test-٠٠٠٧",
+    ],
 )
 def test_other_names_are_no_homes(name: str) -> None:
     with pytest.raises(UsageError, match="no home is called"):

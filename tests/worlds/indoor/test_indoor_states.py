@@ -1,5 +1,6 @@
 """States of things in homes: named, various, and there to be seen."""
 
+import itertools
 from collections import defaultdict
 from functools import cache
 
@@ -87,12 +88,12 @@ def test_drawn_curtains_hide_their_window_and_open_ones_do_not() -> None:
     seen = defaultdict(list)
     for seed in HOMES:
         things = home(seed).objects
-        for window, curtain in zip(things, things[1:], strict=False):
+        for window, curtain in itertools.pairwise(things):
             if (window.category, curtain.category) == ("window", "curtain") and len(seen[curtain.state]) < 5:
                 shot = look(home(seed), window)
                 seen[curtain.state].append(0 if shot is None else int(shot[1].sum()))
     assert max(seen["drawn"]) < 100
-    assert np.median(seen["open"]) > 1000
+    assert min(seen["open"]) > 300
 
 
 def test_doors_are_shut_in_their_doorways_and_stand_open_beside_them() -> None:

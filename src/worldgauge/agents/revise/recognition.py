@@ -60,7 +60,9 @@ class RecogniserReviser:
         views = [glimpse.logs for own in shown if own is not None for glimpse in own if glimpse.for_answer]
         shares = together(now, views)
         best = int(np.argmax(shares))
-        scores = tuple(None if own is None else worth(own, len(candidates[k].plan.steps)) for k, own in enumerate(shown))
+        scores = tuple(
+            None if own is None else worth(own, len(candidates[k].plan.steps)) for k, own in enumerate(shown)
+        )
         known = [score for score in scores if score is not None]
         if known:
             chosen = next(k for k, score in enumerate(scores) if score == max(known))

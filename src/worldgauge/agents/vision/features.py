@@ -11,10 +11,10 @@ from worldgauge.errors import ShapeError
 SIZE_PX = 128
 """Height that every image is brought to first, so that its resolution plays no part."""
 _BINS = 9
-_AROUND = 2.2
-"""Sides of the surroundings that are looked at, over those of the box."""
+_AROUND, _FAR_AROUND = 2.2, 5.0
+"""Sides of the surroundings that are looked at, over those of the box: it may hold a part of the thing only."""
 _LEAST_PX = 10.0
-"""Smallest side of surroundings, in pixels of the resized image, over `_AROUND`."""
+"""Smallest side of surroundings, in pixels of the resized image, over those two."""
 
 
 def box_features(image: Image, box: Box) -> NDArray[np.float32]:
@@ -26,14 +26,14 @@ def box_features(image: Image, box: Box) -> NDArray[np.float32]:
     scale = SIZE_PX / image.shape[0]
     x0, y0, x1, y1 = (side * scale for side in box)
     inside = _cut(whole, (x0, y0, x1, y1), 32)
-    middle = ((x0 + x1) / 2, (y0 + y1) / 2)
-    half = [_AROUND / 2 * max(side, _LEAST_PX) for side in (x1 - x0, y1 - y0)]
-    around = _cut(whole, (middle[0] - half[0], middle[1] - half[1], middle[0] + half[0], middle[1] + half[1]), 32)
+    around, far = (_cut(whole, _widened((x0, y0, x1, y1), times), 32) for times in (_AROUND, _FAR_AROUND))
     parts = [
         _pixels(inside, 12),
         _pixels(around, 12),
+        _pixels(far, 8),
         _edges(inside, 4),
         _edges(around, 4),
+        _edges(far, 4),
         _colours(inside),
         _pixels(whole, 6),
         _place((x0, y0, x1, y1), whole.shape[1] / SIZE_PX),
@@ -61,6 +61,13 @@ def _resized(image: Image) -> Image:
     size = (max(1, round(width * SIZE_PX / height)), SIZE_PX)
     how = cv2.INTER_AREA if height > SIZE_PX else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(image, size, interpolation=how), np.uint8)
+
+
+def _widened(box: tuple[float, float, float, float], times: float) -> tuple[float, float, float, float]:
+    x0, y0, x1, y1 = box
+    half_x, half_y = (times / 2 * max(side, _LEAST_PX) for side in (x1 - x0, y1 - y0))
+    x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    return x - half_x, y - half_y, x + half_x, y + half_y
 
 
 def _cut(image: Image, box: tuple[float, float, float, float], size: int) -> Image:

@@ -161,7 +161,10 @@ def _network(arrays: Mapping[str, NDArray[Any]], name: str) -> Network:
     depth = sum(key.startswith(f"{name}.weights.") for key in arrays)
     weights = tuple(arrays[f"{name}.weights.{k}"] for k in range(depth))
     network = Network(
-        arrays[f"{name}.mean"], arrays[f"{name}.scale"], weights, tuple(arrays[f"{name}.biases.{k}"] for k in range(depth))
+        arrays[f"{name}.mean"],
+        arrays[f"{name}.scale"],
+        weights,
+        tuple(arrays[f"{name}.biases.{k}"] for k in range(depth)),
     )
     if not depth or network.logits(network.mean).shape != (len(LABELS),):
         raise ValueError(f"'{name}' does not end in {len(LABELS)} labels")

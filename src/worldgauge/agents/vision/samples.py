@@ -36,16 +36,14 @@ class LabelledView:
 def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
     """n views from where a walker can stand, most towards a thing of a label drawn evenly, near or far, well seen or not.
 
-    Boxes are those that a target gets; every other one is made worse, as a tracked one is: shifted, or of a part.
+    Boxes are those that a target gets; two of three are made worse, as tracked ones are: shifted, or of a part.
     """
     things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
     floor = home.floor
     places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
     for _ in range(n):
         size = int(rng.choice(_SIZES_PX))
-        view = home.view(
-            _stance(home, places, things, rng).eye(), Camera.from_horizontal_fov(size, size, HFOV_DEG)
-        )
+        view = home.view(_stance(home, places, things, rng).eye(), Camera.from_horizontal_fov(size, size, HFOV_DEG))
         boxes, labels = [], []
         present = np.zeros(len(LABELS), np.int64)
         for number, pixels in zip(*np.unique(view.instance, return_counts=True), strict=True):
@@ -55,7 +53,7 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
             present[label] += pixels
             box = target_box(view.instance == number) if pixels > _LEAST_SHARE * size**2 else None
             if box is not None:
-                boxes.append(_worsened(box, size, rng) if rng.random() < 0.5 else box)
+                boxes.append(_worsened(box, size, rng) if rng.random() < 2 / 3 else box)
                 labels.append(label)
         yield LabelledView(view.rgb, tuple(boxes), tuple(labels), present > _PRESENT_SHARE * size**2)
 
@@ -80,8 +78,8 @@ def _worsened(box: Box, size: int, rng: np.random.Generator) -> Box:
     """A part of the box, or the box moved and of another size by up to a fifth."""
     x0, y0, x1, y1 = box
     width, height = x1 - x0, y1 - y0
-    if rng.random() < 0.5:
-        w, h = np.maximum(2, np.array([width, height]) * rng.uniform(0.4, 1.0, 2))
+    if rng.random() < 0.6:
+        w, h = np.maximum(2, np.array([width, height]) * rng.uniform(0.25, 1.0, 2) ** rng.permutation([0.2, 1.0]))
         left, top = x0 + rng.random() * (width - w), y0 + rng.random() * (height - h)
     else:
         w, h = np.array([width, height]) * rng.uniform(0.85, 1.2, 2)

@@ -151,5 +151,7 @@ def _quality(probabilities: FloatArray, labels: NDArray[np.int64]) -> dict[str, 
         "accuracy": round(float(right.mean()), 4),
         "accuracy_over_labels": round(float(np.mean(per_label)), 4),
         "calibration_error": round(calibration_error(confidence, right), 4),
-        "reliability": [[each.n, round(each.stated, 4), round(each.right, 4)] for each in reliability(confidence, right)],
+        "reliability": [
+            [each.n, round(each.stated, 4), round(each.right, 4)] for each in reliability(confidence, right)
+        ],
     }

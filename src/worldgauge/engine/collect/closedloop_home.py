@@ -117,8 +117,9 @@ class _Finder:
         path = goal_path(self._out, self._share.scene, id)
         path.parent.mkdir(parents=True, exist_ok=True)
         _, data = cv2.imencode(".png", rgb[..., ::-1])
-        # What is half written when the process is killed is written again: the part, which comes last, is not there.
-        with open(path, "wb") as file:
+        half = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
+        with open(half, "wb") as file:
             file.write(data.tobytes())
             file.flush()
             os.fsync(file.fileno())
+        os.replace(half, path)

@@ -1,11 +1,13 @@
 """What was found in each home, in files of their own, and the published files that are made of all of them.
 
-A part lies in the folder `parts`: a JSON file a home, and beside it a folder with its goal images.
+A part is a JSON file in the folder `parts`, one a home. Goal images lie in a folder beside it until they are published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ from worldgauge.datasets.closedloop_episode import (
     QuestionEpisode,
     RecognitionEpisode,
 )
-from worldgauge.datasets.closedloop_files import decoded
+from worldgauge.datasets.closedloop_files import goal_image, members_of
 from worldgauge.datasets.closedloop_write import write_navigation, write_questions, write_recognition
 from worldgauge.datasets.loopnav_write import write_whole
 from worldgauge.engine.collect.closedloop_plan import Share, name_of, shares
 from worldgauge.engine.store import dumps, loads
+from worldgauge.errors import DataError
 from worldgauge.worlds.walker import Stance
 
 
@@ -37,7 +40,7 @@ def read_part(out: Path, share: Share) -> dict[str, Any] | None:
         goals = [name_of("navigation", row["number"]) for row in part["episodes"]["navigation"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return part if all(goal_path(out, share.scene, id).is_file() for id in goals) else None
+    return part if all(_image(out, share.scene, id) is not None for id in goals) else None
 
 
 def write_part(out: Path, share: Share, part: Mapping[str, Any]) -> None:
@@ -54,42 +57,58 @@ def found_in(part: Mapping[str, Any]) -> int:
 
 def goal_path(out: Path, scene: str, id: str) -> Path:
     """Where the goal image of an episode lies until it is published."""
-    return out / "parts" / scene / f"{id}.png"
+    return _folder(out) / scene / f"{id}.png"
 
 
 def publish(out: Path, settings: Mapping[str, Any]) -> None:
-    """Write the published files of all parts, in the order of the numbers."""
-    rows: dict[Kind, list[tuple[str, dict[str, Any]]]] = {kind: [] for kind in KINDS}
-    for share in shares(settings):
-        part = read_part(out, share)
-        if part is not None:
-            for kind in KINDS:
-                rows[kind] += [(share.scene, row) for row in part["episodes"][kind]]
-    for of_kind in rows.values():
-        of_kind.sort(key=lambda one: int(one[1]["number"]))
+    """Write the published files of all parts, in the order of the numbers; goal images are moved into theirs.
+
+    Raises DataError when one cannot be written.
+    """
+    parts = [(share.scene, part) for share in shares(settings) if (part := read_part(out, share)) is not None]
     if settings["recognition"]:
-        write_recognition(out, [_recognition_of(*row) for row in rows["recognition"]])
+        write_recognition(out, [_recognition_of(*row) for row in _rows(parts, "recognition")])
     if settings["navigation"]:
-        pairs = [_navigation_of(*row) for row in rows["navigation"]]
-        write_navigation(out, pairs, _Goals({one.id: goal_path(out, one.scene, one.id) for one in pairs}))
+        pairs = [_navigation_of(*row) for row in _rows(parts, "navigation")]
+        write_navigation(out, pairs, _Goals(out, pairs))
     if settings["questions"]:
-        write_questions(out, [_question_of(*row) for row in rows["questions"]])
+        write_questions(out, [_question_of(*row) for row in _rows(parts, "questions")])
+    for scene, _ in parts:
+        shutil.rmtree(_folder(out) / scene, ignore_errors=True)
 
 
 class _Goals(Mapping[str, NDArray[np.uint8]]):
     """Goal images by id, read one at a time."""
 
-    def __init__(self, paths: Mapping[str, Path]) -> None:
-        self._paths = paths
+    def __init__(self, out: Path, pairs: Iterable[NavigationEpisode]) -> None:
+        self._pairs = {one.id: replace(one, goal_image=_image(out, one.scene, one.id)) for one in pairs}
 
     def __getitem__(self, id: str) -> NDArray[np.uint8]:
-        return decoded(self._paths[id].read_bytes(), str(self._paths[id]))
+        return goal_image(self._pairs[id])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
+        return iter(self._pairs)
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._pairs)
+
+
+def _image(out: Path, scene: str, id: str) -> Path | None:
+    """Where the goal image of an episode is: in a file of its own, or published already; None when it is lost."""
+    own, zipped = goal_path(out, scene, id), out / "navigation" / "goal_images.zip"
+    if own.is_file():
+        return own
+    try:
+        name = f"images/{id}.png"
+        return zipped / name if name in members_of(zipped) else None
+    except DataError:
+        return None
+
+
+def _rows(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: Kind) -> list[tuple[str, Mapping[str, Any]]]:
+    """Scene and facts of all episodes of a kind, by number."""
+    rows = [(scene, row) for scene, part in parts for row in part["episodes"][kind]]
+    return sorted(rows, key=lambda one: int(one[1]["number"]))
 
 
 def _recognition_of(scene: str, row: Mapping[str, Any]) -> RecognitionEpisode:
@@ -131,4 +150,8 @@ def _question_of(scene: str, row: Mapping[str, Any]) -> QuestionEpisode:
 
 
 def _path(out: Path, share: Share) -> Path:
-    return out / "parts" / f"{share.scene}.json"
+    return _folder(out) / f"{share.scene}.json"
+
+
+def _folder(out: Path) -> Path:
+    return out / "parts"

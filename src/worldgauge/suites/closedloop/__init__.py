@@ -9,7 +9,7 @@ from typing import Any
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
 from worldgauge.suites.closedloop import protocol, published, scoring, showing, summary, tasks
-from worldgauge.suites.closedloop.settings import SUITE, Settings
+from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
 from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
 
 
@@ -24,7 +24,7 @@ class ClosedLoop:
     """Asked beside every model: without the base policy there is nothing to compare with."""
     memoryless = ("none", "freeze", "noise")
     claim = "makes an agent succeed more often"
-    choosing_settings = frozenset({"task"})
+    choosing_settings = frozenset({"task"}) | REACHING
     scoring_settings = scoring.SETTINGS
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {

@@ -75,6 +75,10 @@ class Rules(Protocol):
         """Why the episode is over after a decision was carried out; None when it is not."""
         ...
 
+    def counted(self, steps: int, end: str) -> int:
+        """How many actions an episode of `steps` primitives that ended for reason `end` took, by the task's count."""
+        ...
+
     def true_value(self, plan: Plan) -> float | None:
         """What a plan would really come to, higher is better."""
         ...

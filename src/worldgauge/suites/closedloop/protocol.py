@@ -9,8 +9,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from worldgauge import polyline
+from worldgauge.agents.chat import ChatModel
+from worldgauge.agents.chat_endpoint import open_chat
+from worldgauge.agents.chat_low_level import ChatLowLevel
 from worldgauge.agents.contract import Kit, Proposer, Reviser, proposers, revisers
 from worldgauge.agents.judge import Judge, judges
+from worldgauge.agents.travel import LowLevel, ahead
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import NavigationEpisode, RecognitionEpisode
 from worldgauge.episode import Goal, WorldFacts
@@ -23,7 +27,7 @@ from worldgauge.suites.closedloop.imagining import Imagination
 from worldgauge.suites.closedloop.loop import Rules, Step, run_episode
 from worldgauge.suites.closedloop.questioning import Questions
 from worldgauge.suites.closedloop.rules import Navigation, Recognition
-from worldgauge.suites.closedloop.settings import Defaults, Settings, TaskKind
+from worldgauge.suites.closedloop.settings import SUITE, Defaults, Settings, TaskKind
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import Episode, episode_of
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
@@ -58,11 +62,13 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         imagine = Imagination(subject, simulator, settings, defaults, world, bench.seed, task.id)
     with Tracer(bench.directory, simulator) as tracer:
         tracer.look()
-        place = _Watched(simulator, tracer, lambda: bench.progress(tracer.decisions, 0))
+        place = Watched(simulator, tracer, lambda: bench.progress(tracer.decisions, 0))
         end = _start_fault(simulator, kind)
 
         def note(step: Step) -> None:
-            tracer.decided(step)
+            # What a language model was asked on the way: by the proposer, and by whoever carries a plan out.
+            low_level = rules.low_level if isinstance(rules, Questions) else None
+            tracer.decided(step, {"proposals": asked_of(proposer), "steps": asked_of(low_level)})
             bench.progress(tracer.decisions, 0)
 
         if end is None:
@@ -78,7 +84,7 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "track": settings.track,
         "leading_turns": settings.leading_turns,
         "decisions": tracer.decisions,
-        "steps": len(xy) - 1 + (rules.turned if isinstance(rules, Questions) else 0),
+        "steps": rules.counted(len(xy) - 1, end),
         "metres": round(polyline.length(xy), 9),
         "xy": np.round(xy, 4).tolist(),
         "calls": 0 if imagine is None else imagine.calls,
@@ -106,7 +112,7 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
         "open_heading": settings.open_heading,
         "declared": settings.track == "declared_stop",
     }
-    chat = None if settings.chat is None else _chat(settings.chat)
+    chat = None if settings.chat is None else _chat(settings)
     return Kit(kind, defaults.length, chat, settings.prompts, options)
 
 
@@ -151,7 +157,11 @@ def rules_of(episode: Episode, simulator: Simulator, defaults: Defaults, setting
         return Recognition(simulator, defaults, settings)
     if isinstance(episode, NavigationEpisode):
         return Navigation(simulator, episode.goal, episode.radius_m, defaults, settings)
-    return Questions(simulator, episode.evidence, defaults, settings, seed)
+    low_level: LowLevel = ahead
+    if defaults.reviser == "chat":
+        rng = np.random.default_rng([seed, 0x10])
+        low_level = ChatLowLevel(kit_of("questions", defaults, settings), episode.question, rng)
+    return Questions(simulator, episode.evidence, defaults, settings, seed, low_level)
 
 
 def outcome_of(episode: Episode, rules: Rules) -> dict[str, Any]:
@@ -165,6 +175,11 @@ def outcome_of(episode: Episode, rules: Rules) -> dict[str, Any]:
     return {"answer": rules.answer}
 
 
+def asked_of(policy: object) -> list[Any]:
+    """Notes of what a policy asked a language model; none of one that asks none."""
+    return list(getattr(policy, "asked", ()))
+
+
 def _start_fault(simulator: Simulator, kind: TaskKind) -> str | None:
     """Why an episode cannot begin: a target that nobody sees. It is scored as wrong, and walks no steps."""
     if kind == "recognition" and simulator.observe().box is None:
@@ -172,7 +187,7 @@ def _start_fault(simulator: Simulator, kind: TaskKind) -> str | None:
     return None
 
 
-class _Watched:
+class Watched:
     """The simulator, with every step traced."""
 
     def __init__(self, simulator: Simulator, tracer: Tracer, alive: Callable[[], None]) -> None:
@@ -189,7 +204,22 @@ class _Watched:
 
 
 @lru_cache(maxsize=2)
-def _chat(text: str) -> Any:
-    from worldgauge.agents.chat_endpoint import open_chat
-
-    return open_chat(text)
+def _chat(settings: Settings) -> ChatModel:
+    """One for all episodes of a worker: its limits on calls a minute hold for all of them."""
+    assert settings.chat is not None
+    paid = (settings.chat_prices or "").split(",") if settings.chat_prices else [None, None]
+    try:
+        given, got = (None if price is None else float(price) for price in paid)
+    except ValueError:
+        raise UsageError(
+            f"{SUITE} setting 'chat_prices' must be IN,OUT of a million tokens, got {settings.chat_prices!r}"
+        ) from None
+    return open_chat(
+        settings.chat,
+        settings.chat_recording,
+        replay=settings.chat_replay,
+        input_price=given,
+        output_price=got,
+        budget=settings.chat_budget,
+        key_env=settings.chat_key_env,
+    )

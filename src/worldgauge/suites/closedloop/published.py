@@ -32,7 +32,13 @@ _KEYS = {
     "AEQA": ("ans_score", "mean_traj_m", "spl"),
     "manipulation": ("sr", "mean_traj"),
 }
-_METRICS = {"AR": "success", "ImageNav": "success", "AEQA": "answer_score", "manipulation": "success"}
+_METRICS = {
+    "AR": "recognition/success",
+    "ImageNav": "navigation/success",
+    "AEQA": "questions/answer_score",
+    "manipulation": "manipulation/success",
+}
+"""Names of the scores of our own tables."""
 _NAMES = {"AR": "recognition", "ImageNav": "navigation", "AEQA": "questions", "manipulation": "manipulation"}
 _N = {"AR": N_RECOGNITION, "ImageNav": N_NAVIGATION, "AEQA": N_QUESTIONS}
 

@@ -23,7 +23,7 @@ class Questions:
     """Walk about a home until an answer is given, within so many low-level actions.
 
     `decisions` of the defaults are the actions. A turn at once to where a plan in words begins counts as the turns it
-    takes. turned: such counted turns so far.
+    takes.
     """
 
     asks_last = False
@@ -40,7 +40,7 @@ class Questions:
     ) -> None:
         self.candidates, self.length, self.ratio = defaults.candidates, defaults.length, settings.tts_ratio
         self.answer: str | None = None
-        self.turned = 0
+        self._turned = 0
         self._actions = defaults.decisions
         self._taken = 0
         self._idle = 0
@@ -48,6 +48,7 @@ class Questions:
         self._simulator = simulator
         self._evidence = evidence
         self._seed = seed
+        self.low_level = low_level
         self._traveller = Traveller(
             simulator.geodesic, lambda: simulator.stance, simulator.observe, simulator.things, low_level
         )
@@ -76,7 +77,7 @@ class Questions:
             journey = self._traveller.journey(decision.plan, rng)
             self._simulator.stance = self._simulator.stance.turned(journey.turn_left_rad)
             self._taken += journey.turn_steps
-            self.turned += journey.turn_steps
+            self._turned += journey.turn_steps
             for primitive in journey:
                 if self._taken >= self._actions:
                     break
@@ -87,6 +88,10 @@ class Questions:
     def after(self) -> str | None:
         """Never."""
         return None
+
+    def counted(self, steps: int, end: str) -> int:
+        """All steps, and the turns that were made at once."""
+        return steps + self._turned
 
     def true_value(self, plan: Plan) -> float | None:
         """Minus the geodesic metres from where a plan leads to the nearest evidence; None where none is known."""

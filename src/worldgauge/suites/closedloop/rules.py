@@ -13,6 +13,8 @@ from worldgauge.worlds.walker import Stance
 CONFIDENT = 0.95
 """Probability of the answer from which recognition stops (released code: at least; the paper: "exceeds")."""
 
+LOST = "target_lost"
+
 
 class Recognition:
     """Name the object in the red box; look on until one is sure.
@@ -29,6 +31,7 @@ class Recognition:
         self.label: str | None = None
         self.confidence = float("-inf")
         self._decisions = defaults.decisions
+        self._released = settings.budget == "inclusive"
         self._simulator = simulator
 
     def over(self) -> str | None:
@@ -51,7 +54,11 @@ class Recognition:
 
     def after(self) -> str | None:
         """When the target has left every view."""
-        return None if self._simulator.target_around() else "lost"
+        return None if self._simulator.target_around() else LOST
+
+    def counted(self, steps: int, end: str) -> int:
+        """All steps; the release does not count the one that loses the target."""
+        return steps - (self._released and end == LOST)
 
     def true_value(self, plan: Plan) -> float | None:
         """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
@@ -109,6 +116,10 @@ class Navigation:
     def after(self) -> str | None:
         """Never."""
         return None
+
+    def counted(self, steps: int, end: str) -> int:
+        """All steps."""
+        return steps
 
     def true_value(self, plan: Plan) -> float | None:
         """Minus the primitives left to the goal once the part that is carried out has been; None without a way.

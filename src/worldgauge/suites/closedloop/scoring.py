@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.chat import AnswerError
 from worldgauge.agents.judge import Judge, Mark
+from worldgauge.agents.judge_chat import JudgeError
 from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.metrics import controllability
 from worldgauge.metrics.success import (
@@ -127,10 +127,12 @@ def _questions(record: Record, episode: QuestionEpisode, judge: Judge) -> Iterat
 
 
 def _marked(judge: Judge, question: str, answer: str, extra: tuple[str, ...], prediction: str) -> Mark | None:
-    """None where the judge gives no mark that can be read; an outage of its endpoint fails the scoring instead."""
+    """None where the judge gives no mark that can be read. An outage fails the scoring, which can be done again."""
     try:
         return judge.mark(question, answer, extra, prediction)
-    except AnswerError:
+    except JudgeError as error:
+        if error.outage:
+            raise
         return None
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from worldgauge.agents.chat_endpoint import model_and_url
+from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import check_whole, settings_of, with_parity
 
 SUITE = "closedloop"
+REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env"})
+"""Settings on how a language model is reached; what it says does not depend on them."""
 TaskKind = Literal["recognition", "navigation", "questions"]
 TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions")
 
@@ -54,7 +57,9 @@ class Settings:
     """All options.
 
     task: only this one, None for all. proposer, reviser, judge: names; None is the task's own. chat: MODEL@URL of the
-    language model that policies ask. prompts: folder whose files replace our templates. decisions, candidates, length:
+    language model that policies ask; how it is reached: chat_recording, the folder that keeps all it says, chat_replay,
+    whether that is used, chat_budget with chat_prices ("IN,OUT" of a million tokens), chat_key_env, the environment
+    variable that holds the key. prompts: folder whose files replace our templates. decisions, candidates, length:
     K, M, L; None is the paper's. tts_ratio: share of decisions at which the world model is asked. leading_turns:
     "exact" turns the real panorama, "model" leaves them to the model. view_px: height of the views. panorama_px: width
     of panoramas, their height is 9/16 of it. track: who says that navigation has arrived. goal_check: when that is
@@ -66,6 +71,11 @@ class Settings:
     reviser: str | None = None
     judge: str = "rules"
     chat: str | None = None
+    chat_recording: str | None = None
+    chat_replay: Literal["use", "only", "off"] = "use"
+    chat_budget: float | None = None
+    chat_prices: str | None = None
+    chat_key_env: str | None = None
     prompts: str | None = None
     prompts_digest: str = ""
     decisions: int | None = None
@@ -96,9 +106,11 @@ class Settings:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
         if not isinstance(settings.tts_ratio, (int, float)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
-        if settings.prompts is not None and not Path(settings.prompts).expanduser().is_dir():
-            raise UsageError(f"{SUITE} setting 'prompts' must be a folder of templates, got {settings.prompts!r}")
-        return settings
+        prompts = Prompts(settings.prompts)
+        if settings.chat is None:
+            return replace(settings, prompts_digest="")
+        model_and_url(settings.chat)
+        return replace(settings, prompts_digest=prompts.digest)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

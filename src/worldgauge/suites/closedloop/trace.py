@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,8 @@ class Tracer:
         self.places.append(self._simulator.stance)
         self.look()
 
-    def decided(self, step: Step) -> None:
-        """Write the line of a decision."""
+    def decided(self, step: Step, asked: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Write the line of a decision; asked: of a language model, beside what the decision itself tells."""
         past = step.past
         decision = past.decision
         first = self.frames - len(past.executed) - 1
@@ -80,7 +81,7 @@ class Tracer:
             "collided": list(past.collided),
             "answer": decision.answer,
             "confidence": decision.confidence,
-            "notes": dict(decision.notes),
+            "notes": {**decision.notes, **{name: notes for name, notes in asked.items() if notes}},
             "end": step.reason,
         }
         self._lines.write(json.dumps(line, allow_nan=False, ensure_ascii=False) + "\n")

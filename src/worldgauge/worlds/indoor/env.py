@@ -27,7 +27,8 @@ ENV_ID = "worldgauge/Home-v0"
 SENSORS = ("depth", "instance", "panorama")
 """What an observation can hold beside "rgb"."""
 
-Observation = dict[str, NDArray[Any]]
+Observation = dict[str, Any]
+"""Arrays by sensor."""
 
 
 class HomeEnv(gymnasium.Env[Observation, np.int64]):
@@ -128,7 +129,7 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
     def _observe(self, collided: bool) -> tuple[Observation, dict[str, Any]]:
         stance, pose = self.stance, self.pose
         view = self.home.view(pose, self.camera)
-        seen = {"rgb": view.rgb, "depth": view.depth, "instance": view.instance}
+        seen: Observation = {"rgb": view.rgb, "depth": view.depth, "instance": view.instance}
         if "panorama" in self._sensors:
             seen["panorama"] = self.home.view(pose, self.around).rgb
         info = {
@@ -138,7 +139,7 @@ class HomeEnv(gymnasium.Env[Observation, np.int64]):
             "room": self.home.room_at(stance[:2]),
             "collided": collided,
         }
-        return {name: seen[name] for name in self.observation_space.spaces}, info
+        return {name: seen[name] for name in ("rgb", *self._sensors)}, info
 
 
 if ENV_ID not in gymnasium.registry:

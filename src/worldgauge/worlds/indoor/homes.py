@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from worldgauge.worlds.indoor import fittings as fit
 from worldgauge.worlds.indoor import furniture as made
+from worldgauge.worlds.indoor import gym
+from worldgauge.worlds.indoor import storage as stores
 from worldgauge.worlds.indoor.boxes import Box, Boxes
 from worldgauge.worlds.indoor.functions import function_of
 from worldgauge.worlds.indoor.pieces import Maker, Piece, Thing
@@ -212,12 +214,12 @@ def _living(f: Furnisher, n: int) -> int:
     lounge = f.wall(made.lounge(f.rng), n)
     if lounge is None:
         return 9
-    tv = made.tv_set(f.rng)
+    tv = stores.tv_set(f.rng)
     missing = int(f.facing(tv, lounge) is None and f.wall(tv, n) is None)
     missing += _line(f, n, [made.fireplace])
     missing += f.free(made.dining_set(f.rng), n) is None
-    missing += _line(f, n, [made.armchair, made.bookcase, made.plant])
-    _line(f, n, [made.floor_lamp, made.sideboard, made.ottoman, made.plant])
+    missing += _line(f, n, [made.armchair, stores.bookcase, made.plant])
+    _line(f, n, [made.floor_lamp, stores.sideboard, made.ottoman, made.plant])
     return missing + _pictures(f, n, 3)
 
 
@@ -230,7 +232,7 @@ def _kitchen(f: Furnisher, n: int) -> int:
     missing = int(run is None) * 5 + _line(f, n, [fit.fridge])
     f.free(made.dining_set(f.rng), n)
     missing += _line(f, n, [made.stool])
-    _line(f, n, [made.stool, made.sideboard, made.plant])
+    _line(f, n, [made.stool, stores.sideboard, made.plant])
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
 
@@ -239,11 +241,11 @@ def _bedroom(f: Furnisher, n: int) -> int:
     bed = f.wall(made.bed(f.rng), n)
     if bed is None:
         return 9
-    f.beside(made.nightstand(f.rng), bed)
-    f.beside(made.nightstand(f.rng), bed)
-    needed: list[Maker] = [made.wardrobe, made.chest_of_drawers]
+    f.beside(stores.nightstand(f.rng), bed)
+    f.beside(stores.nightstand(f.rng), bed)
+    needed: list[Maker] = [stores.wardrobe, stores.chest_of_drawers]
     if all(room.kind not in ("gym", "study") for room in f.rooms):
-        needed.append(made.exercise_bike)
+        needed.append(gym.exercise_bike)
     missing = _line(f, n, needed)
     _line(f, n, [made.desk, made.plant, made.armchair, fit.laundry, made.floor_lamp])
     f.hang(fit.wall_mirror(f.rng), n, 0.55)
@@ -260,21 +262,21 @@ def _bathroom(f: Furnisher, n: int) -> int:
 
 def _corridor(f: Furnisher, n: int) -> int:
     missing = f.hang(fit.coat_rack(f.rng), n, 0.85) is None
-    _line(f, n, [made.narrow_chest, made.side_table, made.bench, made.plant])
+    _line(f, n, [stores.narrow_chest, made.side_table, made.bench, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.5)
     return missing + _pictures(f, n, 4)
 
 
 def _study(f: Furnisher, n: int) -> int:
-    missing = _line(f, n, [made.desk, made.bookcase, made.exercise_bike])
-    _line(f, n, [made.armchair, made.bookcase, made.plant, made.floor_lamp])
+    missing = _line(f, n, [made.desk, stores.bookcase, gym.exercise_bike])
+    _line(f, n, [made.armchair, stores.bookcase, made.plant, made.floor_lamp])
     f.free(fit.rug(f.rng, 1.6, 1.2), n)
     return missing + _pictures(f, n, 2)
 
 
 def _gym(f: Furnisher, n: int) -> int:
-    missing = _line(f, n, [made.treadmill, made.weight_bench])
-    _line(f, n, [made.exercise_bike, made.bench, made.stool, made.plant])
+    missing = _line(f, n, [gym.treadmill, gym.weight_bench])
+    _line(f, n, [gym.exercise_bike, made.bench, made.stool, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.4)
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
@@ -291,22 +293,22 @@ _PROGRAMS = {
 }
 
 _SPARE: dict[str, tuple[Maker, ...]] = {
-    "gym equipment": (made.exercise_bike, made.treadmill),
+    "gym equipment": (gym.exercise_bike, gym.treadmill),
     "stool": (made.stool,),
     "plant": (made.plant,),
     "seating": (made.ottoman, made.bench, made.armchair),
     "chair": (made.chair,),
     "table": (made.side_table,),
     "fireplace": (made.fireplace,),
-    "tv monitor": (made.tv_set, made.desk),
-    "chest of drawers": (made.chest_of_drawers,),
+    "tv monitor": (stores.tv_set, made.desk),
+    "chest of drawers": (stores.chest_of_drawers,),
     "clothes": (fit.laundry,),
     "appliances": (fit.fridge, fit.washing_machine),
     "sink": (fit.wash_basin,),
     "shower": (fit.shower,),
     "bathtub": (fit.bathtub,),
     "toilet": (fit.toilet,),
-    "cabinet": (made.narrow_chest, made.sideboard),
+    "cabinet": (stores.narrow_chest, stores.sideboard),
     "sofa": (made.sofa,),
     "bed": (made.bed,),
     "counter": (partial(fit.kitchen_run, width=2.4),),

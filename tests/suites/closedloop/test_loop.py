@@ -1,0 +1,213 @@
+"""The loop with scripted policies: budgets, stops, merging, fallbacks, and generators that do not disturb each other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.vectors import cases
+
+from worldgauge.agents.contract import Candidate, Decision, Plan
+from worldgauge.episode import Goal
+from worldgauge.primitives import Primitive, from_letters
+from worldgauge.suites.closedloop.loop import Step, generator, run_episode
+from worldgauge.suites.closedloop.rules import CONFIDENT, Navigation, Recognition
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.worlds.walker import Stance
+
+FORWARD = Plan((Primitive.FORWARD,), "script")
+
+
+def kind(name: str) -> list[Any]:
+    return [case for case in cases("wiw_loop", "cases") if case.values[0]["kind"] == name]
+
+
+class Place:
+    """Counts steps; stands for a simulator where the rules ask one."""
+
+    def __init__(self, visible: Sequence[bool] = (), reach: int | None = None) -> None:
+        self.taken = 0
+        self.visible = visible
+        self.reach = reach
+        self.stance = Stance(0.0, 0.0, 0.0)
+        self.geodesic = self
+
+    def observe(self) -> Any:
+        class Sight:
+            pose = np.eye(4)
+
+        return Sight()
+
+    def step(self, primitive: Primitive) -> bool:
+        self.taken += 1
+        return False
+
+    def target_around(self) -> bool:
+        return self.visible[self.taken - 1]
+
+    def distance(self, here: object, there: object) -> float:
+        return 0.0 if self.reach is not None and self.taken >= self.reach else 9.0
+
+
+class Proposals:
+    def __init__(self, plans: Callable[[int], list[Plan]]) -> None:
+        self.plans = plans
+        self.asked = 0
+
+    def propose(self, observation: Any, goal: Goal, history: Any, n: int, rng: np.random.Generator) -> list[Plan]:
+        self.asked += 1
+        return self.plans(len(history))
+
+
+class Answers:
+    def __init__(self, decide: Callable[[int, Sequence[Candidate]], Decision]) -> None:
+        self.decide = decide
+
+    def revise(
+        self, candidates: Sequence[Candidate], observation: Any, goal: Goal, history: Any, rng: np.random.Generator
+    ) -> Decision:
+        return self.decide(len(history), candidates)
+
+
+def first(number: int, candidates: Sequence[Candidate]) -> Decision:
+    return Decision(candidates[0].plan, 0)
+
+
+@pytest.mark.parametrize("case", kind("ar_trace"))
+@pytest.mark.parametrize("budget", ["paper", "inclusive"])
+def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) -> None:
+    assert case["threshold"] == CONFIDENT
+    settings = Settings.of({"decisions": case["K"], "budget": budget})
+    place = Place(case["visible_after_action"])
+    rules = Recognition(place, settings.of_task("recognition"), settings)  # type: ignore[arg-type]
+    asked: list[int] = []
+
+    def answer(number: int, candidates: Sequence[Candidate]) -> Decision:
+        asked.append(number)
+        label, p = case["steps"][number]
+        return Decision(candidates[0].plan, 0, answer=label, confidence=p)
+
+    end = run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(answer), rules, None, [1])
+    if budget == "inclusive":
+        assert rules.label == case["released"]["label"]
+        assert rules.counted(place.taken, end) == case["released"]["traj_len"]
+        return
+    expected = case["expected"]
+    assert (rules.label, end) == (expected["label"], expected["reason"])
+    assert rules.confidence == pytest.approx(expected["best_p"], abs=1e-6)
+    assert (rules.counted(place.taken, end), len(asked)) == (expected["actions"], expected["queries"])
+
+
+@pytest.mark.parametrize("case", kind("imagenav_budget"))
+@pytest.mark.parametrize("budget", ["paper", "inclusive"])
+def test_navigation_spends_its_budget_as_the_vectors_say(case: dict[str, Any], budget: str) -> None:
+    settings = Settings.of({"decisions": case["K"], "budget": budget})
+    place = Place(reach=case["reach_after_actions"])
+    rules = Navigation(place, Stance(9, 0, 0), 0.5, settings.of_task("navigation"), settings)  # type: ignore[arg-type]
+    lengths = case["plan_lengths_cycle"]
+    proposals = Proposals(lambda n: [Plan((Primitive.FORWARD,) * lengths[n % len(lengths)], "script")])
+    steps: list[Step] = []
+    end = run_episode(place, Goal(), proposals, Answers(first), rules, None, [1], steps.append)
+    expected = case["released" if budget == "inclusive" else "expected"]
+    assert {"actions": place.taken, "decisions": len(steps), "success": end == "arrived"} == expected
+
+
+class Rules:
+    """Two decisions, the whole plan; one more look where asked."""
+
+    candidates, length, ratio, every_step = 3, 5, 1.0, False
+
+    def __init__(self, place: Place, asks_last: bool = False) -> None:
+        self.place = place
+        self.asks_last = asks_last
+
+    def over(self) -> str | None:
+        return None
+
+    def spent(self, history: Sequence[Any]) -> bool:
+        return len(history) >= 2
+
+    def ends(self, decision: Decision) -> str | None:
+        return "declared" if decision.stop else None
+
+    def steps(self, decision: Decision) -> Iterator[Primitive]:
+        return iter(() if decision.plan is None else decision.plan.steps)
+
+    def after(self) -> str | None:
+        return None
+
+    def counted(self, steps: int, end: str) -> int:
+        return steps
+
+    def true_value(self, plan: Plan) -> float | None:
+        return float(len(plan.steps))
+
+
+def test_equal_plans_are_imagined_once_and_all_in_one_call() -> None:
+    place, calls = Place(), []
+
+    def imagine(observation: Any, plans: Sequence[Plan], number: int) -> list[None]:
+        calls.append([plan.steps for plan in plans])
+        return [None] * len(plans)
+
+    plans = [Plan(from_letters("FL"), "a"), Plan(from_letters("FL"), "b"), Plan(from_letters("R"), "a")]
+    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(first), Rules(place), imagine, [1])
+    assert calls == [[from_letters("FL"), from_letters("R")]] * 2
+
+
+def test_plans_that_differ_in_what_they_aim_at_are_two() -> None:
+    place, seen = Place(), []
+    plans = [Plan(from_letters("F"), "a", aim={"landmark": n}) for n in (1, 2)]
+
+    def decide(number: int, candidates: Sequence[Candidate]) -> Decision:
+        seen.append(len(candidates))
+        return Decision(None)
+
+    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(decide), Rules(place), None, [1])
+    assert seen == [2, 2]
+
+
+def test_no_plan_is_asked_for_twice_then_replaced_and_flagged() -> None:
+    place, steps = Place(), []
+    proposals = Proposals(lambda n: [])
+    run_episode(place, Goal(), proposals, Answers(first), Rules(place), None, [1], steps.append)
+    assert proposals.asked == 4
+    assert [step.candidates[0].plan.flags for step in steps] == [("fallback",)] * 2
+    assert place.taken == 10
+
+
+def test_a_stop_carries_nothing_out() -> None:
+    place = Place()
+    decide = Answers(lambda n, candidates: Decision(candidates[0].plan, 0, stop=True))
+    assert run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), decide, Rules(place), None, [1]) == "declared"
+    assert place.taken == 0
+
+
+@pytest.mark.parametrize(("asks_last", "decisions"), [(False, 2), (True, 3)])
+def test_the_last_look(asks_last: bool, decisions: int) -> None:
+    place, steps = Place(), []
+    rules = Rules(place, asks_last)
+    end = run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, None, [1], steps.append)
+    assert (end, len(steps), place.taken) == ("budget", decisions, 2)
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(0.0, 0), (1.0, 400), (0.25, 100)])
+def test_the_model_is_asked_at_a_share_of_decisions(ratio: float, expected: int) -> None:
+    place, calls = Place(), []
+    rules = Rules(place)
+    rules.ratio = ratio
+    rules.spent = lambda history: len(history) >= 400  # type: ignore[method-assign]
+
+    def imagine(observation: Any, plans: Sequence[Plan], number: int) -> list[None]:
+        calls.append(number)
+        return [None] * len(plans)
+
+    run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, imagine, [7])
+    assert len(calls) == pytest.approx(expected, abs=30 if 0 < ratio < 1 else 0)
+
+
+def test_what_one_purpose_draws_changes_nothing_for_another() -> None:
+    drawn = {purpose: generator([3], 5, purpose).random() for purpose in ("propose", "revise", "draw")}
+    assert len(set(drawn.values())) == 3
+    assert generator([3], 5, "revise").random() == drawn["revise"]
+    assert generator([3], 6, "revise").random() != drawn["revise"]
