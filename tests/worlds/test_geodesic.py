@@ -187,7 +187,7 @@ def test_steps_arrive_and_are_not_many_more_than_needed(seed: int) -> None:
         assert Primitive.STOP not in steps
         needed = math.ceil(max(geodesic.distance(a, b) - 0.5, 0) / 0.2 - 1e-9)
         forward = steps.count(Primitive.FORWARD)
-        assert needed <= forward <= 1.3 * needed + 4
+        assert needed <= forward <= 1.15 * needed + 3
         for n, step in enumerate(steps):
             assert geodesic.distance(here[:2], b) > 0.5, f"arrived after {n} of {len(steps)}"
             here, _ = walked(world.floor, here, step)

@@ -18,8 +18,8 @@ from worldgauge.errors import UsageError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.panorama import SIDES as SIDES
 from worldgauge.panorama import YAW_RIGHT_DEG as YAW_RIGHT_DEG
+from worldgauge.panorama import Rule, perspective
 from worldgauge.panorama import Side as Side
-from worldgauge.panorama import perspective
 from worldgauge.primitives import Steps
 from worldgauge.primitives import letters as letters
 from worldgauge.registry import Registry
@@ -101,6 +101,7 @@ class Rollout:
     frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
     it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
     from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
+    rule: by which views are cut out of panoramas.
     """
 
     frames: Image
@@ -113,6 +114,7 @@ class Rollout:
     model: str = ""
     seed: int = 0
     wall_s: float = 0.0
+    rule: Rule = "clean"
 
     def seen(self, frame: int, side: Side = "front") -> Image:
         """(H, W, 3) what `camera` sees in a frame; the view to one side needs a panorama.
@@ -120,7 +122,7 @@ class Rollout:
         Raises UsageError for a side of a perspective frame other than the front.
         """
         if self.view == "panorama":
-            return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side])
+            return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=self.rule)
         if side != "front":
             raise UsageError(f"a perspective rollout shows the front, not '{side}'; use a model of panoramas")
         return np.asarray(self.frames[frame], np.uint8)

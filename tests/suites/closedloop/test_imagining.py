@@ -163,7 +163,7 @@ def test_a_model_that_breaks_its_promise_is_named(simulator: Simulator) -> None:
         def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
             return [[chunk[:1] for chunk in chunks] for chunks in super().rollout_batch(requests)]
 
-    with pytest.raises(SubjectError, match="asked.*after 1 of 2"):
+    with pytest.raises(SubjectError, match=r"asked.*after 1 of 2"):
         imagined(Short(), simulator, ["FF", "FR"])
 
 

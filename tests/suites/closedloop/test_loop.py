@@ -1,12 +1,12 @@
-"""The loop with scripted policies: budgets, stops, merging, fallbacks, and generators that do not disturb each other."""
+"""The loop with scripted policies: budgets, stops, merging, fallbacks, generators that do not disturb each other."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.agents.contract import Candidate, Decision, Plan
 from worldgauge.episode import Goal
 from worldgauge.primitives import Primitive, from_letters

@@ -13,7 +13,7 @@ import numpy as np
 from worldgauge.agents.contract import Depth, Image, Observation, Plan, Rollout
 from worldgauge.episode import Context, WorldFacts
 from worldgauge.geometry import Camera, Panorama
-from worldgauge.panorama import rolled
+from worldgauge.panorama import Rule, rolled
 from worldgauge.primitives import (
     NAV_STEPS,
     Leading,
@@ -51,6 +51,7 @@ class Imagination:
         self._simulator = simulator
         self._leading: Leading = settings.leading_turns
         self._clip = defaults.clip
+        self._rule: Rule = settings.panorama_rule
         self._world = world
         self._seed = seed
         self._task = task
@@ -67,7 +68,10 @@ class Imagination:
         self.calls += len(requests)
         self.seconds += seconds
         share = seconds / max(len(requests), 1)
-        return [ask.rollout(None if ask.request is None else next(answers), self._subject, share) for ask in asks]
+        return [
+            ask.rollout(None if ask.request is None else next(answers), self._subject, share, self._rule)
+            for ask in asks
+        ]
 
     def _prepared(self, observation: Observation, plan: Plan, number: int, candidate: int) -> _Ask:
         spec, simulator = self._subject.spec, self._simulator
@@ -126,7 +130,7 @@ class _Ask:
     camera: Camera
     request: RolloutRequest | None
 
-    def rollout(self, frames: Image | None, subject: WorldModel, seconds: float) -> Rollout:
+    def rollout(self, frames: Image | None, subject: WorldModel, seconds: float, rule: Rule) -> Rollout:
         """Real and imagined frames in one clip."""
         whole = self.real if frames is None else np.concatenate([self.real, frames])
         lead = self.control.leading
@@ -142,6 +146,7 @@ class _Ask:
             model=subject.spec.name,
             seed=0 if self.request is None else self.request.seed,
             wall_s=0.0 if self.request is None else seconds,
+            rule=rule,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from worldgauge.episode import Goal, WorldFacts
 from worldgauge.errors import NotApplicableError, UsageError
 from worldgauge.geometry import Camera, Panorama
 from worldgauge.primitives import Primitive
-from worldgauge.registry import Registry
 from worldgauge.subject import HoldsVideos, WorldModel, imagines
 from worldgauge.suites.closedloop.imagining import Imagination
 from worldgauge.suites.closedloop.loop import Rules, Step, run_episode
@@ -35,8 +34,6 @@ from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.indoor.homes import LABELS
-
-T = TypeVar("T")
 
 
 def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
@@ -117,29 +114,13 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
 
 
 def policies(kit: Kit, defaults: Defaults) -> tuple[Proposer, Reviser]:
-    """Proposer and reviser of a task. Raises UsageError for one that does not serve it, or lacks its language model."""
-    make_proposer = _fitting(proposers, defaults.proposer, kit)
-    make_reviser = _fitting(revisers, defaults.reviser, kit)
-    return make_proposer(kit), make_reviser(kit)
-
-
-def _fitting(registry: Registry[T], name: str, kit: Kit) -> T:
-    entry = registry.entry(name)
-    if kit.task not in entry.facts["tasks"]:
-        fitting = [each.name for each in registry if kit.task in each.facts["tasks"]]
-        raise UsageError(f"{registry.kind} '{name}' does not serve {kit.task}; take one of {', '.join(fitting)}")
-    if entry.facts.get("chat") and kit.chat is None:
-        raise UsageError(f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL")
-    return entry.load()
+    """Proposer and reviser of a task."""
+    return proposers.get(defaults.proposer)(kit), revisers.get(defaults.reviser)(kit)
 
 
 def judge_of(settings: Settings) -> Judge:
-    """Who marks answers. Raises UsageError for one that lacks its language model."""
-    kit = kit_of("questions", settings.of_task("questions"), settings)
-    entry = judges.entry(settings.judge)
-    if entry.facts.get("chat") and kit.chat is None:
-        raise UsageError(f"the judge '{settings.judge}' asks a language model: say which with --set chat=MODEL@URL")
-    return entry.load()(kit)
+    """Who marks answers."""
+    return judges.get(settings.judge)(kit_of("questions", settings.of_task("questions"), settings))
 
 
 def goal_of(episode: Episode) -> Goal:

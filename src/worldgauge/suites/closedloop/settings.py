@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from worldgauge.agents.chat_endpoint import model_and_url
+from worldgauge.agents.contract import proposers, revisers
+from worldgauge.agents.judge import judges
 from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import check_whole, settings_of, with_parity
@@ -106,11 +108,32 @@ class Settings:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
         if not isinstance(settings.tts_ratio, (int, float)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
+        settings._check_policies()
         prompts = Prompts(settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
         model_and_url(settings.chat)
         return replace(settings, prompts_digest=prompts.digest)
+
+    def _check_policies(self) -> None:
+        """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""
+        judges.entry(self.judge)
+        for task in TASKS if self.task is None else (self.task,):
+            own = self.of_task(task)
+            for registry, name in ((proposers, own.proposer), (revisers, own.reviser)):
+                facts = registry.entry(name).facts
+                if task not in facts["tasks"]:
+                    fitting = [each.name for each in registry if task in each.facts["tasks"]]
+                    served = " or ".join(f"task={each}" for each in facts["tasks"])
+                    raise UsageError(
+                        f"{registry.kind} '{name}' does not serve {task}: set {served}, or take {' or '.join(fitting)}"
+                    )
+                if facts.get("chat") and self.chat is None:
+                    raise UsageError(
+                        f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL"
+                    )
+        if judges.entry(self.judge).facts["chat"] and self.chat is None:
+            raise UsageError(f"the judge '{self.judge}' asks a language model: say which with --set chat=MODEL@URL")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -1,0 +1,298 @@
+"""The replay of an episode: what was imagined for the plan that was taken, beside what then happened.
+
+One frame before each decision and one after each of its steps, and a last one that says what came of it:
+
+    what is seen            what was imagined for it     (or the goal image, as long as nothing was)
+    every candidate: the end of its plan as imagined, its primitives, the reviser's score, the simulator's value
+    the decision in words
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.datasets import closedloop
+from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.errors import DataError
+from worldgauge.metrics.controllability import decision_regret
+from worldgauge.primitives import from_letters
+from worldgauge.suites.closedloop import drawing
+from worldgauge.suites.closedloop.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
+from worldgauge.suites.closedloop.protocol import simulator_of
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.tasks import Episode, episode_of
+from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace, stance_of
+from worldgauge.suites.contract import Record
+from worldgauge.video import Clip, Frame, resize
+
+FPS = 3.0
+"""Slow enough to read."""
+WIDTH, MARGIN, GAP = 448, 8, 8
+PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
+THUMB_PX = 62
+SHOWN = 3
+"""Candidates; more are counted."""
+
+
+def replay(record: Record, settings: Settings) -> Clip:
+    """The film of a record, WIDTH px wide; frames are drawn when they are read.
+
+    Raises DataError when the trace, its films or the episode's data are gone.
+    """
+    trace = read_trace(record.directory)
+    episode, data = episode_of(record.task)
+    world = data.scenes[episode.scene]
+    if world is None:
+        raise DataError(f"{record.task.id}: its scene '{episode.scene}' is not at hand")
+    simulator = simulator_of(episode, world, settings.of_task(record.task.sample["kind"]), settings)
+    scene = _Scene(record, episode, trace, simulator)
+    return Clip(scene, range(len(scene.cues)), FPS, (WIDTH, scene.height))
+
+
+class _Scene:
+    """Draws frames. cues: (decision, step of it) of each frame; the decision after the last is the end."""
+
+    def __init__(
+        self, record: Record, episode: Episode, trace: Sequence[Mapping[str, Any]], simulator: Simulator
+    ) -> None:
+        self._record, self._episode, self._trace, self._simulator = record, episode, trace, simulator
+        self._seen = Clip.open(record.directory / SEEN)
+        path = record.directory / IMAGINED
+        self._imagined = Clip.open(path) if path.exists() else None
+        self._panel = PANEL, 2 * round(PANEL * simulator.camera.height / simulator.camera.width / 2)
+        self._goal = None
+        if isinstance(episode, NavigationEpisode):
+            self._goal = closedloop.goal_image(episode)
+        self._asked = drawing.wrapped(_asked(episode), WIDTH - 2 * MARGIN)
+        self._rows = min(SHOWN, max((len(line["candidates"]) for line in trace), default=0))
+        self.cues = [(n, k) for n, line in enumerate(trace) for k in range(len(line["executed"]) + 1)]
+        self.cues.append((len(trace), 0))
+        top = MARGIN + drawing.LINE_PX * (len(self._asked) + 1)
+        below = THUMB_PX + 2 * GAP + 3 * drawing.LINE_PX if self._rows else 2 * drawing.LINE_PX
+        self.height = 2 * round((top + self._panel[1] + below + 2 * MARGIN) / 2)
+
+    def frame(self, index: int) -> Frame:
+        return next(self.read([index]))
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        cues = (self.cues[index] for index in indices)
+        for number, steps in groupby(cues, key=lambda cue: cue[0]):
+            draw = self._end() if number == len(self._trace) else self._decision(number)
+            for _, step in steps:
+                yield draw(step)
+
+    def _decision(self, number: int) -> Callable[[int], Frame]:
+        """How the frames of one decision are drawn; its films are read once."""
+        line = self._trace[number]
+        first, last = line["seen"]
+        seen = list(self._seen[first:last])
+        ends, dreamt = self._dreamt(line)
+
+        def draw(step: int) -> Frame:
+            sheet = self._sheet(f"decision {number + 1} of {len(self._trace)}" + (f", step {step}" if step else ""))
+            y = self._top
+            view = self._boxed(self._sized(seen[step]), number, step)
+            sheet.picture(view, MARGIN, y)
+            met = bool(step and line["collided"][step - 1])
+            sheet.note("bumped into something" if met else "seen", MARGIN, y, ALARM if met else INK)
+            self._right(sheet, line, dreamt, step, y)
+            y += self._panel[1] + GAP
+            self._candidates(sheet, line, ends, y)
+            self._verdict(sheet, line, y + THUMB_PX + GAP if self._rows else y)
+            return sheet.done()
+
+        return draw
+
+    def _dreamt(self, line: Mapping[str, Any]) -> tuple[list[Frame | None], list[Frame]]:
+        """The last imagined frame of every candidate, and all of the chosen one."""
+        ends: list[Frame | None] = []
+        chosen: list[Frame] = []
+        for place, one in enumerate(line["candidates"]):
+            if one["imagined"] is None or self._imagined is None:
+                ends.append(None)
+                continue
+            first, last = one["imagined"]
+            if place == line["chosen"]:
+                chosen = [self._sized(frame) for frame in self._imagined[first:last]]
+                ends.append(chosen[-1])
+            else:
+                ends.append(self._imagined[last - 1])
+        return ends, chosen
+
+    def _right(self, sheet: Sheet, line: Mapping[str, Any], dreamt: Sequence[Frame], step: int, y: int) -> None:
+        """What was imagined for this step; before the first, the goal where it is a picture."""
+        x = MARGIN + self._panel[0] + GAP
+        if step == 0 and self._goal is not None:
+            wide = self._panel[0]
+            goal = resize(self._goal, wide, round(wide * self._goal.shape[0] / self._goal.shape[1]))
+            sheet.picture(goal, x, y + (self._panel[1] - goal.shape[0]) // 2)
+            sheet.note("goal image, all around", x, y)
+        elif step and step <= len(dreamt):
+            sheet.picture(dreamt[step - 1], x, y)
+            real = step <= line["candidates"][line["chosen"]]["exact"]
+            sheet.note(f"{self._record.subject}: the real view, turned" if real else "imagined", x, y)
+        else:
+            sheet.empty(x, y, *self._panel)
+            why = "what was imagined ends here" if dreamt and step else "nothing imagined" if not dreamt else "imagined"
+            sheet.note(why, x, y, FAINT)
+        if self._goal is not None and step:
+            small = resize(self._goal, 96, round(96 * self._goal.shape[0] / self._goal.shape[1]))
+            sheet.picture(small, x + self._panel[0] - 96, y + self._panel[1] - small.shape[0], INK)
+
+    def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Frame | None], y: int) -> None:
+        wide = (WIDTH - 2 * MARGIN - (SHOWN - 1) * GAP) // SHOWN
+        for n in _shown(line):
+            one = line["candidates"][n]
+            place = _shown(line).index(n)
+            x = MARGIN + place * (wide + GAP)
+            colour = CHOSEN if n == line["chosen"] else FAINT
+            end = ends[n]
+            if end is None:
+                sheet.empty(x, y, THUMB_PX, THUMB_PX)
+            else:
+                sheet.picture(_square(end), x, y, colour)
+            left = x + THUMB_PX + 5
+            sheet.plan(one["steps"], one["turn_left_rad"], left, y + 1, wide - THUMB_PX - 5, colour)
+            sheet.text(f"score {_short(one['score'])}", left, y + 38, INK)
+            sheet.text(f"truly {_short(one['true_value'])}", left, y + 56, FAINT)
+
+    def _verdict(self, sheet: Sheet, line: Mapping[str, Any], y: int) -> None:
+        """The decision in words."""
+        for k, text in enumerate(drawing.wrapped("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:3]):
+            sheet.text(text, MARGIN, y + drawing.LINE_PX * (k + 1) - 4)
+
+    def _end(self) -> Callable[[int], Frame]:
+        def draw(_: int) -> Frame:
+            sheet = self._sheet("the end")
+            y = self._top
+            last = self._sized(self._seen[len(self._seen) - 1])
+            sheet.picture(last, MARGIN, y)
+            sheet.note("seen last", MARGIN, y)
+            x = MARGIN + self._panel[0] + GAP
+            for k, text in enumerate(_outcome(self._record, self._episode)):
+                for part in drawing.wrapped(text, self._panel[0] - GAP):
+                    sheet.text(part, x, y + drawing.LINE_PX, INK if k else CHOSEN)
+                    y += drawing.LINE_PX
+                y += 4
+            return sheet.done()
+
+        return draw
+
+    @property
+    def _top(self) -> int:
+        return MARGIN + drawing.LINE_PX * (len(self._asked) + 1)
+
+    def _sheet(self, where: str) -> Sheet:
+        sheet = Sheet(WIDTH, self.height)
+        for k, text in enumerate(self._asked):
+            sheet.text(text, MARGIN, MARGIN + drawing.LINE_PX * (k + 1) - 6)
+        sheet.text(where, MARGIN, MARGIN + drawing.LINE_PX * (len(self._asked) + 1) - 6, FAINT)
+        return sheet
+
+    def _sized(self, frame: Frame) -> Frame:
+        return resize(frame, *self._panel)
+
+    def _boxed(self, view: Frame, number: int, step: int) -> Frame:
+        """The view with the red box of recognition; that of a step is the one of the next decision."""
+        if not isinstance(self._episode, RecognitionEpisode):
+            return view
+        camera = self._simulator.camera
+        notes = self._trace[min(number + step, len(self._trace) - 1)]["notes"]
+        if number + step < len(self._trace) and "box" in notes:
+            box = notes["box"]
+        else:
+            line = self._trace[number]
+            stances = [stance_of(line["pose"])]
+            stances += self._simulator.replayed(stances[0], from_letters(line["executed"]))
+            box = self._simulator.sight(stances[step]).box
+        if box is None:
+            return view
+        across, down = self._panel[0] / camera.width, self._panel[1] / camera.height
+        return drawing.boxed(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
+
+
+def _shown(line: Mapping[str, Any]) -> list[int]:
+    """The first candidates, the chosen one among them."""
+    places = list(range(len(line["candidates"])))
+    kept = places[:SHOWN]
+    if line["chosen"] in places[SHOWN:]:
+        kept[-1] = line["chosen"]
+    return kept
+
+
+def _square(frame: Frame) -> NDArray[np.uint8]:
+    side = min(frame.shape[:2])
+    top, left = (frame.shape[0] - side) // 2, (frame.shape[1] - side) // 2
+    return resize(np.ascontiguousarray(frame[top : top + side, left : left + side]), THUMB_PX, THUMB_PX)
+
+
+def _decided(line: Mapping[str, Any]) -> Iterator[str]:
+    """Parts of a sentence."""
+    candidates, chosen = line["candidates"], line["chosen"]
+    hidden = len(candidates) - len(_shown(line))
+    if chosen is None:
+        yield "takes a plan of its own" if line["plan"] else "takes no plan"
+    else:
+        yield f"takes {_ordinal(chosen)} of {len(candidates)} plans" + (f" ({hidden} not shown)" if hidden else "")
+        aim = candidates[chosen]["aim"]
+        if aim and aim.get("text"):
+            yield str(aim["text"])
+    if line["answer"] is not None:
+        sure = "" if line["confidence"] is None else f" ({line['confidence']:.0%} sure)"
+        yield f"answer: {line['answer']}{sure}"
+    regret = decision_regret([one["true_value"] for one in candidates], chosen) if len(candidates) > 1 else None
+    if regret is not None:
+        yield "no better plan was there" if regret == 0 else f"regret {_short(regret)}"
+
+
+def _ordinal(place: int) -> str:
+    return ("the first", "the second", "the third")[place] if place < 3 else f"number {place + 1}"
+
+
+def _short(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def _asked(episode: Episode) -> str:
+    if isinstance(episode, QuestionEpisode):
+        return episode.question
+    if isinstance(episode, NavigationEpisode):
+        return "Go where the goal image was taken."
+    return "What is in the red box?"
+
+
+_ENDS = {
+    "arrived": "arrived: the oracle says so",
+    "declared": "says that it has arrived",
+    "budget": "the budget is used up",
+    "confident": "is sure of its answer",
+    "lost": "the target is out of sight",
+    "unseen": "the target is not seen at the start",
+    "answered": "has given its answer",
+}
+
+
+def _outcome(record: Record, episode: Episode) -> Iterator[str]:
+    """What came of it, a line each."""
+    facts = record.facts
+    yield _ENDS.get(facts["end"], str(facts["end"]))
+    if isinstance(episode, NavigationEpisode):
+        metres = facts["distance_m"]
+        yield "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {episode.radius_m:g} m do"
+    elif isinstance(episode, RecognitionEpisode):
+        sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
+        yield f"answer: {facts['label'] or 'none'}{sure}"
+        yield f"it is: {episode.category}"
+    else:
+        yield f"answer: {facts['answer'] or 'none'}"
+        yield f"expected: {episode.answer}"
+    yield f"{facts['steps']} steps, {facts['decisions']} decisions, {facts['calls']} rollouts"

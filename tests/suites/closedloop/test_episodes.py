@@ -1,0 +1,223 @@
+"""Whole episodes: what the record holds, that it is the same again, and what becomes of what goes wrong."""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.bench import QuietBench
+from support.closedloop_fixture import make_published_data
+from worldgauge.agents.contract import Candidate, Decision, revisers
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, WorldgaugeError
+from worldgauge.models import models
+from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.suites.closedloop import ClosedLoop
+from worldgauge.suites.closedloop.trace import COMPARED, SEEN, TRACE, read_trace
+from worldgauge.suites.contract import Record, Score, Task
+from worldgauge.video import Clip
+
+SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 3}
+ONLY = {"task": "navigation"}
+
+
+@pytest.fixture(scope="module")
+def tasks(episodes: Path) -> dict[str, Task]:
+    return {task.id: task for task in ClosedLoop(**SMALL).tasks(episodes)}
+
+
+def acted(folder: Path, episode: Task, model: Any, **settings: Any) -> tuple[Record, dict[str, Score]]:
+    suite = ClosedLoop(**{**SMALL, **settings})
+    bench = QuietBench(folder)
+    folder.mkdir(parents=True)
+    record = suite.perform(episode, model, bench)
+    return record, {score.metric: score for score in suite.score(record, bench)}
+
+
+def test_tasks_of_all_three_kinds(tasks: dict[str, Task]) -> None:
+    kinds = [name.partition("/")[0] for name in tasks]
+    assert kinds == ["recognition"] * 2 + ["navigation"] * 2 + ["questions"] * 2
+    assert not any(task.skip for task in tasks.values())
+
+
+@pytest.mark.parametrize("name", ["recognition/0", "navigation/0000", "questions/q-0"])
+def test_an_episode_is_the_same_again_to_the_byte(name: str, tasks: dict[str, Task], tmp_path: Path) -> None:
+    options = {"decisions": 20} if name.startswith("questions") else {}
+    made = [acted(tmp_path / str(k), tasks[name], models.get("oracle")(), **options) for k in range(2)]
+    files = sorted(path.name for path in (tmp_path / "0").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "1").iterdir())
+    for file in files:
+        assert (tmp_path / "0" / file).read_bytes() == (tmp_path / "1" / file).read_bytes()
+    assert made[0][0].facts == made[1][0].facts
+    assert made[0][1] == made[1][1]
+
+
+def test_the_trace_holds_each_decision_and_its_frames(tasks: dict[str, Task], tmp_path: Path) -> None:
+    record, _ = acted(tmp_path / "a", tasks["navigation/0000"], models.get("oracle")())
+    trace = read_trace(record.directory)
+    assert [line["decision"] for line in trace] == [0, 1, 2]
+    assert record.facts["decisions"] == 3
+    assert len(Clip.open(tmp_path / "a" / SEEN)) == record.facts["steps"] + 1 == trace[-1]["seen"][1]
+    for line in trace:
+        assert line["plan"].startswith(line["executed"])
+        assert len(line["executed"]) == 3
+        assert line["seen"][1] - line["seen"][0] == 4
+        for one in line["candidates"]:
+            assert one["imagined"][1] - one["imagined"][0] == len(one["steps"]) == 5
+    kept = [one["compared"] for line in trace for one in line["candidates"] if one["compared"]]
+    assert len(Clip.open(tmp_path / "a" / COMPARED)) == kept[-1][1]
+
+
+def test_the_oracle_imagines_what_then_happens(tasks: dict[str, Task], tmp_path: Path) -> None:
+    _, scores = acted(tmp_path / "a", tasks["navigation/0000"], models.get("oracle")())
+    assert scores["controllability_psnr"].value == float("inf")
+    assert scores["controllability_ssim"].value == pytest.approx(1.0)
+    _, frozen = acted(tmp_path / "b", tasks["navigation/0000"], models.get("freeze")())
+    assert frozen["controllability_psnr"].value is not None
+    assert frozen["controllability_psnr"].value < 40
+
+
+def test_without_a_model_the_first_plan_is_carried_out(tasks: dict[str, Task], tmp_path: Path) -> None:
+    record, scores = acted(tmp_path / "a", tasks["navigation/0000"], models.get("none")())
+    assert {line["chosen"] for line in read_trace(record.directory)} == {0}
+    assert record.facts["calls"] == 0
+    assert scores["model_calls"].value == 0.0
+    assert scores["visual_quality"].value is None
+    assert scores["visual_quality"].reason == "nothing was imagined"
+
+
+def test_the_same_proposals_with_and_without_a_model(tasks: dict[str, Task], tmp_path: Path) -> None:
+    plans = []
+    for name in ("none", "freeze"):
+        record, _ = acted(tmp_path / name, tasks["navigation/0000"], models.get(name)())
+        plans.append([one["steps"] for one in read_trace(record.directory)[0]["candidates"]])
+    assert plans[0] == plans[1]
+
+
+def test_a_ratio_of_zero_is_the_base_policy(tasks: dict[str, Task], tmp_path: Path) -> None:
+    asked, _ = acted(tmp_path / "a", tasks["navigation/0000"], models.get("oracle")(), tts_ratio=0.0)
+    base, _ = acted(tmp_path / "b", tasks["navigation/0000"], models.get("none")())
+    assert asked.facts["xy"] == base.facts["xy"]
+    assert asked.facts["calls"] == 0
+
+
+def test_the_oracle_reviser_has_no_regret(tasks: dict[str, Task], tmp_path: Path) -> None:
+    _, scores = acted(
+        tmp_path / "a", tasks["navigation/0000"], models.get("freeze")(), task="navigation", reviser="oracle"
+    )
+    assert scores["decision_regret"].value == 0.0
+    _, chance = acted(
+        tmp_path / "b", tasks["navigation/0000"], models.get("freeze")(), task="navigation", reviser="random"
+    )
+    assert chance["decision_regret"].value is not None
+    assert chance["decision_regret"].value > 0
+
+
+def test_who_must_say_that_it_is_there_and_does_not_has_failed(tasks: dict[str, Task], tmp_path: Path) -> None:
+    record, scores = acted(tmp_path / "a", tasks["navigation/0000"], models.get("none")(), track="declared_stop")
+    assert record.facts["end"] == "budget"
+    assert scores["task/success"].value == 0.0
+
+
+def test_saying_so_counts_only_at_the_goal(
+    tasks: dict[str, Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Declares:
+        def __init__(self, kit: Any) -> None:
+            pass
+
+        def revise(self, candidates: Sequence[Candidate], *others: Any) -> Decision:
+            return Decision(candidates[0].plan, 0, stop=True)
+
+    entry = revisers.entry("none")
+    monkeypatch.setitem(revisers._entries, "none", replace(entry, target=Declares))
+    record, scores = acted(
+        tmp_path / "a", tasks["navigation/0000"], models.get("none")(), **ONLY, reviser="none", track="declared_stop"
+    )
+    assert (record.facts["end"], record.facts["steps"]) == ("declared", 0)
+    assert scores["task/success"].value == 0.0
+
+
+class Breaks:
+    """Draws grey, and dies at its third rollout."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("breaks")
+        self.asked = 0
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        self.asked += 1
+        if self.asked == 3:
+            raise RuntimeError("out of memory")
+        width, height = request.frame_size
+        yield np.full((request.horizon, height, width, 3), 9, np.uint8)
+
+
+def test_a_model_that_dies_in_mid_episode_fails_the_episode(tasks: dict[str, Task], tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match=r"'breaks' raised RuntimeError.*out of memory"):
+        acted(tmp_path / "a", tasks["navigation/0000"], Breaks())
+    assert not (tmp_path / "a" / SEEN).exists()
+
+
+def test_finished_videos_cannot_act(tasks: dict[str, Task], tmp_path: Path) -> None:
+    class Held(Breaks):
+        def video_of(self, task: str) -> Path:
+            return tmp_path
+
+    with pytest.raises(NotApplicableError, match="finished videos"):
+        acted(tmp_path / "a", tasks["navigation/0000"], Held())
+
+
+def test_scenes_that_need_a_licence_are_skipped_with_what_to_do(tmp_path: Path) -> None:
+    found = list(ClosedLoop().tasks(make_published_data(tmp_path / "release")))
+    assert len(found) == 9
+    assert all(task.skip and "worldgauge collect closedloop" in task.skip for task in found)
+
+
+def test_a_faulty_episode_is_a_task_that_fails(episodes: Path, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(episodes, root)
+    path = root / "navigation" / "episodes.json"
+    content = json.loads(path.read_text())
+    content["data"][1]["start_position"] = [1.0, 2.0]
+    path.write_text(json.dumps(content))
+    suite = ClosedLoop(**SMALL, task="navigation")
+    found = {task.id: task for task in suite.tasks(root)}
+    assert len(found) == 2
+    broken = next(task for task in found.values() if "broken" in task.sample)
+    with pytest.raises(DataError, match="start_position"):
+        suite.perform(broken, models.get("none")(), QuietBench(tmp_path))
+
+
+def test_a_damaged_trace_is_named(tasks: dict[str, Task], tmp_path: Path) -> None:
+    record, _ = acted(tmp_path / "a", tasks["navigation/0000"], models.get("none")())
+    (tmp_path / "a" / TRACE).write_text("{")
+    with pytest.raises(DataError, match=r"trace\.jsonl.*run again"):
+        ClosedLoop(**SMALL).score(record, QuietBench(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"tts_ratio": 1.5}, "0 to 1"),
+        ({"view_px": 8}, "at least 32"),
+        ({"panorama_px": 9000}, "at most 4096"),
+        ({"candidates": 0}, "at least 1"),
+        ({"track": "oracle"}, "oracle_stop, declared_stop"),
+        ({"parity": "released", "budget": "paper"}, "parity=released means budget=inclusive"),
+        ({"chat": "model"}, "MODEL@URL"),
+        ({"budgets": "paper"}, "Did you mean 'budget'"),
+        ({"reviser": "similarity", "task": "recognition"}, "does not serve recognition"),
+        ({"reviser": "similarity"}, "set task=navigation"),
+        ({"proposer": "chat"}, "asks a language model"),
+        ({"judge": "chat"}, "asks a language model"),
+        ({"reviser": "similaritty", "task": "navigation"}, "Did you mean 'similarity'"),
+    ],
+)
+def test_settings_that_cannot_be_meant(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(WorldgaugeError, match=said):
+        ClosedLoop(**settings)
