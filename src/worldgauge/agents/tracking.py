@@ -1,6 +1,7 @@
 """Where a target is in imagined frames, and from where they were imagined: read from their pixels.
 
-The target's box and the real depth give its points. How far the view has moved at a frame is one of few guesses about
+The target's box and the real depth give its points, and those of what is beside it; what neither shows is told apart by
+colour (`growing`). How far the view has moved at a frame is one of few guesses about
 the plan's next step, that it was taken, half taken or not taken at all (something was in the way, or a model repeats
 what it sees); the one counts under which the real view's points have the colours of the frame. So nothing is told about a
 plan that is not in the imagined frames. A plan is followed to the first frame in which the target is out of view, as the
@@ -14,9 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.agents.boxes import GROWN
 from worldgauge.agents.contract import Box, Depth, Image, Plan, Rollout
+from worldgauge.agents.growing import GRID_PX, grown_box
 from worldgauge.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.panorama import perspective
 from worldgauge.primitives import STEP_M, TURN_DEG, Primitive
@@ -26,9 +29,6 @@ LEAST_INSIDE = 0.2
 _NEAREST_M = 0.15
 _SAME_DEPTH = 1.3
 """Depths within this factor are of one thing."""
-_MOST_POINTS = 600
-_GRID_PX = 64
-"""Height at which colours are compared."""
 _STILL = 0.9
 """Error of a step not taken over that of the step taken, below which it was not taken."""
 _LEAST_OVERLAP = 0.05
@@ -58,38 +58,47 @@ class Target:
     """
 
     def __init__(self, box: Box, image: Image, depth: Depth, camera: Camera) -> None:
-        self._points = _points(box, depth, camera)
-        small = camera.resized(round(camera.width * _GRID_PX / camera.height), _GRID_PX)
+        small = camera.resized(round(camera.width * GRID_PX / camera.height), GRID_PX)
         rows = ((np.arange(small.height) + 0.5) * camera.height / small.height).astype(np.int64)
         columns = ((np.arange(small.width) + 0.5) * camera.width / small.width).astype(np.int64)
-        cloud = small.rays() * np.asarray(depth, np.float64)[np.ix_(rows, columns)][..., None]
-        known = np.isfinite(cloud).all(-1)
-        self._cloud, self._colours = cloud[known], _shrunk(image, small.width)[known].astype(np.float32)
+        metres = np.asarray(depth, np.float64)[np.ix_(rows, columns)]
+        within = _inner(box, camera)[np.ix_(rows, columns)]
+        if not within.any():  # smaller than a pixel of the grid
+            row, column = np.abs(rows - (box[1] + box[3]) / 2).argmin(), np.abs(columns - (box[0] + box[2]) / 2).argmin()
+            within[row, column] = True
+        own = within & _same(metres, within)
+        known = np.isfinite(metres) & (metres > 0)
+        cloud = small.rays() * metres[..., None]
+        self._own = cloud[own & known]
+        x0, y0, x1, y1 = box
+        beside = ((rows < y0) | (rows >= y1))[:, None] | ((columns < x0) | (columns >= x1))[None]
+        self._beside = cloud[beside & known]
+        self._cloud = cloud[known]
+        self._colours = _shrunk(image, small.width)[known].astype(np.float32)
 
-    def box_in(self, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
-        """Its box in the view from `pose`, (4, 4) relative to the real view's, and the share of its points in view.
+    @property
+    def known(self) -> bool:
+        """Whether the real depth shows anything in the box."""
+        return len(self._own) > 0
 
-        None where less than LEAST_INSIDE is in view.
+    def box_in(self, image: Image, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
+        """Its box in the image (H, W, 3) seen from `pose`, (4, 4) relative to the real view's, and how much is there.
+
+        The second is the share of its points in view. None where it is less than LEAST_INSIDE.
         """
-        pixels, depth = camera.project(_seen_from(pose, self._points))
-        u, v = pixels[depth > _NEAREST_M].T
-        inside = (u >= 0) & (u < camera.width) & (v >= 0) & (v < camera.height)
-        share = float(inside.sum() / len(self._points)) if len(self._points) else 0.0
+        own = _seen_from(pose, self._own)
+        pixels, depth = camera.project(own)
+        with np.errstate(invalid="ignore"):
+            inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
+        share = float(inside.mean()) if len(own) else 0.0
         if share < LEAST_INSIDE:
             return None
-        (x0, x1), (y0, y1) = (np.percentile(side, (2, 98)) for side in (u, v))
-        more_x, more_y = max(x1 - x0, 1.0) * (GROWN - 1) / 2, max(y1 - y0, 1.0) * (GROWN - 1) / 2
-        box = (
-            max(0, math.floor(x0 - more_x)),
-            max(0, math.floor(y0 - more_y)),
-            min(camera.width, math.ceil(x1 + more_x)),
-            min(camera.height, math.ceil(y1 + more_y)),
-        )
-        return box, share
+        box = grown_box(image, camera, own, _seen_from(pose, self._beside))
+        return None if box is None else (box, share)
 
     def bearing(self, pose: FloatArray) -> float:
         """Radians to the right at which its middle is from `pose`, (4, 4) relative to the real view's."""
-        x, _, z = np.median(_seen_from(pose, self._points), axis=0)
+        x, _, z = np.median(_seen_from(pose, self._own), axis=0)
         return math.atan2(x, z)
 
     def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
@@ -98,7 +107,7 @@ class Target:
         None where too little of the real view is in it to tell.
         """
         aspect = frame.shape[1] / frame.shape[0]
-        small = _shrunk(frame, round(_GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
+        small = _shrunk(frame, round(GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
         if isinstance(camera, Panorama):
             eye: Camera | Panorama = Panorama(small.shape[1], small.shape[0])
         else:
@@ -130,7 +139,7 @@ def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]
     Ends at the first frame of all in which it is out of view. Frames beyond the plan are taken to go straight on.
     """
     wanted = set(frames)
-    pose: FloatArray | None = _turned(plan.turn_left_rad)
+    pose: FloatArray | None = _turned(plan.turn_left_rad) if target.known else None
     for frame in range(1, max(wanted, default=0) + 1):
         if frame >= len(rollout.frames) or pose is None:
             return
@@ -142,11 +151,11 @@ def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]
             return
         off = target.bearing(pose)
         aim = off if rollout.view == "panorama" else 0.0
-        found = target.box_in(rollout.camera, pose @ _turned(-aim))
+        image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim)) if aim else rollout.seen(frame)
+        found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
         if found is None:
             return
         if frame in wanted:
-            image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim)) if aim else rollout.seen(frame)
             yield Seen(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
 
 
@@ -179,20 +188,24 @@ def _shrunk(image: Image, width: int) -> Image:
     return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _points(box: Box, depth: Depth, camera: Camera) -> FloatArray:
-    """Points (n, 3) of the box's pixels at the depth that most of them have."""
+def _inner(box: Box, camera: Camera) -> NDArray[np.bool_]:
+    """(H, W) what the box was drawn around before it was grown; at the image's border it was not."""
     x0, y0, x1, y1 = box
-    # The box is larger than what it was drawn around, but at the image's border.
     less_x, less_y = ((side - side / GROWN) / 2 for side in (x1 - x0, y1 - y0))
     left, right = round(x0 + less_x * (x0 > 0)), round(x1 - less_x * (x1 < camera.width))
     top, bottom = round(y0 + less_y * (y0 > 0)), round(y1 - less_y * (y1 < camera.height))
-    rows, columns = slice(top, max(bottom, top + 1)), slice(left, max(right, left + 1))
-    found = (camera.rays()[rows, columns] * np.asarray(depth, np.float64)[rows, columns, None]).reshape(-1, 3)
-    found = found[np.isfinite(found).all(1) & (found[:, 2] > 0)]
-    if not len(found):
-        return found
-    logs = np.log(found[:, 2]) / math.log(_SAME_DEPTH)
-    places = np.floor(logs * 2).astype(np.int64)
+    within = np.zeros((camera.height, camera.width), bool)
+    within[top : max(bottom, top + 1), left : max(right, left + 1)] = True
+    return within
+
+
+def _same(metres: FloatArray, within: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(H, W) pixels at about the depth that most of those `within` have."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(metres) / math.log(_SAME_DEPTH)
+    known = logs[within & np.isfinite(logs)]
+    if not len(known):
+        return np.zeros_like(within)
+    places = np.floor(known * 2).astype(np.int64)
     middle = (int(np.argmax(np.bincount(places - places.min()))) + places.min() + 0.5) / 2
-    found = found[np.abs(logs - middle) < 1]
-    return found[:: -(-len(found) // _MOST_POINTS)]
+    return np.asarray(np.abs(logs - middle) < 1)

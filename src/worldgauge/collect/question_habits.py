@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 from worldgauge.collect.question_forms import Form, Slots, answerable
 from worldgauge.collect.question_list import FORMS
+from worldgauge.collect.question_words import TWICE
 from worldgauge.worlds.indoor.homes import HomeObject as Known
 
 TABLE = Path(__file__).with_name("question_habits.json")
@@ -37,7 +39,10 @@ def rooms_of(name: str) -> Mapping[str, float]:
 
 
 def categories_of(room: str) -> Mapping[str, float]:
-    """Share of the rooms of a kind that hold a thing of each category, at least one; empty for an unknown kind."""
+    """Share of the rooms of a kind that hold a thing of each category, at least one; empty for an unknown kind.
+
+    Of kinds that homes have two of it is that of one such room, taken as if the two were furnished independently.
+    """
     shares: Mapping[str, float] = _table()["categories"].get(room, {})
     return shares
 
@@ -73,13 +78,17 @@ def counted(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
     return {
         "answers": likely,
         "rooms": {name: _shares(held, sum(held.values())) for name, held in rooms.items()},
-        "categories": {room: _shares(held, kinds[room]) for room, held in categories.items()},
+        "categories": {room: _of_one(room, _shares(held, kinds[room])) for room, held in categories.items()},
     }
 
 
 class _Counts(defaultdict[str, defaultdict[str, float]]):
     def __init__(self) -> None:
         super().__init__(lambda: defaultdict(float))
+
+
+def _of_one(room: str, shares: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(1 - math.sqrt(1 - share), 3) if room in TWICE else share for name, share in shares.items()}
 
 
 def _shares(held: Mapping[str, float], of: float) -> dict[str, float]:

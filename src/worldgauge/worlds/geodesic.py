@@ -136,8 +136,8 @@ class Geodesic:
     def steps_to(self, stance: Stance, goal_xy: ArrayLike, radius_m: float) -> Steps | None:
         """Primitives of a walker that follows the shortest way from `stance` until within `radius_m` of the goal.
 
-        Within means `distance` of that or less. They are tried out with `walked` and do arrive, with a few per cent more
-        of them than the fewest that would. Empty when already there. None when no way leads there, or steps of 0.2 m do
+        Within means `distance` of that or less. They are tried out with `walked` and do arrive, with a few per cent
+        more of them than the fewest that would. Empty when already there. None when no way leads there, or steps do
         not come that close.
         """
         goal = _point(goal_xy)
@@ -163,6 +163,14 @@ class Geodesic:
                 order += 1
                 heapq.heappush(queue, (taken + 1 + _EAGER * left, order, taken + 1, there, facing))
         return None
+
+    def steps_left(self, stance: Stance, goal_xy: ArrayLike, radius_m: float) -> float:
+        """About how many primitives it takes to be within `radius_m`: the length of the way, and turns to look along.
+
+        0 when there, infinite when no way leads there.
+        """
+        goal = _point(goal_xy)
+        return 0.0 if self.distance(stance[:2], goal) <= radius_m else self._left(goal, stance, radius_m)
 
     def _bent(self, cell: tuple[int, int]) -> tuple[FloatArray, NDArray[np.int32]]:
         if cell not in self._ways:

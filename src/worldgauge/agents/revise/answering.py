@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from worldgauge.episode import Goal
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.indoor.homes import LABELS
 
-MARGIN = 0.1
+MARGIN = 0.2
 """By how much a plan must promise more than the first one to be taken before it: less is chance."""
 NAMED_WORTH = 0.5
 """Of the thing itself coming into view, beside the right room doing so."""
@@ -86,17 +87,22 @@ class ScriptedAnswerer:
         return Decision(candidates[chosen].plan, chosen, scores=values)
 
     def _worth(self, rollout: Rollout, now: FloatArray) -> float:
-        """What the views at the end of a rollout promise, beside (27,) that is in view `now`."""
+        """What the views at the end of a rollout promise that is not in view `now`: (27,), of the real views."""
         last = rollout.valid_len - 1
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
-        held = self._held(rollout.seen(last, side) for side in sides)
+        then = self._held(rollout.seen(last, side) for side in sides)
         asked = self._wanted
         assert asked is not None
+        here, there = room_likelihood(now), room_likelihood(then)
         rooms = self._open_rooms(asked.rooms)
-        worth = sum(rooms.get(room, 0.0) * share for room, share in room_likelihood(held).items())
-        labels = [LABELS.index(category_of(name)) for name in sorted(asked.names) if category_of(name) in LABELS]
-        gains = [float(held[label] - now[label]) for label in labels]
-        return round(worth + NAMED_WORTH * max(gains, default=0.0), 9)
+        worth = sum(belief * max(there[room] - here[room], 0.0) for room, belief in rooms.items())
+        return round(worth + NAMED_WORTH * self._named(asked, then - now), 9)
+
+    def _named(self, asked: Wanted, gains: FloatArray) -> float:
+        """The largest gain of a label that is asked for; less where things of it were seen, and were not the ones."""
+        seen = Counter(thing.category for thing in self._seen.values())
+        categories = sorted({category_of(name) for name in asked.names} & set(LABELS))
+        return max((float(gains[LABELS.index(one)]) / (1 + seen[one]) for one in categories), default=0.0)
 
     def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
         """Belief in rooms, less where enough has been seen."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -28,9 +29,10 @@ from worldgauge.suites.closedloop.protocol import simulator_of
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import Episode, episode_of
-from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace, stance_of
+from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 from worldgauge.suites.contract import Record
 from worldgauge.video import Clip, Frame, resize
+from worldgauge.worlds.walker import Stance
 
 FPS = 3.0
 """Slow enough to read."""
@@ -39,6 +41,8 @@ PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 THUMB_PX = 62
 SHOWN = 3
 """Candidates; more are counted."""
+WORDS = 2
+"""Lines of the decision."""
 
 
 def replay(record: Record, settings: Settings) -> Clip:
@@ -46,37 +50,29 @@ def replay(record: Record, settings: Settings) -> Clip:
 
     Raises DataError when the trace, its films or the episode's data are gone.
     """
-    trace = read_trace(record.directory)
-    episode, data = episode_of(record.task)
-    world = data.scenes[episode.scene]
-    if world is None:
-        raise DataError(f"{record.task.id}: its scene '{episode.scene}' is not at hand")
-    simulator = simulator_of(episode, world, settings.of_task(record.task.sample["kind"]), settings)
-    scene = _Scene(record, episode, trace, simulator)
+    scene = _Scene(record, settings)
     return Clip(scene, range(len(scene.cues)), FPS, (WIDTH, scene.height))
 
 
 class _Scene:
     """Draws frames. cues: (decision, step of it) of each frame; the decision after the last is the end."""
 
-    def __init__(
-        self, record: Record, episode: Episode, trace: Sequence[Mapping[str, Any]], simulator: Simulator
-    ) -> None:
-        self._record, self._episode, self._trace, self._simulator = record, episode, trace, simulator
+    def __init__(self, record: Record, settings: Settings) -> None:
+        self._record, self._settings = record, settings
+        self._trace = read_trace(record.directory)
+        self._episode, self._data = episode_of(record.task)
         self._seen = Clip.open(record.directory / SEEN)
         path = record.directory / IMAGINED
         self._imagined = Clip.open(path) if path.exists() else None
-        self._panel = PANEL, 2 * round(PANEL * simulator.camera.height / simulator.camera.width / 2)
+        self._panel = PANEL, 2 * round(PANEL * self._seen.height / self._seen.width / 2)
         self._goal = None
-        if isinstance(episode, NavigationEpisode):
-            self._goal = closedloop.goal_image(episode)
-        self._asked = drawing.wrapped(_asked(episode), WIDTH - 2 * MARGIN)
-        self._rows = min(SHOWN, max((len(line["candidates"]) for line in trace), default=0))
-        self.cues = [(n, k) for n, line in enumerate(trace) for k in range(len(line["executed"]) + 1)]
-        self.cues.append((len(trace), 0))
-        top = MARGIN + drawing.LINE_PX * (len(self._asked) + 1)
-        below = THUMB_PX + 2 * GAP + 3 * drawing.LINE_PX if self._rows else 2 * drawing.LINE_PX
-        self.height = 2 * round((top + self._panel[1] + below + 2 * MARGIN) / 2)
+        if isinstance(self._episode, NavigationEpisode):
+            self._goal = closedloop.goal_image(self._episode)
+        self._asked = drawing.wrapped(_asked(self._episode), WIDTH - 2 * MARGIN)
+        self.cues = [(n, k) for n, line in enumerate(self._trace) for k in range(len(line["executed"]) + 1)]
+        self.cues.append((len(self._trace), 0))
+        below = GAP + THUMB_PX + GAP + WORDS * drawing.LINE_PX + MARGIN
+        self.height = 2 * round((self._top + self._panel[1] + below) / 2)
 
     def frame(self, index: int) -> Frame:
         return next(self.read([index]))
@@ -105,7 +101,7 @@ class _Scene:
             self._right(sheet, line, dreamt, step, y)
             y += self._panel[1] + GAP
             self._candidates(sheet, line, ends, y)
-            self._verdict(sheet, line, y + THUMB_PX + GAP if self._rows else y)
+            self._verdict(sheet, line, y + THUMB_PX + GAP)
             return sheet.done()
 
         return draw
@@ -127,23 +123,23 @@ class _Scene:
         return ends, chosen
 
     def _right(self, sheet: Sheet, line: Mapping[str, Any], dreamt: Sequence[Frame], step: int, y: int) -> None:
-        """What was imagined for this step; before the first, the goal where it is a picture."""
+        """What was imagined for this step; before the first, the goal where it is a picture, else the plan's end."""
         x = MARGIN + self._panel[0] + GAP
         if step == 0 and self._goal is not None:
-            wide = self._panel[0]
-            goal = resize(self._goal, wide, round(wide * self._goal.shape[0] / self._goal.shape[1]))
+            goal = _across(self._goal, self._panel[0])
             sheet.picture(goal, x, y + (self._panel[1] - goal.shape[0]) // 2)
-            sheet.note("goal image, all around", x, y)
-        elif step and step <= len(dreamt):
-            sheet.picture(dreamt[step - 1], x, y)
-            real = step <= line["candidates"][line["chosen"]]["exact"]
-            sheet.note(f"{self._record.subject}: the real view, turned" if real else "imagined", x, y)
-        else:
+            sheet.note("the goal image, all around", x, y)
+            return
+        if not dreamt or step > len(dreamt):
             sheet.empty(x, y, *self._panel)
-            why = "what was imagined ends here" if dreamt and step else "nothing imagined" if not dreamt else "imagined"
-            sheet.note(why, x, y, FAINT)
-        if self._goal is not None and step:
-            small = resize(self._goal, 96, round(96 * self._goal.shape[0] / self._goal.shape[1]))
+            sheet.note("what was imagined ends here" if dreamt else "nothing imagined", x, y, FAINT)
+        else:
+            sheet.picture(dreamt[step - 1], x, y)
+            real = 0 < step <= line["candidates"][line["chosen"]]["exact"]
+            said = "the real view, turned" if real else f"imagined by {self._record.subject}"
+            sheet.note(said if step else f"{said}: the end of the plan", x, y)
+        if self._goal is not None:
+            small = _across(self._goal, 96)
             sheet.picture(small, x + self._panel[0] - 96, y + self._panel[1] - small.shape[0], INK)
 
     def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Frame | None], y: int) -> None:
@@ -160,12 +156,13 @@ class _Scene:
                 sheet.picture(_square(end), x, y, colour)
             left = x + THUMB_PX + 5
             sheet.plan(one["steps"], one["turn_left_rad"], left, y + 1, wide - THUMB_PX - 5, colour)
-            sheet.text(f"score {_short(one['score'])}", left, y + 38, INK)
+            if one["score"] is not None:
+                sheet.text(f"score {_short(one['score'])}", left, y + 38, INK)
             sheet.text(f"truly {_short(one['true_value'])}", left, y + 56, FAINT)
 
     def _verdict(self, sheet: Sheet, line: Mapping[str, Any], y: int) -> None:
         """The decision in words."""
-        for k, text in enumerate(drawing.wrapped("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:3]):
+        for k, text in enumerate(drawing.wrapped("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:WORDS]):
             sheet.text(text, MARGIN, y + drawing.LINE_PX * (k + 1) - 4)
 
     def _end(self) -> Callable[[int], Frame]:
@@ -203,19 +200,39 @@ class _Scene:
         """The view with the red box of recognition; that of a step is the one of the next decision."""
         if not isinstance(self._episode, RecognitionEpisode):
             return view
-        camera = self._simulator.camera
-        notes = self._trace[min(number + step, len(self._trace) - 1)]["notes"]
-        if number + step < len(self._trace) and "box" in notes:
-            box = notes["box"]
+        line, following = self._trace[number], number + step
+        notes = self._trace[following]["notes"] if following < len(self._trace) else {}
+        if "box" in notes:
+            box, size = notes["box"], (self._seen.width, self._seen.height)
         else:
-            line = self._trace[number]
-            stances = [stance_of(line["pose"])]
+            stances = [_stance(line["pose"])]
             stances += self._simulator.replayed(stances[0], from_letters(line["executed"]))
-            box = self._simulator.sight(stances[step]).box
+            camera = self._simulator.camera
+            box, size = self._simulator.sight(stances[step]).box, (camera.width, camera.height)
         if box is None:
             return view
-        across, down = self._panel[0] / camera.width, self._panel[1] / camera.height
+        across, down = self._panel[0] / size[0], self._panel[1] / size[1]
         return drawing.boxed(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
+
+    @cached_property
+    def _simulator(self) -> Simulator:
+        """Built only for a target's box that the reviser did not note."""
+        world = self._data.scenes[self._episode.scene]
+        if world is None:
+            raise DataError(f"{self._record.task.id}: its scene '{self._episode.scene}' is not at hand")
+        defaults = self._settings.of_task(self._record.task.sample["kind"])
+        return simulator_of(self._episode, world, defaults, self._settings)
+
+
+def _across(picture: Frame, width: int) -> Frame:
+    """`picture` at `width` px, its shape kept."""
+    return resize(picture, width, round(width * picture.shape[0] / picture.shape[1]))
+
+
+def _stance(numbers: Sequence[float]) -> Stance:
+    """Of a pose as the trace keeps it."""
+    pose = np.array(numbers, np.float64).reshape(3, 4)
+    return Stance(float(pose[0, 3]), float(pose[1, 3]), math.atan2(pose[1, 2], pose[0, 2]))
 
 
 def _shown(line: Mapping[str, Any]) -> list[int]:
@@ -249,7 +266,7 @@ def _decided(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"answer: {line['answer']}{sure}"
     regret = decision_regret([one["true_value"] for one in candidates], chosen) if len(candidates) > 1 else None
     if regret is not None:
-        yield "no better plan was there" if regret == 0 else f"regret {_short(regret)}"
+        yield "the best of them" if regret == 0 else f"regret {_short(regret)}"
 
 
 def _ordinal(place: int) -> str:
@@ -287,7 +304,9 @@ def _outcome(record: Record, episode: Episode) -> Iterator[str]:
     yield _ENDS.get(facts["end"], str(facts["end"]))
     if isinstance(episode, NavigationEpisode):
         metres = facts["distance_m"]
-        yield "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {episode.radius_m:g} m do"
+        yield (
+            "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {episode.radius_m:g} m do"
+        )
     elif isinstance(episode, RecognitionEpisode):
         sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
         yield f"answer: {facts['label'] or 'none'}{sure}"
