@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.agents.open_heading import open_heading
 from worldgauge.errors import ShapeError, UsageError
 

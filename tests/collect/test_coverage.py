@@ -119,7 +119,7 @@ def test_the_next_goal_is_the_nearest_or_the_one_2_m_away() -> None:
         rules = Rules(spacing_m=0.5, visit_radius_m=0.5, next_goal=next_goal)  # type: ignore[arg-type]
         tour = Tour(metres, 4, rules)
         legs = list(tour.legs(along(metres), start_rank=0))
-        assert [leg.start for leg in legs][0] == 3
+        assert legs[0].start == 3
         assert [leg.goal for leg in legs] == goals
 
 

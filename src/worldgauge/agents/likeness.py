@@ -9,6 +9,7 @@ the heading, the second of 0.24 and 0.56.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.agents.contract import Image
@@ -40,8 +41,7 @@ class PlaceLikeness:
         turns = np.arange(HEADINGS) * 360 / HEADINGS
         self._colours = np.stack([_colours(perspective(small, camera, yaw_right_deg=turn)) for turn in turns])
         margin = _PANORAMA[1] // _POLES
-        self._patches = _patches(small[margin:-margin])[::_EVERY]
-        self._squares = (self._patches**2).sum(1)
+        self._patches = np.ascontiguousarray(_patches(small[margin:-margin])[::_EVERY])
 
     def distance(self, view: Image) -> float:
         """0 or more, smaller the more like that place; view: (H, W, 3) uint8."""
@@ -51,9 +51,24 @@ class PlaceLikeness:
 
     def _lost(self, square: Image) -> float:
         """Mean distance of the panorama's patches to the nearest of the view."""
-        patches = _patches(square)
-        squared = (patches**2).sum(1)[:, None] + self._squares - 2 * patches @ self._patches.T
-        return float(np.sqrt(np.maximum(squared.min(0), 0)).mean())
+        return float(np.sqrt(_nearest(self._patches, _patches(square))).mean())
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _nearest(wanted: NDArray[np.float32], offered: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Squared distance of each row of one to the nearest row of the other."""
+    # A matrix product would be spread over threads, which cost more than it for so few rows.
+    found = np.empty(len(wanted), np.float32)
+    for n in range(len(wanted)):
+        best = np.float32(np.inf)
+        for m in range(len(offered)):
+            total = np.float32(0)
+            for k in range(wanted.shape[1]):
+                off = wanted[n, k] - offered[m, k]
+                total += off * off
+            best = min(best, total)
+        found[n] = best
+    return found
 
 
 def _colours(square: Image) -> FloatArray:

@@ -45,13 +45,16 @@ class Film:
     broken: tuple[tuple[str, str], ...] = ()
 
 
-def make_film(clips: Mapping[str, Clip], *, budget: int, lead: str = "") -> Film:
+def make_film(
+    clips: Mapping[str, Clip], *, budget: int, lead: str = "", tile_px: int = TILE_PX, stands: bool = False
+) -> Film:
     """Tile `clips` (name -> clip, in their order, the first gives the shape) into at most about `budget` bytes.
 
     lead: name of the clip that gives length and rate, the first unless said; others are shown in step with it by time.
     One that ends early, or cannot be read on, holds its last frame, darkened and with the time of its end; a first clip
     of a single frame that does not lead stands all the time. One of another shape is fitted. What goes on after the
-    lead has ended is left out.
+    lead has ended is left out. tile_px: width of a tile. stands: the last frame of a clip that ends early is left as it
+    is, since it tells what came of it.
     Raises UsageError when there is no clip.
     """
     if not clips:
@@ -61,7 +64,7 @@ def make_film(clips: Mapping[str, Clip], *, budget: int, lead: str = "") -> Film
     length, rate = len(timed), timed.fps or 20.0
     most = max(MIN_FRAMES, min(MAX_FRAMES, budget * 8 // (len(clips) * TILE_BITS)))
     step = -(-length // most)
-    width, height = TILE_PX, max(2, 2 * round(TILE_PX * first.height / first.width / 2))
+    width, height = tile_px, max(2, 2 * round(tile_px * first.height / first.width / 2))
     columns = columns_for(len(clips))
     frames = -(-length // step)
     fps = rate / step
@@ -71,8 +74,9 @@ def make_film(clips: Mapping[str, Clip], *, budget: int, lead: str = "") -> Film
     streams: list[Iterator[Frame]] = []
     for name, clip in clips.items():
         tiles = _fitted(name, clip, _in_step(clip, rate, step, frames), empty, broken)
-        stands = clip is first and clip is not timed and len(clip) == 1
-        streams.append(repeat(next(tiles, empty)) if stands else _held(tiles, empty, clip, rate, step, length))
+        still = clip is first and clip is not timed and len(clip) == 1
+        held = _held(tiles, empty, clip, rate, step, length, marked=not stands)
+        streams.append(repeat(next(tiles, empty)) if still else held)
     kbps = max(1, int(budget * 8 * fps / frames / 1000))
     sheets = (_sheet([next(stream) for stream in streams], strips, columns) for _ in range(frames))
     data = _encode(sheets, fps, kbps=kbps)
@@ -115,7 +119,9 @@ def _fitted(
         broken.append((name, str(error)))
 
 
-def _held(tiles: Iterator[Frame], empty: Frame, clip: Clip, rate: float, step: int, length: int) -> Iterator[Frame]:
+def _held(
+    tiles: Iterator[Frame], empty: Frame, clip: Clip, rate: float, step: int, length: int, *, marked: bool = True
+) -> Iterator[Frame]:
     """`tiles`, then the last of them for ever, marked if the clip is over before the film; `empty` without any."""
     shown, last = 0, None
     for last in tiles:
@@ -128,7 +134,7 @@ def _held(tiles: Iterator[Frame], empty: Frame, clip: Clip, rate: float, step: i
     # A broken clip ends where it broke.
     end = min(len(clip) / own, shown * step / rate)
     # Rates are rounded in files: what lacks a frame and a half has not ended early.
-    early = end < (length - 1.5) / rate
+    early = marked and end < (length - 1.5) / rate
     yield from repeat(_ended(last, f"ended at {end:.1f} s") if early else last)
 
 

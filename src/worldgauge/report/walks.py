@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from worldgauge.engine.store import record_entry
 from worldgauge.errors import WorldgaugeError
 from worldgauge.report.curves import Look, strip
 from worldgauge.report.evidence import Evidence, cell_of
@@ -22,7 +24,7 @@ from worldgauge.report.map import Map, draw_map
 from worldgauge.report.stills import Row as Stills
 from worldgauge.report.stills import contact_sheet
 from worldgauge.report.words import Wording, digits_for, direction, listed, metric_name, number
-from worldgauge.suites.contract import Suite, Task
+from worldgauge.suites.contract import Record, Suite, Task
 from worldgauge.video import Clip
 
 PAGE_FILM_BYTES = 5_400_000
@@ -35,6 +37,8 @@ SHARE_OF_STILLS_BYTES = 1_800_000
 ONE_STILLS_BYTES = 24_000
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
+REPLAY_PX = 448
+"""Width of a tile that holds pictures side by side, and words."""
 TRUTH = Look("truth", "k0", "hidden truth")
 START = Look("truth", "k0", "start image")
 """In place of a truth that nobody knows."""
@@ -50,7 +54,8 @@ class Walk:
     encoded: the film in base64. tiles: what it shows, in order. notes: tiles that are left out or end early, and
     why. gaps: why values are missing. data: what the player needs. legend: of the map, (CSS classes, words).
     stills: (look, frames that were looked at). columns, diagnostics: how each subject's answer was read. lengths: of
-    films that do not last as long as the truth. caption: what was asked, where the suite says it.
+    films that do not last as long as the truth. caption: what was asked, where the suite says it. replays: whether the
+    tiles are films of the suite's own making.
     """
 
     ident: str
@@ -74,6 +79,7 @@ class Walk:
     diagnostics: tuple[tuple[Look, tuple[str, ...]], ...] = ()
     lengths: str = ""
     caption: str = ""
+    replays: bool = False
 
     @property
     def planned(self) -> bool:
@@ -103,11 +109,7 @@ def make_walks(
     budget = min(ONE_FILM_BYTES, left // max(len(chosen), 1))
     still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
-        films = list(
-            pool.map(
-                lambda found: make_film(found.clips, budget=budget, lead=found.lead) if found.clips else None, drawn
-            )
-        )
+        films = list(pool.map(lambda found: _film(found, budget), drawn))
         sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
     return [
         _walk(name, found, film, sheet, evidence, looks, metrics, units)
@@ -115,11 +117,19 @@ def make_walks(
     ]
 
 
+def _film(drawn: _Drawn, budget: int) -> Film | None:
+    if not drawn.clips:
+        return None
+    if drawn.replays:
+        return make_film(drawn.clips, budget=budget, lead=drawn.lead, tile_px=REPLAY_PX, stands=True)
+    return make_film(drawn.clips, budget=budget, lead=drawn.lead)
+
+
 @dataclass(frozen=True)
 class _Drawn:
     """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
 
-    lead: of the clips, the one that gives the film its length.
+    lead: of the clips, the one that gives the film its length. replays: see `Walk`.
     """
 
     ident: str
@@ -131,6 +141,7 @@ class _Drawn:
     legend: tuple[tuple[str, str], ...] = ()
     lead: str = ""
     lengths: str = ""
+    replays: bool = False
 
     @property
     def stills(self) -> Mapping[str, Sequence[int]]:
@@ -158,7 +169,8 @@ def _drawn(
         problem = str(error)
     clips: dict[str, Clip] = {}
     notes = []
-    if shown is not None and len(shown.truth):
+    film = getattr(suite, "film", None)
+    if film is None and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
     for entrant in evidence.entrants:
         if (entrant.is_truth and TRUTH.label in clips) or not _scored(evidence, entrant.label, name):
@@ -166,13 +178,16 @@ def _drawn(
         try:
             if name not in entrant.rollouts:
                 raise WorldgaugeError("its record holds no film")
-            clips[entrant.label] = Clip.open(entrant.rollouts[name])
+            path = entrant.rollouts[name]
+            clips[entrant.label] = Clip.open(path) if film is None else film(_record_of(task, path))
         except WorldgaugeError as error:
             log.warning("%s: no film of %s (%s)", name, entrant.label, error)
             notes.append(f"{entrant.label} is not shown: {error}.")
-    lead = _lead(clips)
+    replays = film is not None
+    lead = _longest(clips) if replays else _lead(clips)
+    lengths = "" if replays else _lengths(clips, lead)
     if shown is None:
-        return _Drawn(ident, None, clips, tuple(notes), problem, exhibit, (), lead, _lengths(clips, lead))
+        return _Drawn(ident, None, clips, tuple(notes), problem, exhibit, (), lead, lengths, replays)
     if exhibit is None:
         drawn = draw_map(ident, shown)
     else:
@@ -180,7 +195,19 @@ def _drawn(
         drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above")
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
     legend = tuple(_legend(exhibit, scored, looks, words, history=shown.generated_from > 0))
-    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, lead, _lengths(clips, lead))
+    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, lead, lengths, replays)
+
+
+def _record_of(task: Task | None, rollout: Path) -> Record:
+    """The record that `rollout` is of. Raises WorldgaugeError where it cannot be read."""
+    if task is None:
+        raise WorldgaugeError("no record of this task can be read")
+    entry = record_entry(rollout.parent)
+    return Record(task, entry["subject"], rollout.parent, entry["facts"], rollout.name)
+
+
+def _longest(clips: Mapping[str, Clip]) -> str:
+    return max(clips, key=lambda name: len(clips[name]), default="")
 
 
 def _lead(clips: Mapping[str, Clip]) -> str:
@@ -281,7 +308,7 @@ def _walk(
             *(f"No stills of {label}: {why}." for label, why in broken),
         ),
         _gaps(evidence, name, metrics),
-        _player(evidence, name, metrics, units, film, drawn.map, looks),
+        _player(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, looks),
         drawn.problem,
         drawn.legend,
         tuple((_tile_look(row.name, looks), row) for row in stills),
@@ -289,6 +316,7 @@ def _walk(
         shown.rows,
         drawn.lengths,
         shown.caption,
+        drawn.replays,
     )
 
 

@@ -18,7 +18,7 @@ class Wording:
 
     task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
     lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot remember"). seen, asked: the
-    two parts of a walk on the map.
+    two parts of a walk on the map. films: what they show.
     """
 
     task: str = "task"
@@ -27,6 +27,7 @@ class Wording:
     lacks: str = "cannot do so"
     seen: str = "shown"
     asked: str = "asked for"
+    films: str = "The truth and what every subject drew, frame by frame."
 
     @classmethod
     def of(cls, suite: object) -> Wording:

@@ -196,6 +196,10 @@ class Suite(Protocol):
 
     And `export(scores, failed, path)`, which writes the scores of one subject as the benchmark's own result file.
 
+    And `film(record)`, a `Clip` that a report shows of a record in place of its rollout, for suites whose records hold
+    more than frames beside the truth, such as an episode of an agent: it is then shown without the truth, for as long
+    as it lasts. Raises DataError when the record's files are gone.
+
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's
     own (`report.words.Wording` lists them). A table with the unit "tasks" counts tasks by what became of them.

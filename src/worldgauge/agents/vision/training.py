@@ -22,16 +22,21 @@ from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import scene_seed
 
 _VIEWS = 24
-_VAL_HOMES = 12
+HELD_OUT = 12
 _HIDDEN = 256
 _ROUNDS = 16
 """Times that the training data are gone through."""
 
 
-def train(homes: int = HOMES, *, progress: Callable[[int, int], None] = lambda done, of: None) -> Recogniser:
+def train(
+    homes: int = HOMES,
+    *,
+    held_out: int = HELD_OUT,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Recogniser:
     """A recogniser trained on the first `homes` train scenes; the same bytes for the same number on one machine.
 
-    progress: called with scenes looked at and how many there are. On one core 100 homes take about 90 s.
+    held_out: validation scenes for its temperature and what its facts say of it. progress: called with scenes looked at and how many there are. On one core 100 homes take about 90 s.
     Raises MissingExtraError without scikit-learn.
     """
     try:
@@ -39,9 +44,9 @@ def train(homes: int = HOMES, *, progress: Callable[[int, int], None] = lambda d
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise MissingExtraError("the recogniser's training", "policies") from error
-    total = homes + _VAL_HOMES
+    total = homes + held_out
     learned = _collected("train", homes, lambda done: progress(done, total))
-    held = _collected("val", _VAL_HOMES, lambda done: progress(homes + done, total))
+    held = _collected("val", held_out, lambda done: progress(homes + done, total))
     with threadpool_limits(1):  # sums in another order would give other weights
         boxes = _fitted(learned.boxes, learned.labels, _weights(learned.labels))
         scenes = _fitted(learned.scenes, learned.present.astype(np.int64), None)
@@ -54,7 +59,7 @@ def train(homes: int = HOMES, *, progress: Callable[[int, int], None] = lambda d
         "homes": homes,
         "views_per_home": _VIEWS,
         "trained_on": {"boxes": len(learned.labels), "views": len(learned.scenes), "digest": learned.digest},
-        "validated_on": {"homes": _VAL_HOMES, "boxes": len(held.labels), "digest": held.digest},
+        "validated_on": {"homes": held_out, "boxes": len(held.labels), "digest": held.digest},
         "temperature": round(heat, 4),
         "scikit-learn": sklearn.__version__,
         **_quality(softmax(logits / heat), held.labels),

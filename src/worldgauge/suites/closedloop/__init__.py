@@ -8,9 +8,10 @@ from typing import Any
 
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
-from worldgauge.suites.closedloop import protocol, published, scoring, showing, summary, tasks
+from worldgauge.suites.closedloop import protocol, published, replay, scoring, showing, summary, tasks
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
 from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
+from worldgauge.video import Clip
 
 
 @suites.register(SUITE)
@@ -32,8 +33,8 @@ class ClosedLoop:
         "tasks": "episodes",
         "headline": "task success (%)",
         "lacks": "foresees nothing",
-        "seen": "shortest path",
-        "asked": "walked",
+        "asked": "shortest way",
+        "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided.",
     }
 
     def __init__(self, **options: Any) -> None:
@@ -76,3 +77,7 @@ class ClosedLoop:
     def exhibit(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> Exhibit:
         """Where each subject's agent went, and how its episode ended."""
         return showing.exhibit(task, scores, self.options)
+
+    def film(self, record: Record) -> Clip:
+        """What was imagined for the plans that were taken, beside what then happened."""
+        return replay.replay(record, self.options)
