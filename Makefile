@@ -21,6 +21,11 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge run mind --data $(DEMO)/mind/data --model memory --model noise \
 	  --set poses=exact --out $(DEMO)/mind/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/mind/runs --out $(DEMO)/mind/report.html
+	$(BIN)/worldgauge collect closedloop --out $(DEMO)/closedloop/data --scenes 2 --recognition 4 --navigation 4 --questions 4 \
+	  --size 512x288 --workers $(WORKERS)
+	$(BIN)/worldgauge run closedloop --data $(DEMO)/closedloop/data --model oracle --model warp --model freeze \
+	  --set view_px=160 --set panorama_px=512 --out $(DEMO)/closedloop/runs --workers $(WORKERS)
+	$(BIN)/worldgauge report $(DEMO)/closedloop/runs --out $(DEMO)/closedloop/report.html
 
 test: $(VENV)/.dev $(VENV)/.other chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable
-from worldgauge.cli_show import SHOWN, Bars
-from worldgauge.engine.store import dumps
 from worldgauge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ def add_coverage(app: typer.Typer) -> None:
 
 def collect_coverage(
     out: Out,
-    scenes: Annotated[int, typer.Option(help="Homes, one walk through each.")] = 40,
+    scenes: Annotated[int, typer.Option(help="Homes, one walk through each; 0.5 GB each as it is.")] = 10,
     size: Annotated[str, typer.Option(help="Width and height of a panorama in pixels.")] = "1024x576",
     points: Annotated[int | None, typer.Option(help="Most points sampled in a home; unless said, all.")] = None,
     steps: Annotated[int, typer.Option(help="Most steps in a home.")] = 7500,
@@ -54,8 +52,10 @@ def collect_coverage(
     """Walks through homes to post-train a world model on: panoramas with depth, poses and actions."""
     from dataclasses import replace
 
+    from worldgauge.cli_show import SHOWN, Bars
     from worldgauge.collect.coverage import PAPER, RELEASED
     from worldgauge.engine.collect import coverage as engine
+    from worldgauge.engine.store import dumps
 
     said = {"n_points": n_points, "next_goal": next_goal, "visit_radius_m": visit_radius}
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
@@ -76,8 +76,13 @@ def collect_coverage(
     if dry_run:
         _show_estimate(out, engine.estimate_coverage(out, arguments), json)
         return
-    with resumable(), _Walking() as progress:
-        collected = engine.collect_coverage(out, **arguments, workers=workers, on=on, progress=progress)
+    with resumable(), Bars() as bars:
+
+        def tell(step: CollectProgress) -> None:
+            bars.bar("homes", step.done, step.total)
+            bars.line(f"[{step.done}/{step.total}] {step.last}")
+
+        collected = engine.collect_coverage(out, **arguments, workers=workers, on=on, progress=tell)
     summary = engine.summary_of(out)
     if json:
         facts = {"frames": collected.frames, "discarded": collected.discarded, "failures": collected.failures}
@@ -95,16 +100,9 @@ def collect_coverage(
         raise typer.Exit(FAILED)
 
 
-class _Walking(Bars):
-    """Shows how many homes are done."""
-
-    def __call__(self, step: CollectProgress) -> None:
-        """One step."""
-        self.bar("homes", step.done, step.total)
-        self.line(f"[{step.done}/{step.total}] {step.last}")
-
-
 def _show_estimate(out: object, found: Estimate, json: bool) -> None:
+    from worldgauge.engine.store import dumps
+
     if json:
         sys.stdout.write(dumps({"out": str(out), **found._asdict()}) + "\n")
         return

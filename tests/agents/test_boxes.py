@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.agents.boxes import mask_box, target_box
 from worldgauge.errors import ShapeError
 
@@ -26,7 +26,8 @@ def test_mask_box_vectors(case: dict[str, Any]) -> None:
     box, centre = case["expected"]["box"], case["expected"]["centre"]
     assert found.box == (None if box is None else (box["x_min"], box["y_min"], box["x_max"], box["y_max"]))
     if centre is None:
-        assert found.shift_px is None and found.turn_left_deg is None
+        assert found.shift_px is None
+        assert found.turn_left_deg is None
     else:
         assert found.shift_px == pytest.approx(centre["shift_px"])
         assert found.turn_left_deg == pytest.approx(centre["angle_deg"])

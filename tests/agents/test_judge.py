@@ -73,4 +73,6 @@ def test_an_extra_answer_is_as_right_as_the_answer(judge):
 def test_more_shared_words_are_never_worth_less(judge):
     given = ["x", "left x y z", "left of x y", "left of the big x", "left of the big bed"]
     marks = [judge.mark("", "left of the big bed", (), one).sigma for one in given]
-    assert marks == sorted(marks) and marks[0] == 1 and marks[-1] == 5
+    assert marks == sorted(marks)
+    assert marks[0] == 1
+    assert marks[-1] == 5

@@ -35,7 +35,8 @@ def test_a_mirrored_view_has_the_opposite_heading():
     depth = np.where(rng.random((40, 60)) < 0.3, 5.0, 1.0)
     depth[10:30, 5:20] = 4.0
     right = open_heading(depth, 105.0)
-    assert right is not None and right < 0
+    assert right is not None
+    assert right < 0
     assert open_heading(depth[:, ::-1], 105.0) == pytest.approx(-right)
 
 

@@ -33,9 +33,11 @@ def test_each_is_read_back_and_answered_the_same_from_the_whole_home(home, quest
     for one in questions:
         form, slots = read_question(one.question)
         answer = form.answer(slots, home.objects)
-        assert form is form_named(one.form) and form.category == one.category
+        assert form is form_named(one.form)
+        assert form.category == one.category
         assert (answer.text, answer.evidence) == (one.answer, one.evidence)
-        assert one.answer not in one.extra and one.blind
+        assert one.answer not in one.extra
+        assert one.blind
 
 
 def test_evidence_is_out_of_sight_at_the_start(home, questions):

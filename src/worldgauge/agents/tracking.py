@@ -1,11 +1,11 @@
 """Where a target is in imagined frames, and from where they were imagined: read from their pixels.
 
 The target's box and the real depth give its points, and those of what is beside it; what neither shows is told apart by
-colour (`growing`). How far the view has moved at a frame is one of few guesses about
-the plan's next step, that it was taken, half taken or not taken at all (something was in the way, or a model repeats
-what it sees); the one counts under which the real view's points have the colours of the frame. So nothing is told about a
-plan that is not in the imagined frames. A plan is followed to the first frame in which the target is out of view, as the
-release does with empty masks (World-in-World, section 5.1).
+colour (`growing`). How far the view has moved at a frame is one of few guesses about the plan's next step: that it was
+taken, half taken, or not taken at all (something was in the way, or a model repeats what it sees). The one counts under
+which the real view's points have the colours of the frame, so nothing is told about a plan that is not in the imagined
+frames. A plan is followed to the first frame in which the target is out of view, as the release does with empty masks
+(World-in-World, section 5.1).
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class Target:
         metres = np.asarray(depth, np.float64)[np.ix_(rows, columns)]
         within = _inner(box, camera)[np.ix_(rows, columns)]
         if not within.any():  # smaller than a pixel of the grid
-            row, column = np.abs(rows - (box[1] + box[3]) / 2).argmin(), np.abs(columns - (box[0] + box[2]) / 2).argmin()
+            row, column = (
+                np.abs(rows - (box[1] + box[3]) / 2).argmin(),
+                np.abs(columns - (box[0] + box[2]) / 2).argmin(),
+            )
             within[row, column] = True
         own = within & _same(metres, within)
         known = np.isfinite(metres) & (metres > 0)

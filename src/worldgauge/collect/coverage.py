@@ -39,9 +39,10 @@ class Rules:
 
     density_m2: points a square metre (rho). alpha: weight of the mean distance. spacing_m: between waypoints (r_f).
     leaf_ratio: goals that are open at a time, of all points (eta). n_points: "max" of MANY_POINTS and the density's, or
-    the "min". next_goal: the "nearest", or the one whose distance is nearest to 2 m ("near_2m"). visit_radius_m: a
-    waypoint is visited when the way comes closer. reserve: points that are neither leaves nor close to one may become
-    leaves later. turned: the walker is turned towards each goal, by no action, so that each leg is a clip by itself.
+    the "min", of which one is the start. next_goal: the "nearest", or the one whose distance is nearest to 2 m
+    ("near_2m"). visit_radius_m: a waypoint is visited when the way comes closer. reserve: points that are neither
+    leaves nor close to one may become leaves later. turned: the walker is turned towards each goal, by no action, so
+    that each leg is a clip by itself.
     """
 
     density_m2: float = 4.0
@@ -96,12 +97,13 @@ class Tour:
         self._distances = np.where(np.isfinite(distances), distances, UNREACHABLE_M)
         self.waypoints, self.leaves = self._select(chosen)
 
-    def legs(self, go: Go, start_rank: int) -> Iterator[Leg]:
-        """Walk to one leaf after the other until none is left, from leaf number `start_rank` modulo their number.
+    def legs(self, go: Go, start: int) -> Iterator[Leg]:
+        """Walk from point `start` to one leaf after the other until none is left but where the walker is.
 
-        A goal that `go` cannot reach is given up. `waypoints` and `leaves` follow.
+        By the paper the start is a random leaf. A goal that `go` cannot reach is given up. `waypoints` and `leaves`
+        follow.
         """
-        here = self.leaves[start_rank % len(self.leaves)]
+        here = start
         while others := [leaf for leaf in self.leaves if leaf != here]:
             goal = self._next(here, others)
             near_m = go(here, goal)
@@ -149,10 +151,13 @@ def point_count(area_m2: float, rules: Rules = PAPER) -> int:
 
 
 def leaf_count(n_points: int, rules: Rules = PAPER) -> int:
-    """How many leaves are open at a time: rounded up, by the released rules down; at least 1."""
+    """How many leaves are open at a time, 1 or more.
+
+    The share is rounded up; by the "min" rule down, of all points but the start, which is one of them there.
+    """
     if rules.n_points == "max":
         return max(math.ceil(Fraction(str(rules.leaf_ratio)) * n_points), 1)
-    return max(int(rules.leaf_ratio * n_points), 1)
+    return max(int(rules.leaf_ratio * (n_points - 1)), 1)
 
 
 def leaf_scores(distances_m: FloatArray, among: Sequence[int], alpha: float) -> FloatArray:

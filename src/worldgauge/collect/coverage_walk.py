@@ -70,7 +70,7 @@ def coverage_walk(
 ) -> CoverageWalk:
     """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done.
 
-    points: at most so many are sampled. Which leaf the walk starts at, and where it looks there, is drawn.
+    points: at most so many are sampled. Where the walk starts, and where it looks there, is drawn.
     Raises UsageError for no points or steps, WorldError where a walker can stand nowhere.
     """
     if most_steps < 1 or (points is not None and points < 1):
@@ -79,9 +79,11 @@ def coverage_walk(
     count = min(point_count(area_m2, rules), points or point_count(area_m2, rules))
     places = np.stack([geodesic.random_point(rng) for _ in range(count)])
     ways = Ways(geodesic)
-    tour = Tour(ways.all_pairs(places), leaf_count(count, rules), rules)
-    first, waypoints = int(rng.integers(len(tour.leaves))), tour.waypoints
-    x, y = places[tour.leaves[first]].tolist()
+    # Of the released rules, the last point is where the walker was put.
+    put = rules.n_points == "min" and count > 1
+    tour = Tour(ways.all_pairs(places), leaf_count(count, rules), rules, points=range(count - put))
+    first, waypoints = count - 1 if put else int(rng.choice(tour.leaves)), tour.waypoints
+    x, y = places[first].tolist()
     start = Stance(x, y, float(rng.uniform(-math.pi, math.pi)))
     walker = _Walker(geodesic, ways, places, start, most_steps, turned=rules.turned)
     goals, given_up = [], 0

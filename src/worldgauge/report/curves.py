@@ -16,6 +16,8 @@ from worldgauge.statistics import FEWEST_RESAMPLED, bootstrap_interval
 WIDTH, HEIGHT = 300.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 76.0, 12.0, 36.0
 LABEL_GAP = 12.5
+TITLE_PX, DIGIT_PX = 22.0, 6.8
+"""Room of the y axis's own name, which is turned, and of a letter beside a tick."""
 STRETCHES = 14
 RESAMPLES, SEED = 2_000, 20250522
 """Of the bands: enough for what can be seen of them, and the same page from the same runs."""
@@ -49,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Spot:
-    """One subject in a plane: its mean, the interval of y where known, and the single trajectories behind it.
+    """One subject in a plane: its mean, the intervals of y and x where known, and the single trajectories behind it.
 
     remark: words in small print beside its name.
     """
@@ -60,6 +62,7 @@ class Spot:
     interval: tuple[float, float] | None = None
     cloud: Sequence[tuple[float, float]] = field(default=())
     remark: str = ""
+    across: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,9 @@ def line_chart(
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
     ys = [p[1] for c in drawn for p in c.points]
-    x = svg.Scale(min(0.0, *xs), max(xs), LEFT, WIDTH - RIGHT)
     low, high = (0.0, 1.0) if unit else svg.spread(ys, zero=True)
     y = svg.Scale(low, high, HEIGHT - BOTTOM, TOP)
+    x = svg.Scale(min(0.0, *xs), max(xs), max(LEFT, _room(y)), WIDTH - RIGHT)
     ends = svg.apart([y(c.points[-1][1]) for c in drawn], LABEL_GAP, TOP + 2, HEIGHT - BOTTOM)
     return svg.picture(
         ident,
@@ -139,13 +142,14 @@ def line_chart(
 
 def scatter(ident: str, title: str, description: str, spots: Sequence[Spot], *, x_label: str, y_label: str) -> Markup:
     """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8."""
-    values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud]
+    values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud] + [x for s in spots for x in s.across or ()]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
     width, height = 540.0, 370.0
-    low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
-    x = svg.Scale(low, high, 46.0, width - 116, log=log)
-    y_low, y_high = svg.spread([s.y for s in spots] + [y for s in spots for _, y in s.cloud], zero=True, unit_top=True)
+    heights = [s.y for s in spots] + [y for s in spots for _, y in s.cloud]
+    y_low, y_high = svg.spread(heights, zero=True, unit_top=True)
     y = svg.Scale(y_low, y_high, height - 44, 20.0)
+    low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
+    x = svg.Scale(low, high, max(46.0, _room(y, 6)), width - 116, log=log)
     clouds = [
         svg.tag("g", *(svg.tag("circle", cx=x(a), cy=y(b), r=2) for a, b in s.cloud), class_=f"cloud {s.look.css}")
         for s in spots
@@ -269,6 +273,11 @@ def _axes(
     return svg.tag("g", *grid, *labels, turned, _x_axis(x, y.start, x_label, x_ticks))
 
 
+def _room(y: svg.Scale, ticks: int = 5) -> float:
+    """What the name of the y axis and the numbers beside it take."""
+    return TITLE_PX + DIGIT_PX * max((len(_number(v, y.high - y.low)) for v in y.ticks(ticks)), default=0)
+
+
 def _x_axis(x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float, str]] | None = None) -> Markup:
     marks = []
     for v, words in ticks or [(v, f"{v:g}" if x.log else _number(v, x.high - x.low)) for v in x.ticks(5)]:
@@ -286,6 +295,9 @@ def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
     if spot.interval:
         a, b = (_clip(y, v) for v in spot.interval)
         parts.append(svg.tag("path", d=f"M{px:.1f} {a:.1f}V{b:.1f}", class_="reach"))
+    if spot.across:
+        a, b = (x(v) for v in spot.across)
+        parts.append(svg.tag("path", d=f"M{a:.1f} {py:.1f}H{b:.1f}", class_="reach"))
     parts.append(svg.tag("circle", cx=px, cy=py, r=5.5, class_="dot"))
     return svg.tag("g", *parts, class_=f"spot {spot.look.css}", data_subject=spot.look.key)
 

@@ -53,8 +53,8 @@ def make_film(
     lead: name of the clip that gives length and rate, the first unless said; others are shown in step with it by time.
     One that ends early, or cannot be read on, holds its last frame, darkened and with the time of its end; a first clip
     of a single frame that does not lead stands all the time. One of another shape is fitted. What goes on after the
-    lead has ended is left out. tile_px: width of a tile. stands: the last frame of a clip that ends early is left as it
-    is, since it tells what came of it.
+    lead has ended is left out. tile_px: width of a tile. stands: each frame tells something: as many are kept as
+    can be, and the last one of a clip that ends early is left as it is.
     Raises UsageError when there is no clip.
     """
     if not clips:
@@ -62,7 +62,7 @@ def make_film(
     first = next(iter(clips.values()))
     timed = clips[lead] if lead else first
     length, rate = len(timed), timed.fps or 20.0
-    most = max(MIN_FRAMES, min(MAX_FRAMES, budget * 8 // (len(clips) * TILE_BITS)))
+    most = MAX_FRAMES if stands else max(MIN_FRAMES, min(MAX_FRAMES, budget * 8 // (len(clips) * TILE_BITS)))
     step = -(-length // most)
     width, height = tile_px, max(2, 2 * round(tile_px * first.height / first.width / 2))
     columns = columns_for(len(clips))

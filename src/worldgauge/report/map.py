@@ -59,16 +59,17 @@ def draw_map(
     corridor: FloatArray | None = None,
     truth: FloatArray | None = None,
     title: str = "",
+    whole: bool = False,
 ) -> Map:
     """North (+y) is up, both axes have one scale. What was shown and what is asked for differ; marks are circles.
 
     plans: drawn in this order, the last on top. corridor: (m, 3), x, y and radius in metres. truth: (n, 2) metres, in
-    place of the walk from `generated_from` on.
+    place of the walk from `generated_from` on. whole: all of every plan is on the map, however far it strays.
     """
     xy = picture.poses[:, :2, 3]
     split = picture.generated_from
     marks = {name: np.asarray(at, np.float64) for name, at in picture.marks.items()}
-    place, away = _frame(xy, list(marks.values()), plans, corridor)
+    place, away = _frame(xy, list(marks.values()), plans, corridor, whole)
     ground = draw_ground(picture, place)
     out = place.points(_thinned(xy[: split + 1]))
     back = place.points(_thinned(xy[split:] if truth is None else truth))
@@ -123,11 +124,11 @@ def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground,
 
 
 def _frame(
-    xy: FloatArray, marks: list[FloatArray], plans: Sequence[Plan], corridor: FloatArray | None
+    xy: FloatArray, marks: list[FloatArray], plans: Sequence[Plan], corridor: FloatArray | None, whole: bool
 ) -> tuple[Place, list[str]]:
     """A square around everything, and the names of plans that leave it.
 
-    A plan that strays far would make all others small: it is followed for the walk's own size only.
+    A plan that strays far would make all others small: unless `whole`, it is followed for the walk's own size only.
     """
     points = [xy, *(mark[None] for mark in marks)]
     if not plans and corridor is None:
@@ -137,7 +138,7 @@ def _frame(
     if corridor is not None:
         points += [corridor[:, :2] - corridor[:, 2:], corridor[:, :2] + corridor[:, 2:]]
     low, high = _bounds(points)
-    reach = max(0.35 * float((high - low).max()), 1.0)
+    reach = np.inf if whole else max(0.35 * float((high - low).max()), 1.0)
     near = [np.clip(plan.xy, low - reach, high + reach) for plan in plans]
     low, high = _bounds([*points, *near])
     side = max(1.16 * float((high - low).max()), 2.0)

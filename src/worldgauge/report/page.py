@@ -27,7 +27,7 @@ from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
 from worldgauge.report.loading import load, tasks_of
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
-from worldgauge.report.walks import make_walks
+from worldgauge.report.walks import make_walks, room_for
 from worldgauge.report.words import Wording
 from worldgauge.statistics import FEWEST_RESAMPLED
 from worldgauge.suites import suites
@@ -67,14 +67,14 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     failed = {e.label: e.failed for e in evidence.entrants}
     made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed)
     said = Wording.of(suite)
-    script = _asset("page.js")
+    script = asset("page.js")
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             suite=evidence.suite,
             question=suites.entry(evidence.suite).summary,
-            css=Markup(_asset("page.css")),
+            css=Markup(asset("page.css")),
             js=Markup(script),
             js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             looks=looks,
@@ -269,7 +269,7 @@ def _trajectories(
     metric, higher = made[0].metric, _higher(evidence, made[0])
     named = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = extremes(evidence, metric, higher=higher)
-    chosen = choose(evidence, cases, films)
+    chosen = choose(evidence, cases, room_for(suite, len(evidence.entrants), films))
     units = {name for name in named if _in_unit(evidence, name)}
     walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, named, units, said)
     left_out = len(evidence.groups) - len(chosen)
@@ -289,13 +289,15 @@ def _in_unit(evidence: Evidence, metric: str) -> bool:
     return all(0 <= v <= 1 for v in values) and max(values, default=1.0) >= svg.NEAR_ONE
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        autoescape=True, loader=FunctionLoader(_asset), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+def environment() -> Environment:
+    """Templates of this package, with the filters that they use."""
+    made = Environment(
+        autoescape=True, loader=FunctionLoader(asset), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=words.number, p_value=words.p_value, times=words.times)
-    return environment
+    made.filters.update(number=words.number, p_value=words.p_value, times=words.times)
+    return made
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Text of a file of this package."""
     return (files(__package__) / name).read_text(encoding="utf-8")

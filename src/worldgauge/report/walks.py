@@ -37,8 +37,8 @@ SHARE_OF_STILLS_BYTES = 1_800_000
 ONE_STILLS_BYTES = 24_000
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
-REPLAY_PX = 448
-"""Width of a tile that holds pictures side by side, and words."""
+REPLAY_PX, REPLAY_BYTES = 384, 75_000
+"""Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
 TRUTH = Look("truth", "k0", "hidden truth")
 START = Look("truth", "k0", "start image")
 """In place of a truth that nobody knows."""
@@ -125,6 +125,13 @@ def _film(drawn: _Drawn, budget: int) -> Film | None:
     return make_film(drawn.clips, budget=budget, lead=drawn.lead)
 
 
+def room_for(suite: Suite, subjects: int, films: int) -> int:
+    """How many of `films` cards fit into a page: films of a suite's own making need room for their words."""
+    if getattr(suite, "film", None) is None:
+        return films
+    return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(subjects, 1))))
+
+
 @dataclass(frozen=True)
 class _Drawn:
     """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
@@ -170,7 +177,8 @@ def _drawn(
     clips: dict[str, Clip] = {}
     notes = []
     film = getattr(suite, "film", None)
-    if film is None and shown is not None and len(shown.truth):
+    replays = film is not None
+    if not replays and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
     for entrant in evidence.entrants:
         if (entrant.is_truth and TRUTH.label in clips) or not _scored(evidence, entrant.label, name):
@@ -183,7 +191,6 @@ def _drawn(
         except WorldgaugeError as error:
             log.warning("%s: no film of %s (%s)", name, entrant.label, error)
             notes.append(f"{entrant.label} is not shown: {error}.")
-    replays = film is not None
     lead = _longest(clips) if replays else _lead(clips)
     lengths = "" if replays else _lengths(clips, lead)
     if shown is None:
@@ -192,7 +199,7 @@ def _drawn(
         drawn = draw_map(ident, shown)
     else:
         true = exhibit.truth[1] if exhibit.truth is not None else None
-        drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above")
+        drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above", whole=replays)
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
     legend = tuple(_legend(exhibit, scored, looks, words, history=shown.generated_from > 0))
     return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, lead, lengths, replays)

@@ -18,7 +18,8 @@ class Wording:
 
     task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
     lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot remember"). seen, asked: the
-    two parts of a walk on the map. films: what they show.
+    two parts of a walk on the map. films: what they show. read: title of the
+    table that an exhibit's diagnostics stand in.
     """
 
     task: str = "task"
@@ -27,6 +28,7 @@ class Wording:
     lacks: str = "cannot do so"
     seen: str = "shown"
     asked: str = "asked for"
+    read: str = "How each answer was read"
     films: str = "The truth and what every subject drew, frame by frame."
 
     @classmethod
@@ -90,7 +92,7 @@ def metric_name(metric: str, unit: str = "1") -> str:
     return name if unit in ("", "1") else f"{name} ({unit})"
 
 
-_UNITS = {"px": "px", "m": "m", "s": "s", "deg": "°", "mps": "m/s", "share": "share"}
+_UNITS = {"px": "px", "m": "m", "s": "s", "deg": "°", "mps": "m/s", "share": "share", "pct": "%"}
 
 
 def column_name(key: str) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.vectors import cases
 
+from support.vectors import cases
 from worldgauge.agents.contract import Decision, Kit, Past, proposers
 from worldgauge.agents.propose.heuristic import HeuristicProposer, valid
 from worldgauge.episode import Goal

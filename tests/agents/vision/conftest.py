@@ -2,10 +2,10 @@
 
 import pytest
 
-from worldgauge.agents.vision.recogniser import Recogniser
+from worldgauge.agents.vision.recognition import Recogniser
 from worldgauge.agents.vision.training import train
 
 
 @pytest.fixture(scope="session")
 def poor() -> Recogniser:
-    return train(4, held_out=3)
+    return train(4, held_out=1)

@@ -24,7 +24,8 @@ def test_resolution_plays_little_part() -> None:
 def test_the_box_matters_and_so_does_the_image() -> None:
     image = picture()
     one = box_features(image, (20, 20, 80, 90))
-    assert one.dtype == np.float32 and np.isfinite(one).all()
+    assert one.dtype == np.float32
+    assert np.isfinite(one).all()
     assert np.abs(one - box_features(image, (60, 20, 120, 90))).max() > 0.1
     assert np.abs(one - box_features(picture(1), (20, 20, 80, 90))).max() > 0.1
     assert np.array_equal(one, box_features(image.copy(), (20, 20, 80, 90)))

@@ -18,7 +18,8 @@ def test_boxes_lie_in_the_image_and_labels_are_in_view() -> None:
         assert len(view.boxes) == len(view.labels)
         assert view.present.shape == (len(LABELS),)
         for x0, y0, x1, y1 in view.boxes:
-            assert 0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height
+            assert 0 <= x0 < x1 <= width
+            assert 0 <= y0 < y1 <= height
 
 
 def test_same_generator_same_views() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from worldgauge.agents.contract import (
     Image,
     Kit,
     Observation,
+    Plan,
     Rollout,
     revisers,
 )
@@ -24,7 +26,8 @@ from worldgauge.agents.propose.landmarks import WANTED
 from worldgauge.collect.question_words import category_of
 from worldgauge.collect.questions import SEEN_SHARE
 from worldgauge.episode import Goal
-from worldgauge.geometry import FloatArray
+from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
+from worldgauge.primitives import STEP_M
 from worldgauge.worlds.indoor.homes import LABELS
 
 MARGIN = 0.2
@@ -34,6 +37,9 @@ NAMED_WORTH = 0.5
 SEARCHED = 6
 """Things seen in a room after which what is not among them is likely elsewhere."""
 SEARCHED_WORTH = 0.2
+
+BEEN_M = 1.2
+"""Nearer than that to where an earlier decision was made, an agent has looked around already."""
 
 Presence = Callable[[Image], FloatArray]
 
@@ -80,14 +86,22 @@ class ScriptedAnswerer:
         if all(rollout is None for rollout in imagined) or (first.aim or {}).get("text") == WANTED:
             return Decision(first, 0)
         now = self._held(observation.view(side) for side in SIDES)
-        values = tuple(None if rollout is None else self._worth(rollout, now) for rollout in imagined)
+        values = tuple(
+            None if each.rollout is None else self._worth(each.rollout, now, _been(each.plan, observation, history))
+            for each in candidates
+        )
         best = max(range(len(values)), key=lambda n: (-np.inf if values[n] is None else values[n], -n))
         base, top = values[0], values[best]
         chosen = best if base is None or (top is not None and top - base > MARGIN) else 0
         return Decision(candidates[chosen].plan, chosen, scores=values)
 
-    def _worth(self, rollout: Rollout, now: FloatArray) -> float:
-        """What the views at the end of a rollout promise that is not in view `now`: (27,), of the real views."""
+    def _worth(self, rollout: Rollout, now: FloatArray, been: bool) -> float:
+        """What the views at the end of a rollout promise that is not in view `now`: (27,), of the real views.
+
+        Nothing where it has been: what is there was really seen.
+        """
+        if been:
+            return 0.0
         last = rollout.valid_len - 1
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
         then = self._held(rollout.seen(last, side) for side in sides)
@@ -119,3 +133,15 @@ class ScriptedAnswerer:
             self._presence = recogniser().presence
         highest: FloatArray = np.max([self._presence(view) for view in views], axis=0)
         return highest
+
+
+def _been(plan: Plan, observation: Observation, history: History) -> bool:
+    """Whether a plan ends where an agent stood before, as far as depth tells how far it leads."""
+    depth = observation.panorama_depth
+    height, width = depth.shape
+    column = int((0.5 - plan.turn_left_rad / (2 * math.pi)) * width) % width
+    ahead = float(depth[height // 2, column])
+    reach = min(ahead, float((plan.aim or {}).get("metres", len(plan.steps) * STEP_M)))
+    heading = float(yaw_pitch_from_pose(observation.pose)[0]) + plan.turn_left_rad
+    end = observation.pose[:2, 3] + reach * np.array([math.cos(heading), math.sin(heading)])
+    return any(math.hypot(*(past.pose[:2, 3] - end)) < BEEN_M for past in history)

@@ -97,7 +97,7 @@ def _pixels(image: Image, size: int) -> NDArray[np.float32]:
 
 
 def _edges(image: Image, cells: int) -> NDArray[np.float32]:
-    """Directions of edges in cells x cells parts, by their strength; each part's and the whole's sum is brought to 1."""
+    """Directions of edges in cells x cells parts, each part brought to about length 1; and how strong they are."""
     grey = np.asarray(image, np.float32) @ np.array([0.299, 0.587, 0.114], np.float32) / 255
     dy, dx = np.gradient(grey)
     strength = np.hypot(dx, dy)

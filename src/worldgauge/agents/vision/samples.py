@@ -34,7 +34,7 @@ class LabelledView:
 
 
 def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
-    """n views from where a walker can stand, most towards a thing of a label drawn evenly, near or far, well seen or not.
+    """n views from where a walker can stand, most towards a thing of a label drawn evenly, well seen or not.
 
     Boxes are those that a target gets; two of three are made worse, as tracked ones are: shifted, or of a part.
     """

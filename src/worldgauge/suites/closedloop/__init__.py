@@ -34,6 +34,7 @@ class ClosedLoop:
         "headline": "task success (%)",
         "lacks": "foresees nothing",
         "asked": "shortest way",
+        "read": "How each episode ended",
         "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided.",
     }
 

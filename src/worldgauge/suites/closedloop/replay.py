@@ -39,6 +39,7 @@ FPS = 3.0
 WIDTH, MARGIN, GAP = 448, 8, 8
 PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 THUMB_PX = 62
+GOAL_PX = 112
 SHOWN = 3
 """Candidates; more are counted."""
 WORDS = 2
@@ -123,9 +124,10 @@ class _Scene:
         return ends, chosen
 
     def _right(self, sheet: Sheet, line: Mapping[str, Any], dreamt: Sequence[Frame], step: int, y: int) -> None:
-        """What was imagined for this step; before the first, the goal where it is a picture, else the plan's end."""
+        """What was imagined for this step, before the first one for the plan's end; the goal image in a corner, and
+        large to begin with."""
         x = MARGIN + self._panel[0] + GAP
-        if step == 0 and self._goal is not None:
+        if line is self._trace[0] and step == 0 and self._goal is not None:
             goal = _across(self._goal, self._panel[0])
             sheet.picture(goal, x, y + (self._panel[1] - goal.shape[0]) // 2)
             sheet.note("the goal image, all around", x, y)
@@ -139,8 +141,8 @@ class _Scene:
             said = "the real view, turned" if real else f"imagined by {self._record.subject}"
             sheet.note(said if step else f"{said}: the end of the plan", x, y)
         if self._goal is not None:
-            small = _across(self._goal, 96)
-            sheet.picture(small, x + self._panel[0] - 96, y + self._panel[1] - small.shape[0], INK)
+            small = _across(self._goal, GOAL_PX)
+            sheet.picture(small, x + self._panel[0] - GOAL_PX, y + self._panel[1] - small.shape[0], INK)
 
     def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Frame | None], y: int) -> None:
         wide = (WIDTH - 2 * MARGIN - (SHOWN - 1) * GAP) // SHOWN
@@ -276,7 +278,7 @@ def _ordinal(place: int) -> str:
 def _short(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value + 0.0:.2f}".replace("-0.00", "0.00")
 
 
 def _asked(episode: Episode) -> str:
