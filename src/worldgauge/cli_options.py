@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from worldgauge.errors import UsageError
 
 FAILED = 1
 KNOWN_ERROR = 2
@@ -54,6 +56,21 @@ Deadline = Annotated[
     typer.Option(help="Seconds without a frame, or a sign of scoring, after which a task ends. Loading may take 1800."),
 ]
 Retry = Annotated[bool, typer.Option("--retry-failed/--keep-failed", help="Try failed tasks of an earlier run again.")]
+
+
+def settings_of(pairs: list[str] | None) -> dict[str, Any]:
+    """The values of --set. Raises UsageError for what is no NAME=VALUE, or given twice."""
+    from worldgauge_serve import value_of
+
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set takes NAME=VALUE, not '{pair}'")
+        if name in found:
+            raise UsageError(f"--set gives '{name}' twice")
+        found[name] = value_of(value)
+    return found
 
 
 @contextmanager

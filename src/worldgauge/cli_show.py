@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from worldgauge.engine.videos import Shelf
     from worldgauge.engine.work import Step
     from worldgauge.registry import Registry
+    from worldgauge.suites.closedloop.studies import Finding
     from worldgauge.suites.contract import Cell, Row, Table
     from worldgauge.suites.loopnav.validation import Study
 
@@ -252,6 +253,28 @@ def written(page: Path, json: bool) -> None:
         _object(page=str(page))
     else:
         print(f"{page}: open it in a browser")
+
+
+def found(finding: Finding, page: Path, json: bool) -> None:
+    """What came of a study of the closed loop, and where its page is."""
+    if json:
+        _object(
+            page=str(page),
+            study=finding.study.name,
+            question=finding.study.question,
+            tables=[asdict(table) for table in finding.tables],
+            gains=[asdict(gain) for gain in finding.gains],
+            correlation=None if finding.correlation is None else finding.correlation._asdict(),
+            words=list(finding.words),
+        )
+        return
+    for table in finding.tables:
+        _print_headline(table)
+        for note in table.notes:
+            out.print(note, style="dim", markup=False)
+    for sentence in finding.words:
+        out.print(sentence, markup=False)
+    written(page, json)
 
 
 def exported(files: list[Path], json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from worldgauge.cli_options import FAILED, Data, Deadline, Json, Limit, Models, Seed, Settings, Workers, resumable
+from worldgauge.cli_options import Data, Deadline, Json, Limit, Models, Seed, Settings, Workers, resumable, settings_of
 
 
 def study(
@@ -29,7 +29,6 @@ def study(
     """What makes a world model of use to an agent? Runs what an analysis of the paper compares, with a table, a plot
     and what can be concluded; started again, it goes on where it stopped."""
     from worldgauge import cli_show as show
-    from worldgauge.cli import settings_of
     from worldgauge.engine.studies import run_study
     from worldgauge.report.study import write_study
 

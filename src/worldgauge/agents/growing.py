@@ -79,8 +79,9 @@ def _box(found: NDArray[np.bool_], scale_x: float, scale_y: float) -> Box:
     rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
     sides = []
     for ends, scale, size in ((columns, scale_x, found.shape[1]), (rows, scale_y, found.shape[0])):
-        more = (ends[-1] + 1 - ends[0]) * (GROWN - 1) / 2
-        low, high = max(0.0, (ends[0] - more) * scale), min(size * scale, (ends[-1] + 1 + more) * scale)
-        sides.append((math.floor(low), math.ceil(high - 1e-9)))
+        first, after = float(ends[0]), float(ends[-1]) + 1
+        more = (after - first) * (GROWN - 1) / 2
+        low, high = max(0.0, first - more), min(float(size), after + more)
+        sides.append((math.floor(low * scale), math.ceil(high * scale - 1e-9)))
     (x0, x1), (y0, y1) = sides
     return x0, y0, x1, y1

@@ -45,7 +45,7 @@ def scene_features(image: Image) -> NDArray[np.float32]:
     """(n,) float32 of an image (H, W, 3) uint8."""
     import cv2
 
-    whole = cv2.resize(_resized(image), (SIZE_PX, SIZE_PX), interpolation=cv2.INTER_AREA)
+    whole = np.asarray(cv2.resize(_resized(image), (SIZE_PX, SIZE_PX), interpolation=cv2.INTER_AREA), np.uint8)
     half = SIZE_PX // 2
     quarters = [whole[y : y + half, x : x + half] for y in (0, half) for x in (0, half)]
     parts = [_pixels(whole, 16), _edges(whole, 8), *(_colours(quarter) for quarter in quarters)]
@@ -93,7 +93,7 @@ def _pixels(image: Image, size: int) -> NDArray[np.float32]:
     import cv2
 
     small = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, np.float32).ravel() / 255 - 0.5
+    return np.asarray(small.ravel() / 255 - 0.5, np.float32)
 
 
 def _edges(image: Image, cells: int) -> NDArray[np.float32]:

@@ -44,7 +44,7 @@ def train(
     """
     try:
         import sklearn
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
     except ImportError as error:
         raise MissingExtraError("the recogniser's training", "policies") from error
     total = homes + held_out
@@ -86,7 +86,10 @@ class _Collected:
 
 
 def _collected(split: str, homes: int, progress: Callable[[int], None]) -> _Collected:
-    boxes, labels, scenes, present = [], [], [], []
+    boxes: list[NDArray[np.float32]] = []
+    labels: list[int] = []
+    scenes: list[NDArray[np.float32]] = []
+    present: list[NDArray[np.bool_]] = []
     digest = hashlib.sha256()
     for number in range(homes):
         seed = scene_seed(split, number)
@@ -107,8 +110,9 @@ def _collected(split: str, homes: int, progress: Callable[[int], None]) -> _Coll
 def _weights(labels: NDArray[np.int64]) -> FloatArray:
     """Rare labels count for more: by the root of how rare they are."""
     counts = np.bincount(labels, minlength=len(LABELS))
-    weights: FloatArray = 1 / np.sqrt(counts[labels])
-    return weights / weights.mean()
+    rarity = 1 / np.sqrt(counts[labels])
+    weights: FloatArray = rarity / rarity.mean()
+    return weights
 
 
 def _fitted(features: NDArray[np.float32], targets: NDArray[np.int64], weights: FloatArray | None) -> Network:
