@@ -259,7 +259,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 @app.command()
 def check(
     benchmark: Annotated[
-        str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target, mind or closedloop.")
+        str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target, mind, closedloop or coverage.")
     ],
     data: Data,
     decode: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
 from worldgauge.errors import UsageError
 
@@ -32,6 +33,7 @@ collect_app = typer.Typer(
     help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
     no_args_is_help=True,
 )
+add_coverage(collect_app)
 
 
 @collect_app.command("loopnav")

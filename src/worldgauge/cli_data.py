@@ -9,18 +9,19 @@ from pathlib import Path
 from rich.table import Table as Grid
 
 from worldgauge.cli_show import out
-from worldgauge.datasets import closedloop, loopnav, mind, target
+from worldgauge.datasets import closedloop, coverage, loopnav, mind, target
 from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 
-_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report
+_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report | coverage.Report
 
 FORMATS: Mapping[str, Callable[..., _Found]] = {
     "loopnav": loopnav.check,
     "target": target.check,
     "mind": mind.check,
     "closedloop": closedloop.check,
+    "coverage": coverage.check,
 }
 
 
@@ -46,6 +47,8 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
     elif isinstance(found, closedloop.Report):
         _show_episodes(found)
         counted = f"{found.n_valid} of {found.n_episodes} episodes are valid"
+    elif isinstance(found, coverage.Report):
+        counted = f"{found.n_valid} of {found.n_trajectories} trajectories are valid"
     else:
         _show_clips(found)
         counted = f"{found.n_valid} of {found.n_clips} clips and mirror videos are valid"

@@ -45,8 +45,10 @@ def grown_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) 
     # It fits five colours to each side, and cannot with fewer pixels.
     if yes.sum() > 5 and no.sum() > 5 and (part >= cv2.GC_PR_BGD).any():
         cv2.setRNGSeed(0)
-        models = np.zeros((1, 65)), np.zeros((1, 65))
-        cv2.grabCut(np.ascontiguousarray(small[window]), part, None, *models, _ROUNDS, cv2.GC_INIT_WITH_MASK)
+        back, front = np.zeros((1, 65)), np.zeros((1, 65))
+        cv2.grabCut(
+            np.ascontiguousarray(small[window]), part, (0, 0, 1, 1), back, front, _ROUNDS, cv2.GC_INIT_WITH_MASK
+        )
         found[window] |= (part == cv2.GC_FGD) | (part == cv2.GC_PR_FGD)
     _, labels = cv2.connectedComponents(found.astype(np.uint8), connectivity=8)
     return _box(np.isin(labels, np.unique(labels[known])), image.shape[1] / width, image.shape[0] / height)
@@ -67,7 +69,7 @@ def _splat(points: FloatArray, camera: Camera) -> NDArray[np.bool_]:
 
 def _window(known: NDArray[np.bool_]) -> tuple[slice, slice]:
     rows, columns = np.flatnonzero(known.any(1)), np.flatnonzero(known.any(0))
-    reach = math.ceil(_REACH * max(np.ptp(rows) + 1, np.ptp(columns) + 1, _LEAST_PX))
+    reach = math.ceil(_REACH * max(int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1, _LEAST_PX))
     return (
         slice(max(0, int(rows[0]) - reach), int(rows[-1]) + 1 + reach),
         slice(max(0, int(columns[0]) - reach), int(columns[-1]) + 1 + reach),

@@ -202,10 +202,8 @@ def _said_of_gains(gains: Sequence[Gain], values: Mapping[str, Mapping[str, floa
     left = [gain.label for gain in gains if gain.p is None or gain.p > ALPHA]
     if left:
         smallest = smallest_difference(values)
-        seen = (
-            "it has too few episodes" if smallest is None else f"it shows differences from about {smallest:.3g} points"
-        )
-        said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality: {seen} on.")
+        seen = "too few episodes" if smallest is None else f"nothing below about {smallest:.3g} points would be seen"
+        said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen}).")
     return said
 
 
