@@ -190,7 +190,7 @@ def test_paths_stills_and_errors_are_on_the_card(browser: playwright.Browser, pl
     visit.context.close()
 
 
-@pytest.mark.parametrize("which", ["page", "plan_page", "path_page"])
+@pytest.mark.parametrize("which", ["page", "plan_page", "path_page", "loop_page"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_sticks_out(
@@ -203,4 +203,33 @@ def test_nothing_sticks_out(
     background = visit.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, background[4:-1].split(","))) > 382) == (scheme == "light")
     assert visit.trouble == []
+    visit.context.close()
+
+
+def test_replays_are_as_wide_as_a_phone_and_two_beside_the_map(browser: playwright.Browser, loop_page: Path) -> None:
+    for width, beside in ((390, False), (1280, True)):
+        visit = Visit(browser, loop_page, viewport={"width": width, "height": 900})
+        visit.open_film()
+        boxes = [tile.bounding_box() for tile in visit.tab.locator("#walk-1 canvas").all()]
+        assert len(boxes) == 2
+        assert all(box["width"] > 320 for box in boxes), "its words can be read"
+        assert (boxes[0]["y"] == boxes[1]["y"]) == beside
+        visit.tab.locator("#walk-1 .plot").focus()
+        visit.tab.keyboard.press("ArrowRight")
+        visit.wait_for_frame(1)
+        assert visit.trouble == []
+        visit.context.close()
+
+
+def test_a_long_id_is_no_column_of_letters_on_a_phone(browser: playwright.Browser, page: Path) -> None:
+    visit = Visit(browser, page, viewport={"width": 390, "height": 800})
+    width = visit.tab.evaluate(
+        """() => {
+            const card = document.querySelector("#walk-1 summary");
+            card.querySelector(".cellname").textContent = "first person, memory";
+            card.querySelector(".place").textContent = "data-1_1st_urban_0007_mem_00012_a_long_name_of_a_clip";
+            return card.querySelector(".place").getBoundingClientRect().width;
+        }"""
+    )
+    assert width > 180
     visit.context.close()

@@ -104,3 +104,26 @@ def test_forest_and_strip_draw_every_subject() -> None:
     assert [t.text for t in root.iter("text") if t.get("class") == "remark"] == ["does not <move>"]
     root = parse(curves.strip({"a": A, "b": B}, {"a": 0.5, "b": None}, (0, 1)))
     assert len(list(root.iter("circle"))) == 1
+
+
+@pytest.mark.parametrize("top", [1.0, 25.0, 2500.0, 250000.0])
+def test_the_name_of_the_y_axis_stands_clear_of_the_longest_number(top: float) -> None:
+    """The name is turned and about 15 px wide from the left edge; a digit takes some 6.4 px."""
+    line = Curve(A, ((0.0, 0.0, None, None), (9.0, top, None, None)))
+    chart = curves.line_chart("c", "t", "d", [line], x_label="x", y_label="y", unit=False)
+    spot = curves.scatter("s", "t", "d", [Spot(A, 1.0, 0.0), Spot(B, 2.0, top)], x_label="x", y_label="y")
+    for drawn in (chart, spot):
+        texts = [t for t in ElementTree.fromstring(str(drawn)).iter("text") if t.get("text-anchor") == "end"]
+        numbers = [t for t in texts if (t.text or "").replace(".", "").isdigit()]
+        assert len(numbers) >= 3
+        assert min(float(t.get("x", "0")) - 6.4 * len(t.text or "") for t in numbers) > 14
+
+
+def test_a_spot_may_reach_across_as_well() -> None:
+    spots = [Spot(A, 1.0, 0.5, (0.4, 0.6), across=(0.0, 3.0)), Spot(B, 2.0, 0.5)]
+    drawn = ElementTree.fromstring(str(curves.scatter("s", "t", "d", spots, x_label="x", y_label="y")))
+    ways = [p.get("d", "") for p in drawn.iter("path") if p.get("class") == "reach"]
+    assert len(ways) == 2
+    left, right = (float(v) for v in ways[1].removeprefix("M").replace("H", " ").split(" ")[::2])
+    dots = [float(c.get("cx", "0")) for c in drawn.iter("circle") if c.get("class") == "dot"]
+    assert right - left == pytest.approx(3 * (dots[1] - dots[0]), abs=0.5)

@@ -195,3 +195,28 @@ def test_long_names_of_marks_stand_beside_them() -> None:
     rings = sorted(float(c.get("cx", 0)) for g in root.iter("g") if g.get("class") == "mark" for c in g.iter("circle"))
     assert texts["A"] == pytest.approx(rings[0])
     assert abs(texts["street lamp"] - rings[1]) > 8
+
+
+def test_a_path_that_strays_is_cut_unless_all_of_it_is_asked_for() -> None:
+    far = Plan(Look("s0", "k1", "far"), np.array([[20.0, 20.0], [20.0, 60.0]]))
+    picture = Picture(CLIP, walk(), 5)
+    cut, whole = (draw_map("m", picture, [far], whole=each) for each in (False, True))
+    assert "Not wholly on the map" in cut.note
+    assert "Not wholly on the map" not in whole.note
+    (line,) = [
+        p
+        for g in ElementTree.fromstring(str(whole.svg)).iter("g")
+        if (g.get("class") or "").startswith("plan ")
+        for p in g.iter()
+        if p.get("class") == "line"
+    ]
+    numbers = [
+        float(v)
+        for v in (line.get("d") or line.get("points") or "")
+        .replace("M", " ")
+        .replace("L", " ")
+        .replace(",", " ")
+        .split()
+    ]
+    assert len(numbers) == 4
+    assert all(0 <= v <= SIDE_PX for v in numbers)

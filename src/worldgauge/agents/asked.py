@@ -11,7 +11,7 @@ import numpy as np
 from worldgauge.collect.question_forms import Form, Slots, thing_of
 from worldgauge.collect.question_habits import categories_of, rooms_of
 from worldgauge.collect.question_list import names_meant, read_question
-from worldgauge.collect.question_words import NAMES, ROOMS, normalised
+from worldgauge.collect.question_words import NAMES, ROOMS, TWICE, normalised
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.indoor.homes import LABELS
 
@@ -60,6 +60,19 @@ def room_likelihood(presence: FloatArray) -> dict[str, float]:
     logs = _TRUST * (np.log(shares / average) @ (presence - average))
     weights = np.exp(logs - logs.max())
     return {room: float(weight) for room, weight in zip(ROOMS, weights / weights.sum(), strict=True)}
+
+
+def rooms_told(room: str) -> FloatArray:
+    """(27,) for each of LABELS how surely the sight of one tells of a room of that kind, in [0, 1]."""
+    held = {kind: (2.0 if kind in TWICE else 1.0) * _shares(kind) for kind in ROOMS}
+    told: FloatArray = held[room] / np.maximum(sum(held.values()), _RARE)
+    return told
+
+
+def _shares(room: str) -> FloatArray:
+    """(27,) how often a room of a kind holds one of each of LABELS."""
+    held = categories_of(room)
+    return np.array([held.get(label, 0.0) for label in LABELS])
 
 
 def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[str, float]:

@@ -238,7 +238,7 @@ def _merged(chosen: Sequence[Detection], merge_px: float) -> list[Detection]:
 def _alike(a: Mask, b: Mask) -> bool:
     """Whether two masks share more than SAME_IOU of what they cover together."""
     small, large = sorted((np.count_nonzero(a), np.count_nonzero(b)))
-    return small > SAME_IOU * large and np.count_nonzero(a & b) > SAME_IOU * np.count_nonzero(a | b)
+    return bool(small > SAME_IOU * large and np.count_nonzero(a & b) > SAME_IOU * np.count_nonzero(a | b))
 
 
 def _box(mask: Mask) -> tuple[int, int, int, int]:
@@ -289,4 +289,5 @@ def _share_near(points: FloatArray, known: FloatArray) -> float:
 def _inside(points: FloatArray, others: FloatArray) -> FloatArray:
     """Those of `points` within NEAR_M of the box about `others`."""
     low, high = others.min(0) - NEAR_M, others.max(0) + NEAR_M
-    return points[((points >= low) & (points <= high)).all(1)]
+    within: FloatArray = points[((points >= low) & (points <= high)).all(1)]
+    return within

@@ -120,11 +120,17 @@ def line_chart(
     y_label: str,
     unit: bool,
     ticks: Sequence[tuple[float, str]] | None = None,
+    whole: bool = False,
 ) -> Markup:
-    """Lines with bands, names at their ends. unit: the values live in [0, 1], show all of it. ticks: on the x axis."""
+    """Lines with bands, names at their ends. unit: the values live in [0, 1], show all of it. ticks: on the x axis.
+
+    whole: the y axis holds the bands too, which else may leave the panel.
+    """
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
     ys = [p[1] for c in drawn for p in c.points]
+    if whole:
+        ys += [end for c in drawn for p in c.points for end in p[2:] if end is not None]
     low, high = (0.0, 1.0) if unit else svg.spread(ys, zero=True)
     y = svg.Scale(low, high, HEIGHT - BOTTOM, TOP)
     x = svg.Scale(min(0.0, *xs), max(xs), max(LEFT, _room(y)), WIDTH - RIGHT)
@@ -140,12 +146,26 @@ def line_chart(
     )
 
 
-def scatter(ident: str, title: str, description: str, spots: Sequence[Spot], *, x_label: str, y_label: str) -> Markup:
-    """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8."""
+def scatter(
+    ident: str,
+    title: str,
+    description: str,
+    spots: Sequence[Spot],
+    *,
+    x_label: str,
+    y_label: str,
+    whole: bool = False,
+) -> Markup:
+    """Subjects in a plane, names beside them; the x axis is logarithmic when its values span a factor of 8.
+
+    whole: the y axis holds the intervals too, which else may leave the panel.
+    """
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud] + [x for s in spots for x in s.across or ()]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
     width, height = 540.0, 370.0
     heights = [s.y for s in spots] + [y for s in spots for _, y in s.cloud]
+    if whole:
+        heights += [end for s in spots for end in s.interval or ()]
     y_low, y_high = svg.spread(heights, zero=True, unit_top=True)
     y = svg.Scale(y_low, y_high, height - 44, 20.0)
     low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)

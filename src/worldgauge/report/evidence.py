@@ -143,7 +143,10 @@ def _values(group: Mapping[str, Any], keys: Iterable[str]) -> str:
 def keys_of(group: Mapping[str, Any]) -> list[str]:
     """What the table's columns are made of: type and range, or all but the location."""
     pair = ["type", "range"]
-    return pair if all(key in group for key in pair) else [key for key in group if key != "location"]
+    if all(key in group for key in pair):
+        return pair
+    # What kind of task it is comes before what is particular to it.
+    return sorted((key for key in group if key != "location"), key=lambda key: key != "task")
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

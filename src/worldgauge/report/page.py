@@ -123,7 +123,8 @@ def _results(
     framed = _framed(evidence, made) if mixed else metric
     sample = evidence.sample(framed)
     frame_name = name if framed == metric else words.metric_name(framed, sample.unit if sample else "1")
-    bounds = metrics.entry(metric).facts["bounds"] if metric in metrics else (-math.inf, math.inf)
+    declared = next((one for one in (metric, metric.rpartition("/")[2]) if one in metrics), None)
+    bounds = metrics.entry(declared).facts["bounds"] if declared else (-math.inf, math.inf)
     flags = {row.label: row.flag for row in headline.rows if row.flag}
     compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags)
     by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -50,7 +51,11 @@ def render_study(finding: Finding, command: str = "") -> str:
             drawn=draw(finding, looks),
             drawn_title=f"Success against {MEASURES[measure]}" if measure else "Success",
             n=max(point.success.n for point in finding.points),
-            tables=[tables.view(f"table-{k}", table, looks, {}) for k, table in enumerate(finding.tables)],
+            kind=finding.study.drawn,
+            tables=[
+                replace(view, groups=tuple(("What is compared", rows) for _, rows in view.groups))
+                for view in (tables.view(f"table-{k}", table, looks, {}) for k, table in enumerate(finding.tables))
+            ],
             command=command,
         )
     )
@@ -75,7 +80,7 @@ def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
             for p in finding.points
             if p.measure is not None and p.measure.mean is not None and p.success.mean is not None
         ]
-        return curves.scatter("study", title, told, spots, x_label=name, y_label=SUCCESS)
+        return curves.scatter("study", title, told, spots, x_label=name, y_label=SUCCESS, whole=True)
     families: dict[str, list[Point]] = {}
     for point in finding.points:
         families.setdefault(point.arm.family, []).append(point)
@@ -83,7 +88,7 @@ def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
         Curve(Look(f"f{place}", f"k{1 + place % COLOURS}", family), _line(own))
         for place, (family, own) in enumerate(families.items())
     ]
-    return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False)
+    return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
 
 
 def _line(points: list[Point]) -> tuple[tuple[float, float, float | None, float | None], ...]:

@@ -143,15 +143,20 @@ def _headline(tested: Sequence[str], passed: Sequence[str], claim: str, lacks: s
 
 def _headline_of_references(passed: Sequence[str], bar: Sequence[str], claim: str) -> str:
     if not passed:
-        return f"References only, and none {claim} measurably better than {listed(bar)}."
+        return f"References only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
     who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"
-    return f"{who} {claim}; {listed(bar)} {'does' if len(bar) == 1 else 'do'} not."
+    return f"{who} {claim}; {listed([_quoted(b) for b in bar])} {'does' if len(bar) == 1 else 'do'} not."
+
+
+def _quoted(label: str) -> str:
+    """A name that would be read as a word of the sentence, marked."""
+    return f"“{label}”" if label in ("none", "all") else label
 
 
 def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Wording) -> str:
     said = (
         f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
-        f"the strongest reference that {words.lacks}, {bar.label}, has {_said(bar.mean)}"
+        f"the strongest reference that {words.lacks}, {_quoted(bar.label)}, has {_said(bar.mean)}"
     )
     return said + (f"; they share no {words.task}." if pair is None else f". {_paired(pair)}")
 

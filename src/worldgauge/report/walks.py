@@ -37,7 +37,7 @@ SHARE_OF_STILLS_BYTES = 1_800_000
 ONE_STILLS_BYTES = 24_000
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
-REPLAY_PX, REPLAY_BYTES = 384, 75_000
+REPLAY_PX, REPLAY_BYTES = 384, 110_000
 """Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
 TRUTH = Look("truth", "k0", "hidden truth")
 START = Look("truth", "k0", "start image")

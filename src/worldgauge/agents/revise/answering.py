@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asked import Wanted, room_likelihood, wanted
+from worldgauge.agents.asked import Wanted, room_likelihood, rooms_told, wanted
 from worldgauge.agents.contract import (
     SIDES,
     Candidate,
@@ -23,7 +23,7 @@ from worldgauge.agents.contract import (
     revisers,
 )
 from worldgauge.agents.propose.landmarks import WANTED
-from worldgauge.collect.question_words import category_of
+from worldgauge.collect.question_words import ROOMS, category_of
 from worldgauge.collect.questions import SEEN_SHARE
 from worldgauge.episode import Goal
 from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
@@ -34,6 +34,8 @@ MARGIN = 0.2
 """By how much a plan must promise more than the first one to be taken before it: less is chance."""
 NAMED_WORTH = 0.5
 """Of the thing itself coming into view, beside the right room doing so."""
+PASSAGE, PASSAGE_WORTH = "corridor", 0.35
+"""A corridor leads on: better than a room that is not the one."""
 SEARCHED = 6
 """Things seen in a room after which what is not among them is likely elsewhere."""
 SEARCHED_WORTH = 0.2
@@ -102,15 +104,19 @@ class ScriptedAnswerer:
         """
         if been:
             return 0.0
-        last = rollout.valid_len - 1
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
-        then = self._held(rollout.seen(last, side) for side in sides)
+        return self._promise(self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides), now)
+
+    def _promise(self, then: FloatArray, now: FloatArray) -> float:
         asked = self._wanted
         assert asked is not None
-        here, there = room_likelihood(now), room_likelihood(then)
+        gains = np.maximum(then - now, 0.0)
         rooms = self._open_rooms(asked.rooms)
-        worth = sum(belief * max(there[room] - here[room], 0.0) for room, belief in rooms.items())
-        return round(worth + NAMED_WORTH * self._named(asked, then - now), 9)
+        inside = {room: rooms.get(room, 0.0) for room in ROOMS}
+        inside[PASSAGE] = max(inside[PASSAGE], PASSAGE_WORTH)
+        stay = sum(inside[room] * share for room, share in room_likelihood(then).items())
+        glimpse = sum(belief * float((gains * rooms_told(room)).max()) for room, belief in rooms.items())
+        return round(max(stay, glimpse) + NAMED_WORTH * self._named(asked, gains), 9)
 
     def _named(self, asked: Wanted, gains: FloatArray) -> float:
         """The largest gain of a label that is asked for; less where things of it were seen, and were not the ones."""

@@ -106,8 +106,9 @@ def together(now: FloatArray, views: Sequence[FloatArray]) -> FloatArray:
     """Probabilities (n,) of labels from logs of them (n,) in the real view and in each imagined one.
 
     The mean of the logs, each view weighted by the square of its highest probability: views that repeat the real one
-    change nothing, vague ones little, and sure ones that differ make it less sure. On 180 decisions in validation homes
-    with true rollouts 71 % are right so, 68 % with equal weights or by the surest view alone, 61 % by the real view.
+    change nothing, vague ones little, and sure ones that differ make it less sure. The best of 13 rules on 180
+    decisions at 90 starts in validation homes with true rollouts: 71 % right there, where equal weights and the surest
+    view alone come to 68 % and the real view to 61 %. Chosen on them, it will not keep all of that elsewhere.
     """
     logs = np.array([now, *views])
     weights = np.exp(2 * logs.max(1))

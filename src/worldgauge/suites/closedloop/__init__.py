@@ -24,7 +24,7 @@ class ClosedLoop:
     standing = ("none",)
     """Asked beside every model: without the base policy there is nothing to compare with."""
     memoryless = ("none", "freeze", "noise")
-    claim = "makes an agent succeed more often"
+    claim = "helps an agent succeed"
     choosing_settings = frozenset({"task"}) | REACHING
     scoring_settings = scoring.SETTINGS
     metrics = frozenset(scoring.METRICS)
@@ -32,7 +32,7 @@ class ClosedLoop:
         "task": "episode",
         "tasks": "episodes",
         "headline": "task success (%)",
-        "lacks": "foresees nothing",
+        "lacks": "cannot foresee anything",
         "asked": "shortest way",
         "read": "How each episode ended",
         "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided.",

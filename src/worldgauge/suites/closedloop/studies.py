@@ -52,13 +52,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Study:
-    """measure: metric on the horizontal axis, None where the arms themselves are what differs."""
+    """measure: metric on the horizontal axis, None where the arms themselves are what differs. caveat: what its readers
+    must know of it."""
 
     name: str
     question: str
     arms: Callable[[Asked], list[Arm]]
     drawn: Literal["plane", "lines", "list"]
     measure: str | None = None
+    caveat: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def finding(
     failed: Mapping[str, Sequence[Failure]],
 ) -> Finding:
     """What the scores of every arm, by its label, can tell. failed: episodes without scores, by label."""
-    made = summarize(scores, {arm.label: "subject" if arm.base else "reference" for arm in arms}, failed)
+    made = summarize(scores, {arm.label: "subject" for arm in arms}, failed)
     if not made:
         raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
     by_task = made[0]
@@ -114,7 +116,7 @@ def finding(
     shown = [_rows(study, points, gains, {row.label: row.flag for row in by_task.rows})]
     if len(by_task.columns) > 1:
         shown.append(by_task)
-    words = [*_said_of_tie(study, tied), *_said_of_gains(gains, values)]
+    words = [*_said_of_tie(study, tied), *filter(None, [study.caveat]), *_said_of_gains(gains, values)]
     return Finding(study, points, gains, tied, tuple(shown), tuple(words))
 
 
@@ -146,11 +148,10 @@ def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: M
         low, high = (None, None) if told is None or told.interval is None else told.interval
         cells = [point.success, *([point.measure or none] if study.measure else [])]
         cells.append(none if told is None else Cell(told.mean, None, told.n, low, high))
-        kind: Literal["subject", "reference"] = "subject" if point.arm.base else "reference"
-        rows.append(Row(point.arm.label, tuple(cells), kind, flags.get(point.arm.label, "")))
+        rows.append(Row(point.arm.label, tuple(cells), flag=flags.get(point.arm.label, "")))
     measured = (MEASURES[study.measure],) if study.measure else ()
     better = metrics.entry(study.measure).facts["better"] if study.measure else "neither"
-    told_p = ", ".join(f"{gain.label} {_p(gain.p)}" for gain in gains)
+    told_p = ", ".join(f"{gain.label}: {_p(gain.p)}" for gain in gains)
     return Table(
         f"study/{study.name}",
         study.question,
@@ -160,7 +161,7 @@ def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: M
         tuple(rows),
         (
             "Gain: paired difference from the base row on the same episodes, with a bootstrap interval; p by sign "
-            f"flips, corrected for {len(gains)} comparisons (Holm): {told_p}.",
+            f"flips, corrected for {len(gains)} comparisons (Holm), {told_p}.",
         ),
         betters=("higher", *((better,) if study.measure else ()), "higher"),
     )
@@ -279,7 +280,15 @@ MEASURES = {
 STUDIES: Mapping[str, Study] = {
     study.name: study
     for study in (
-        Study("quality", "Do models that draw better pictures help more?", _ladder, "plane", "visual_quality"),
+        Study(
+            "quality",
+            "Do models that draw better pictures help more?",
+            _ladder,
+            "plane",
+            "visual_quality",
+            "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
+            "farther right than they look.",
+        ),
         Study("controllability", "Do models that obey help more?", _ladder, "plane", "controllability_ssim"),
         Study("calls", "Does asking the world model more often help?", _calls, "lines", "model_calls"),
         Study("revision", "Whose choice among the same plans is best?", _revision, "list"),
