@@ -1,6 +1,8 @@
 """One small real data set for every test that needs recorded walks: collected once a test process."""
 
+import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 from support.bench import QuietBench
 from support.closedloop_fixture import make_closedloop_data
 from support.target_fixture import make_target_data
+from worldgauge.agents.vision.recognition import FILE_VARIABLE, save
+from worldgauge.agents.vision.training import train
 from worldgauge.engine.collect import collect_loopnav, collect_mind
 from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
@@ -53,7 +57,20 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def eyes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What agents see with from here on: a recogniser of four homes, poor, but trained in seconds."""
+    root = tmp_path_factory.getbasetemp()
+    # Test processes that run side by side have neighbouring folders, and share the file.
+    file = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "eyes.npz"
+    if not file.exists():
+        save(train(4, held_out=1), file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FILE_VARIABLE, str(file))
+        yield file
+
+
+@pytest.fixture(scope="session")
+def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
     """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
     return make_closedloop_data(tmp_path_factory.mktemp("episodes"), 2)
 

@@ -30,7 +30,9 @@ from worldgauge.cli_options import (
     Settings,
     Workers,
     resumable,
+    settings_of,
 )
+from worldgauge.cli_study import replay, study, train_recogniser
 from worldgauge.errors import UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(collect_app, name="collect")
+app.command()(study)
+app.command()(replay)
+app.command("train-recogniser")(train_recogniser)
 
 
 class Kind(StrEnum):
@@ -124,7 +129,7 @@ def ask(
         "on": on,
         "gpus_per_worker": gpus_per_worker,
         "seed": seed,
-        "settings": _settings(settings),
+        "settings": settings_of(settings),
         "limit": limit,
         "retry_failed": retry_failed,
         "scoring": context.info_name == "run",
@@ -162,7 +167,7 @@ def score(
     from worldgauge.engine import run as engine
     from worldgauge.engine.videos import score_videos
 
-    shared: dict[str, Any] = {"settings": _settings(settings), "workers": workers, "on": on, "deadline_s": deadline}
+    shared: dict[str, Any] = {"settings": settings_of(settings), "workers": workers, "on": on, "deadline_s": deadline}
     if videos is None:
         if out is not None or references is not None:
             raise UsageError("score --out and --references go with --videos; scores of runs stay in their run folders")
@@ -333,20 +338,6 @@ def _reference_texts(suite: str) -> dict[str, str]:
 
     settings: Mapping[str, str] = getattr(suites.get(suite), "reference_settings", {})
     return {name: f"{name}?{query}" for name, query in settings.items()}
-
-
-def _settings(pairs: list[str] | None) -> dict[str, Any]:
-    from worldgauge_serve import value_of
-
-    found: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--set takes NAME=VALUE, not '{pair}'")
-        if name in found:
-            raise UsageError(f"--set gives '{name}' twice")
-        found[name] = value_of(value)
-    return found
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

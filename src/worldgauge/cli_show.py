@@ -93,6 +93,8 @@ class Running(Bars):
             self.line(f"{place} {step.subject} {step.task} {step.status}{why}", always=step.status == "failed")
         elif step.frames is not None:
             self.bar(name, *step.frames)
+            if step.frames[0] == step.frames[1]:
+                self.drop(name)
 
 
 class Collecting(Bars):
@@ -275,6 +277,21 @@ def found(finding: Finding, page: Path, json: bool) -> None:
     for sentence in finding.words:
         out.print(sentence, markup=False)
     written(page, json)
+
+
+def trained(path: Path, facts: Mapping[str, Any], use: str, json: bool) -> None:
+    """How well a recogniser does, and where it is. use: what to set so that it is taken, where that is needed."""
+    if json:
+        _object(recogniser=str(path), **facts)
+        return
+    out.print(
+        f"{path}: {facts['accuracy']:.0%} of {facts['validated_on']['boxes']} boxes in validation homes are named "
+        f"rightly, {facts['calibration_error']:.3f} off in confidence",
+        markup=False,
+        soft_wrap=True,
+    )
+    if use:
+        out.print(f"runs take it with {use}", markup=False, soft_wrap=True)
 
 
 def exported(files: list[Path], json: bool) -> None:

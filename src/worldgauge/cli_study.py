@@ -1,4 +1,4 @@
-"""`worldgauge study` and `worldgauge replay`: the analyses of the closed loop, and one episode as a film."""
+"""What the closed loop has beside running it: its analyses, one episode as a film, the eyes of its agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from worldgauge.cli_options import Data, Deadline, Json, Limit, Models, Seed, Settings, Workers, resumable, settings_of
+from worldgauge.errors import UsageError
 
 
 def study(
@@ -67,3 +68,25 @@ def replay(
     from worldgauge.report.replaying import write_replay
 
     show.written(write_replay(run, task, out), json)
+
+
+def train_recogniser(
+    homes: Annotated[int, typer.Option(help="Homes of the training split that it is trained on.", min=1)] = 100,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; by default the cache, where runs look for it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train the recogniser that agents of the closed loop see with; runs that need it do so themselves, once. Takes one
+    to two minutes."""
+    from worldgauge import cli_show as show
+    from worldgauge.agents.vision.recognition import FILE_VARIABLE, cached_file, save
+    from worldgauge.agents.vision.training import train
+
+    path = out or cached_file(homes)
+    if path is None:
+        raise UsageError("nothing is cached (WORLDGAUGE_CACHE=off): say where to with --out")
+    with show.Bars() as bars:
+        made = train(homes, progress=lambda done, of: bars.bar("homes looked at", done, of))
+    save(made, path)
+    show.trained(path, made.facts, "" if out is None else f"{FILE_VARIABLE}={path}", json)

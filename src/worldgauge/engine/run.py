@@ -213,6 +213,7 @@ def _perform(
     tell = watch or (lambda step: None)
     for work in works:
         tell(work.step())
+    _prepare(works, tell)
     for pool, theirs in turns:
         _perform_named([work for work in theirs if work.entrant.model is None], pool, deadline_s, scoring, tell)
         pool.close()
@@ -220,6 +221,14 @@ def _perform(
         if work.entrant.model is not None:
             _perform_live(work, deadline_s, scoring, tell)
         work.derive_scores()
+
+
+def _prepare(works: Sequence[Work], tell: Watch) -> None:
+    """Let the suite make what all workers need, where anything is to be asked."""
+    tasks = [item.task for work in works for item in work.todo if item.todo == "ask"]
+    prepare = getattr(works[0].suite, "prepare", None) if tasks else None
+    if prepare is not None:
+        prepare(tasks, lambda what, done, of: tell(replace(works[0].step(), task=what, frames=(done, of))))
 
 
 def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, scoring: bool, tell: Watch) -> None:

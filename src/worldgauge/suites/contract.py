@@ -200,6 +200,9 @@ class Suite(Protocol):
     more than frames beside the truth, such as an episode of an agent: it is then shown without the truth, for as long
     as it lasts. Raises DataError when the record's files are gone.
 
+    And `prepare(tasks, tell)`, called once before any of `tasks` is performed, in the process that leads: what all
+    workers need and one must make. tell: what is done, how far, of how much.
+
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's
     own (`report.words.Wording` lists them). A table with the unit "tasks" counts tasks by what became of them.

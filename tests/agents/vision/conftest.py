@@ -2,8 +2,14 @@
 
 import pytest
 
-from worldgauge.agents.vision.recognition import Recogniser
+from worldgauge.agents.vision.recognition import FILE_VARIABLE, Recogniser
 from worldgauge.agents.vision.training import train
+
+
+@pytest.fixture(autouse=True)
+def no_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests name one for all that comes after them."""
+    monkeypatch.delenv(FILE_VARIABLE, raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
 """Of a clip of 14, padding included, for the answer (released code); the plan's own are for the action as well."""
 
 
-@revisers.register("recogniser", tasks=("recognition",), chat=False, imagines=True)
+@revisers.register("recogniser", recogniser=True, tasks=("recognition",), chat=False, imagines=True)
 class RecogniserReviser:
     """Answers with the small recogniser and takes the plan in whose frames it is surest; without rollouts, the first.
 

@@ -7,7 +7,7 @@ import json
 import os
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -92,6 +92,26 @@ def recogniser(homes: int = HOMES) -> Recogniser:
     Raises DataError when that one is not, MissingExtraError when scikit-learn is needed and missing.
     """
     return _recogniser(homes, os.environ.get(FILE_VARIABLE, ""), os.environ.get("WORLDGAUGE_CACHE", ""))
+
+
+def at_hand(progress: Callable[[int, int], None] = lambda done, of: None) -> None:
+    """Train it now unless it is in the cache, so that workers find it; progress: scenes looked at, and how many.
+
+    Raises MissingExtraError without scikit-learn.
+    """
+    from worldgauge.agents.vision.training import train
+
+    file = cached_file()
+    if file is not None and not file.exists() and not os.environ.get(FILE_VARIABLE):
+        save(train(progress=progress), file)
+
+
+def identity() -> str:
+    """What its answers depend on, found without making it: the file that is named, else the sources it is made from."""
+    given = os.environ.get(FILE_VARIABLE)
+    if given:
+        return hashlib.sha256(Path(given).read_bytes()).hexdigest() if Path(given).is_file() else given
+    return f"{_source_digest()[:16]}-{HOMES}"
 
 
 @lru_cache(maxsize=4)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from worldgauge.agents.contract import revisers
+from worldgauge.agents.vision.recognition import at_hand
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
 from worldgauge.suites.closedloop import protocol, published, replay, scoring, showing, summary, tasks
@@ -49,6 +51,12 @@ class ClosedLoop:
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task an episode; those whose scenes are not at hand are skipped with the reason."""
         return tasks.tasks(source, self.options)
+
+    def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
+        """Train the recogniser where it is needed and not in the cache; raises MissingExtraError without its extra."""
+        kinds = {task.sample["kind"] for task in tasks}
+        if any(revisers.entry(self.options.of_task(kind).reviser).facts.get("recogniser") for kind in kinds):
+            at_hand(lambda done, of: tell("training the recogniser", done, of))
 
     def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
         """Act out the episode and keep its trace, what was seen and what was imagined."""

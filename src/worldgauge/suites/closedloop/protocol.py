@@ -178,6 +178,7 @@ class Watched:
         self.observe = simulator.observe
 
     def step(self, primitive: Primitive) -> bool:
+        """Take one step; whether it met something."""
         collided = self._simulator.step(primitive)
         self._tracer.stepped()
         self._alive()

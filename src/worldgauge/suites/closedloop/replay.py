@@ -29,10 +29,9 @@ from worldgauge.suites.closedloop.protocol import simulator_of
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import Episode, episode_of
-from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
+from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace, stance_of
 from worldgauge.suites.contract import Record
 from worldgauge.video import Clip, Frame, resize
-from worldgauge.worlds.walker import Stance
 
 FPS = 3.0
 """Slow enough to read."""
@@ -207,7 +206,7 @@ class _Scene:
         if "box" in notes:
             box, size = notes["box"], (self._seen.width, self._seen.height)
         else:
-            stances = [_stance(line["pose"])]
+            stances = [stance_of(line["pose"])]
             stances += self._simulator.replayed(stances[0], from_letters(line["executed"]))
             camera = self._simulator.camera
             box, size = self._simulator.sight(stances[step]).box, (camera.width, camera.height)
@@ -229,12 +228,6 @@ class _Scene:
 def _across(picture: Frame, width: int) -> Frame:
     """`picture` at `width` px, its shape kept."""
     return resize(picture, width, round(width * picture.shape[0] / picture.shape[1]))
-
-
-def _stance(numbers: Sequence[float]) -> Stance:
-    """Of a pose as the trace keeps it."""
-    pose = np.array(numbers, np.float64).reshape(3, 4)
-    return Stance(float(pose[0, 3]), float(pose[1, 3]), math.atan2(pose[1, 2], pose[0, 2]))
 
 
 def _shown(line: Mapping[str, Any]) -> list[int]:

@@ -28,11 +28,10 @@ from worldgauge.suites.closedloop.protocol import judge_of, simulator_of
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import episode_of
-from worldgauge.suites.closedloop.trace import COMPARED, read_trace
+from worldgauge.suites.closedloop.trace import COMPARED, read_trace, stance_of
 from worldgauge.suites.contract import Bench, Record, Score, mean_of
 from worldgauge.suites.scores import score_of
 from worldgauge.video import Clip
-from worldgauge.worlds.walker import Stance
 
 HEADLINE = "task/success"
 """What an episode came to, in percent: success, or the answer score."""
@@ -177,7 +176,5 @@ def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Simulat
 
 def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], simulator: Simulator) -> Any:
     """The frames of the simulator for those of a candidate that the model drew."""
-    pose = np.array(line["pose"], np.float64).reshape(3, 4)
-    start = Stance(float(pose[0, 3]), float(pose[1, 3]), math.atan2(pose[1, 2], pose[0, 2]))
-    stances = simulator.replayed(start.turned(one["turn_left_rad"]), from_letters(one["steps"]))
+    stances = simulator.replayed(stance_of(line["pose"]).turned(one["turn_left_rad"]), from_letters(one["steps"]))
     return simulator.film(stances[one["exact"] :], simulator.camera).to_array()

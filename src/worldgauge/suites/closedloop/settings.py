@@ -10,6 +10,7 @@ from worldgauge.agents.chat_endpoint import model_and_url
 from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
 from worldgauge.agents.prompts import Prompts
+from worldgauge.agents.vision.recognition import identity
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import check_whole, settings_of, with_parity
 
@@ -80,6 +81,7 @@ class Settings:
     chat_key_env: str | None = None
     prompts: str | None = None
     prompts_digest: str = ""
+    recogniser_digest: str = ""
     decisions: int | None = None
     candidates: int | None = None
     length: int | None = None
@@ -109,16 +111,23 @@ class Settings:
         if not isinstance(settings.tts_ratio, (int, float)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
         settings._check_policies()
+        if any(revisers.entry(settings.of_task(task).reviser).facts.get("recogniser") for task in settings.asked):
+            settings = replace(settings, recogniser_digest=identity())
         prompts = Prompts(settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
         model_and_url(settings.chat)
         return replace(settings, prompts_digest=prompts.digest)
 
+    @property
+    def asked(self) -> tuple[TaskKind, ...]:
+        """The tasks that are asked."""
+        return TASKS if self.task is None else (self.task,)
+
     def _check_policies(self) -> None:
         """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""
         judges.entry(self.judge)
-        for task in TASKS if self.task is None else (self.task,):
+        for task in self.asked:
             own = self.of_task(task)
             for registry, name in ((proposers, own.proposer), (revisers, own.reviser)):
                 facts = registry.entry(name).facts

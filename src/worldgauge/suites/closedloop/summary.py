@@ -151,7 +151,7 @@ def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
             task = None if column == ALL else column
             ours, theirs = ({s.task: s.value for s in one.of(HEADLINE, task)} for one in (entry, base))
             told = paired_difference(ours, theirs, rng=np.random.default_rng(_SEED))
-            low, high = (None, None) if told.interval is None else told.interval
+            low, high = (None, None) if told.interval is None else np.clip(told.interval, -100.0, 100.0).tolist()
             cells.append(Cell(told.mean, None, told.n, low, high, entry.expected(task) if task else None))
             found[entry.label, column] = told.p
         rows.append(Row(entry.label, tuple(cells), entry.kind, entry.flag()))
@@ -164,10 +164,12 @@ def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
         tuple(columns),
         tuple(ordered(rows, "higher")),
         (
-            "Paired differences with bootstrap intervals; p by sign flips, corrected for all cells (Holm): "
+            "Paired differences with bootstrap intervals. p by sign flips, corrected for all cells (Holm), of "
+            + f"{', '.join(columns)}: "
             + "; ".join(_said(label, columns, corrected) for label in dict.fromkeys(label for label, _ in corrected))
             + ".",
         ),
+        bars=True,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import ClosedLoop, NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.errors import DataError
-from worldgauge.suites.closedloop.settings import SUITE, TASKS, Settings, TaskKind
+from worldgauge.suites.closedloop.settings import SUITE, Settings, TaskKind
 from worldgauge.suites.contract import Task
 
 Episode = RecognitionEpisode | NavigationEpisode | QuestionEpisode
@@ -22,7 +22,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     reason.
     """
     data = closedloop.load(Path(source))
-    kinds = TASKS if settings.task is None else (settings.task,)
+    kinds = settings.asked
     found = [(kind, episode) for kind in kinds for episode in episodes_of(data, kind)]
     if not found and not data.faults:
         raise DataError(

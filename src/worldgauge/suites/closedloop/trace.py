@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
@@ -130,6 +131,12 @@ def read_trace(folder: Path) -> list[dict[str, Any]]:
         return list(_lines(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); delete this record's folder and run again") from error
+
+
+def stance_of(pose: Sequence[float]) -> Stance:
+    """Where the walker stood, of a "pose" of the trace: the first three rows of a camera-to-world pose."""
+    rows = np.array(pose, np.float64).reshape(3, 4)
+    return Stance(float(rows[0, 3]), float(rows[1, 3]), math.atan2(rows[1, 2], rows[0, 2]))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
