@@ -74,7 +74,9 @@ def collect_coverage(
         "seed": seed,
     }
     if dry_run:
-        _show_estimate(out, engine.estimate_coverage(out, arguments), json)
+        found = engine.estimate_coverage(out, arguments)
+        _show_estimate(out, found, json)
+        _warn_of(found.points)
         return
     with resumable(), Bars() as bars:
 
@@ -84,6 +86,7 @@ def collect_coverage(
 
         collected = engine.collect_coverage(out, **arguments, workers=workers, on=on, progress=tell)
     summary = engine.summary_of(out)
+    _warn_of(summary["points"])
     if json:
         facts = {"frames": collected.frames, "discarded": collected.discarded, "failures": collected.failures}
         sys.stdout.write(dumps({"root": str(out), **summary, **facts, "ok": not collected.failures}) + "\n")
@@ -98,6 +101,13 @@ def collect_coverage(
             print(f"  and {len(collected.failures) - SHOWN} more failed")
     if collected.failures:
         raise typer.Exit(FAILED)
+
+
+def _warn_of(points: int) -> None:
+    from worldgauge.collect.coverage import crowding
+
+    if (warning := crowding(points)) is not None:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _show_estimate(out: object, found: Estimate, json: bool) -> None:

@@ -2,6 +2,8 @@
 
 A pose is 8 numbers: x, y, z in metres, the quaternion qx, qy, qz, qw, and the gripper, 0 closed to 1 open. Quaternions
 that are returned have length 1 and qw >= 0. Source: World-in-World, sections 3.4, 3.5 and 5.4.
+
+For manipulation, which has no suite here, and for adapters of models that the release controls in this way.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 One primitive is one frame. A plan of n primitives is a clip of n + 1 frames: frame 0 is what is seen now, frame k the
 view after primitive k. Source: World-in-World, section 3 and the released wire format.
+
+For an adapter that a model author writes, and asked for by nothing else here: the wire format of the released models
+(`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1" and, for
+manipulation, "manip/v1".
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge._decoding import FileSource, Frame, header_frames, problems
 from worldgauge.errors import DataError, ShapeError
@@ -22,7 +23,7 @@ from worldgauge.errors import DataError, ShapeError
 if TYPE_CHECKING:
     import av.container
 
-__all__ = ["Clip", "Frame", "Kind", "Writer", "header_frames", "problems", "resize"]
+__all__ = ["Clip", "Frame", "Kind", "Writer", "header_frames", "png", "problems", "resize"]
 
 Kind = Literal["mjpg", "lossless", "viewable", "archive"]
 
@@ -116,6 +117,18 @@ def resize(frame: Frame, width: int, height: int) -> Frame:
 
     how = cv2.INTER_AREA if width <= columns and height <= rows else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(frame, (width, height), interpolation=how), np.uint8)
+
+
+def png(picture: Frame | NDArray[np.uint16]) -> bytes:
+    """The bytes of a PNG file of a picture (H, W, 3) uint8 RGB, or levels (H, W) uint16. Raises ShapeError on others."""
+    import cv2
+
+    coloured = picture.ndim == 3 and picture.shape[2] == 3 and picture.dtype == np.uint8
+    if not (coloured or (picture.ndim == 2 and picture.dtype == np.uint16)) or not picture.size:
+        raise ShapeError(f"a picture needs (H, W, 3) uint8 or (H, W) uint16, got {picture.shape} {picture.dtype}")
+    # OpenCV's colours are blue first.
+    _, data = cv2.imencode(".png", np.ascontiguousarray(picture[..., ::-1]) if coloured else picture)
+    return data.tobytes()
 
 
 class Writer:

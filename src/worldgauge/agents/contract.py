@@ -26,6 +26,8 @@ from worldgauge.registry import Registry
 
 Image = NDArray[np.uint8]
 Depth = NDArray[np.float32]
+CONFIDENT = 0.95
+"""Probability of an answer from which recognition stops (released code: at least; the paper: "exceeds")."""
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
 
@@ -101,7 +103,7 @@ class Rollout:
     frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
     it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
     from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
-    rule: by which views are cut out of panoramas.
+    text: that the model was given, where it takes words. rule: by which views are cut out of panoramas.
     """
 
     frames: Image
@@ -113,7 +115,7 @@ class Rollout:
     aligned: bool = True
     model: str = ""
     seed: int = 0
-    wall_s: float = 0.0
+    text: str = ""
     rule: Rule = "clean"
 
     def seen(self, frame: int, side: Side = "front") -> Image:

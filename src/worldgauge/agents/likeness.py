@@ -33,7 +33,10 @@ _POLES = 6
 
 
 class PlaceLikeness:
-    """Distances of views to one place. panorama: (H, W, 3) uint8 taken there; hfov_deg: of the views, across."""
+    """Distances of views to one place. panorama: (H, W, 3) uint8 taken there; hfov_deg: of the views, across.
+
+    The panorama is real and shrunk, so it is always cut by the clean rule: that of a rollout moves less than a sample.
+    """
 
     def __init__(self, panorama: Image, hfov_deg: float = 90.0) -> None:
         small = resize(panorama, *_PANORAMA)

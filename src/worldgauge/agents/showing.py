@@ -57,7 +57,10 @@ def around(observation: Observation) -> list[Part]:
 
 
 def goal_view(image: Image, camera: Camera) -> Image:
-    """What `camera` saw at the goal: the front of a panorama, or the picture itself."""
+    """What `camera` saw at the goal: the front of a panorama, or the picture itself.
+
+    Always by the clean rule: the picture is real, and so are the views it is compared with, which no rule cuts.
+    """
     if image.shape[1] >= PANORAMA_ASPECT * image.shape[0]:
         return perspective(image, camera)
     return image

@@ -154,7 +154,9 @@ def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]
             return
         off = target.bearing(pose)
         aim = off if rollout.view == "panorama" else 0.0
-        image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim)) if aim else rollout.seen(frame)
+        image = rollout.seen(frame)
+        if aim:
+            image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
         found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
         if found is None:
             return

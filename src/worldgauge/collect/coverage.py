@@ -150,6 +150,16 @@ def point_count(area_m2: float, rules: Rules = PAPER) -> int:
     return max(count, MANY_POINTS) if rules.n_points == "max" else max(min(count, _RELEASED_MOST, MANY_POINTS), 1)
 
 
+def crowding(n_points: int) -> str | None:
+    """What to know before more than MANY_POINTS are sampled in a scene; None for fewer."""
+    if n_points <= MANY_POINTS:
+        return None
+    return (
+        f"{n_points} points in one scene, more than {MANY_POINTS}: time and memory for the distances between them grow "
+        "with the square; take fewer by --points, or by --n-points min"
+    )
+
+
 def leaf_count(n_points: int, rules: Rules = PAPER) -> int:
     """How many leaves are open at a time, 1 or more.
 

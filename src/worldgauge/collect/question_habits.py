@@ -18,7 +18,7 @@ from typing import Any
 
 from worldgauge.collect.question_forms import Form, Slots, answerable
 from worldgauge.collect.question_list import FORMS
-from worldgauge.collect.question_words import TWICE
+from worldgauge.collect.question_words import TWICE, category_of
 from worldgauge.worlds.indoor.homes import HomeObject as Known
 
 TABLE = Path(__file__).with_name("question_habits.json")
@@ -47,9 +47,16 @@ def categories_of(room: str) -> Mapping[str, float]:
     return shares
 
 
+def share_of_category(name: str) -> float:
+    """Share of the things of the same category that have that name; 0 for an unknown one."""
+    numbers: Mapping[str, float] = _table()["numbers"]
+    alike = sum(number for other, number in numbers.items() if category_of(other) == category_of(name))
+    return numbers.get(name, 0.0) / alike if alike else 0.0
+
+
 def counted(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
     """What some homes' objects teach: {"answers": {form: {key: answer}}, "rooms": {name: {room: share}},
-    "categories": {room: {category: share}}}.
+    "categories": {room: {category: share}}, "numbers": {name: how many in all}}.
 
     The key "" of answers is of a form as a whole. Answers weigh as often as a question that has them would be drawn: in
     each home all answers of a form alike; of equals the first in the alphabet. Rooms of one kind in a home are one.
@@ -77,6 +84,7 @@ def counted(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
         likely[name][key] = min(weights, key=lambda text, weights=weights: (-round(weights[text], 9), text))  # type: ignore[misc]
     return {
         "answers": likely,
+        "numbers": {name: sum(held.values()) for name, held in rooms.items()},
         "rooms": {name: _shares(held, sum(held.values())) for name, held in rooms.items()},
         "categories": {room: _of_one(room, _shares(held, kinds[room])) for room, held in categories.items()},
     }

@@ -18,7 +18,7 @@ from worldgauge.errors import DataError, WorldError
 from worldgauge.primitives import STEP_M
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan
-from worldgauge.worlds.walker import RADIUS_M, Stance
+from worldgauge.worlds.walker import Stance, stands
 
 PUBLISHED = {"recognition": 551, "navigation": 144, "questions": 184}
 """Episodes of the published benchmark (paper, appendix B)."""
@@ -203,7 +203,7 @@ def _of_worlds(data: ClosedLoop) -> Iterator[tuple[str, str]]:
 
 
 def _stands(floor: FloorPlan, stance: Stance) -> bool:
-    return bool(floor.clearance_at([[stance.x, stance.y]])[0] >= RADIUS_M)
+    return bool(stands(floor.clearance_at([[stance.x, stance.y]]))[0])
 
 
 def _apart(one: Stance, other: Stance) -> float:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 from worldgauge.datasets.closedloop_episode import Episode, NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.datasets.closedloop_frame import habitat_stance
 from worldgauge.datasets.loopnav_index import check_name
-from worldgauge.errors import DataError, ShapeError
+from worldgauge.errors import DataError
+from worldgauge.files import put_whole, whole_file
+from worldgauge.video import png
 from worldgauge.worlds.walker import Stance
 
 VERSION = "worldgauge-1"
@@ -34,7 +35,7 @@ def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Pat
     told = _distinct(episodes)
     content = {"episodes": [_recognition(number, episode) for number, episode in enumerate(told)]}
     path = Path(root) / "recognition" / "episodes.json.gz"
-    _put(path, lambda file: file.write(_gzipped(_json(content))))
+    put_whole(path, _gzipped(_json(content)))
     return path
 
 
@@ -53,13 +54,10 @@ def write_navigation(
     if missing:
         raise DataError(f"{folder}: {len(missing)} episodes have no goal image (first: {missing[0]}); render them")
 
-    def pack(file: IO[bytes]) -> None:
-        with zipfile.ZipFile(file, "w") as packed:  # stored: PNG is packed already
-            for episode in told:
-                packed.writestr(zipfile.ZipInfo(_image_name(episode.id), _LONG_AGO), _png(images[episode.id]))
-
-    # The images come first: whoever finds episodes finds their images.
-    _put(folder / "goal_images.zip", pack)
+    # The images come first: whoever finds episodes finds their images. Stored: PNG is packed already.
+    with whole_file(folder / "goal_images.zip") as file, zipfile.ZipFile(file, "w") as packed:
+        for episode in told:
+            packed.writestr(zipfile.ZipInfo(_image_name(episode.id), _LONG_AGO), png(images[episode.id]))
     content = {
         "version": VERSION,
         "num_items": len(told),
@@ -154,17 +152,8 @@ def _image_name(id: str) -> str:
     return f"images/{id}.png"
 
 
-def _png(image: NDArray[np.uint8]) -> bytes:
-    import cv2
-
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-        raise ShapeError(f"a goal image needs shape (H, W, 3), uint8, got {image.shape}, {image.dtype}")
-    _, data = cv2.imencode(".png", np.ascontiguousarray(image[..., ::-1]))
-    return data.tobytes()
-
-
 def _put_json(path: Path, content: Any) -> None:
-    _put(path, lambda file: file.write(_json(content)))
+    put_whole(path, _json(content))
 
 
 def _json(content: Any) -> bytes:
@@ -176,20 +165,3 @@ def _gzipped(data: bytes) -> bytes:
     with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0) as packed:
         packed.write(data)
     return buffer.getvalue()
-
-
-def _put(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Put a file in place in one step. Raises DataError when that cannot be done; the old one is then still there."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(part, "wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error

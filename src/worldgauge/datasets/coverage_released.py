@@ -25,7 +25,7 @@ from worldgauge.datasets.loopnav_index import check_name
 from worldgauge.datasets.target_write import write_picture
 from worldgauge.errors import DataError, ShapeError
 from worldgauge.primitives import NAV_STEPS, Primitive
-from worldgauge.video import Clip
+from worldgauge.video import Clip, png
 
 DEPTH_RANGE_M = 20.0
 """What the largest level means; what is farther is 0."""
@@ -136,12 +136,9 @@ def _coordinate(row: Mapping[str, Any], key: str) -> tuple[list[float], list[flo
 
 
 def _write_depth(path: Path, depth: Depth) -> None:
-    import cv2
-
     near = np.isfinite(depth) & (depth >= 0) & (depth <= DEPTH_RANGE_M)
     levels = np.where(near, np.rint(np.where(near, depth, 0) / DEPTH_RANGE_M * LEVELS), 0).astype(np.uint16)
-    _, data = cv2.imencode(".png", levels)
-    path.write_bytes(data.tobytes())
+    path.write_bytes(png(levels))
 
 
 def _read_depth(path: Path, size: tuple[int, int]) -> Depth:

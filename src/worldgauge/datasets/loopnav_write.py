@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from worldgauge.datasets.loopnav_index import check_name
 from worldgauge.datasets.loopnav_records import HELD_KEYS, parse_json, read_bytes
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
+from worldgauge.files import put_whole
 from worldgauge.video import Writer
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 
@@ -51,9 +50,11 @@ def write_trajectory(
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
     records = folder / f"{check_name(stamp, where)}.json"
-    with _writing(records):
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         records.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"{records}: cannot be written ({error.strerror or error})") from error
     with Writer(records.with_suffix(".avi"), fps=FPS, kind="mjpg") as video:
         for chunk in frames:
             video.write(chunk)
@@ -83,8 +84,6 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
         "camera": {"vertical_fov_deg": VERTICAL_FOV_DEG, "eye_height_m": EYE_HEIGHT_M},
     }
     path = Path(root) / MANIFEST
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
     return path
 
@@ -112,29 +111,8 @@ def worlds_of(root: Path) -> dict[str, WorldFacts]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put `text` in place in one step: a reader sees the old file or the new one.
-
-    Raises DataError when that cannot be done; the old file, if any, is then still there.
-    """
-    part = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
-    with _writing(path):
-        try:
-            with open(part, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """What the system refuses, as a DataError; the refusal stays its cause."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+    """`files.put_whole` of text in UTF-8."""
+    put_whole(path, text.encode())
 
 
 def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

@@ -23,7 +23,7 @@ from worldgauge.datasets.target_scenario import DT_S, HORIZONS_S, Label
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.geometry import Camera, FloatArray
-from worldgauge.video import Frame, Writer
+from worldgauge.video import Frame, Writer, png
 
 if TYPE_CHECKING:
     from worldgauge.collect.target_walks import TargetWalk
@@ -178,12 +178,10 @@ def _write_frames(stem: Path, segment: Segment, frames: Iterable[Frame], later: 
 
 
 def write_picture(path: Path, frame: Frame) -> None:
-    """A frame (H, W, 3) uint8 RGB as a PNG file. Raises DataError when it cannot be written."""
-    import cv2
-
-    _, data = cv2.imencode(".png", np.ascontiguousarray(frame[..., ::-1]))
+    """A frame (H, W, 3) uint8 RGB as a PNG file. Raises DataError when it cannot be written, ShapeError as `png`."""
+    data = png(frame)
     try:
-        path.write_bytes(data.tobytes())
+        path.write_bytes(data)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
 

@@ -112,14 +112,20 @@ def resolve_once(text: str) -> Subject:
     """`resolve`, the last one kept: loading weights may take minutes, and all state of a rollout is in its request."""
     if text not in _kept:
         for other in _kept.values():
-            if isinstance(other.model, RemoteModel):
-                other.model.close()  # two may be more than the memory holds
+            if (served := served_behind(other.model)) is not None:
+                served.close()  # two may be more than the memory holds
         _kept.clear()
         _kept[text] = resolve(text)
     return _kept[text]
 
 
 _kept: dict[str, Subject] = {}
+
+
+def served_behind(model: WorldModel | None) -> RemoteModel | None:
+    """The served model that is asked in the end: this one, or that `behind` a model that passes for it."""
+    asked = getattr(model, "behind", model)
+    return asked if isinstance(asked, RemoteModel) else None
 
 
 def _live(model: WorldModel) -> Entrant:

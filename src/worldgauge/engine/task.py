@@ -13,10 +13,9 @@ from typing import Any
 
 from worldgauge.engine.pool import Result
 from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
-from worldgauge.engine.subjects import resolve_once
+from worldgauge.engine.subjects import resolve_once, served_behind
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
-from worldgauge.serving.remote import RemoteModel
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
 from worldgauge.suites.contract import Score, Suite, Task
@@ -98,10 +97,10 @@ def work(
     if model is not None:
         _empty(bench.directory)
     subject = None if model is None else resolve_once(model).model
-    if isinstance(subject, RemoteModel):
-        subject.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
+    if (served := served_behind(subject)) is not None:
+        served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
         if deadline_s is not None:
-            subject.deadline_s = deadline_s
+            served.deadline_s = deadline_s
     asked = _suite(suite, settings)
     progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
     outcome = attempt(asked, Task(**loads(task)), subject, label, bench, key=key, score=score)

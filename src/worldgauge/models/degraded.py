@@ -20,9 +20,10 @@ GREY, SPREAD = 127.5, 64.0
 class Degraded:
     """The recorded future mixed with noise: (1 - level) x truth + level x noise, in grey levels.
 
-    level: 0 is the truth, 1 tells nothing of it. The noise is as strong at every scale, from single pixels to half the
-    frame, as the contrast of natural pictures is: what a level hides it hides of small things and of large ones. It is
-    independent in every frame and colour, seeded by the request. view: kind of image that it gives.
+    level: 0 is the truth, 1 tells nothing of it. The noise is as strong at every scale, from single pixels to a
+    quarter of the frame's longer side or more, as the contrast of natural pictures is: what a level hides it hides of
+    small things and of large ones. It is independent in every frame and colour, seeded by the request. view: kind of
+    image that it gives.
     """
 
     def __init__(self, level: float = 0.5, view: View = "perspective") -> None:
@@ -53,7 +54,10 @@ class Degraded:
 
 
 def noise_of_all_scales(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """(height, width, 3) float32 of mean 0 and variance 1: squares of 1, 2, 4, ... pixels, as strong each."""
+    """(height, width, 3) float32 of mean 0 and variance 1: squares of 1, 2, 4, ... pixels, as strong each.
+
+    The largest are half of the largest power of two in the longer side: 128 pixels of 384.
+    """
     sides = [1 << octave for octave in range(max(1, max(height, width).bit_length() - 1))]
     total = np.zeros((height, width, 3), np.float32)
     for side in sides:

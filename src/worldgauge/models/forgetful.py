@@ -24,7 +24,7 @@ from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
-from worldgauge.worlds.walker import RADIUS_M
+from worldgauge.worlds.walker import stands
 
 IntArray = NDArray[np.int64]
 SEED_STEP = 1_000_003
@@ -70,14 +70,14 @@ def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: 
     The place depends on where one stands alone (`start`, (3,)): of `tries` free ones that with the most room.
     """
     rng = np.random.default_rng(np.frombuffer((np.round(start, 3) + 0.0).tobytes(), np.uint32))
-    free = np.argwhere(floor.clearance_m > RADIUS_M)
+    free = np.argwhere(stands(floor.clearance_m))
     spots = floor.points_of(free[rng.integers(0, len(free), tries)])
     here = spots[floor.clearance_at(spots).argmax()]
     laid = poses.copy()
     moves = np.diff(np.concatenate([start[None, :2], poses[:, :2, 3]]), axis=0)
     for pose, move in zip(laid, moves, strict=True):
         way = here + np.linspace(0, 1, 21)[:, None] * move
-        met = np.flatnonzero(floor.clearance_at(way) <= RADIUS_M)
+        met = np.flatnonzero(~stands(floor.clearance_at(way)))
         here = way[-1] if len(met) == 0 else way[max(met[0] - 1, 0)]
         pose[:2, 3] = here
     return laid

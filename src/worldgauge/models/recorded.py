@@ -9,7 +9,7 @@ from pathlib import Path
 from worldgauge.errors import SubjectError, UsageError
 from worldgauge.models import models
 from worldgauge.models._rollouts import Rollouts
-from worldgauge.serving import is_served, open_model
+from worldgauge.serving import RemoteModel, is_served, open_model
 from worldgauge.subject import Frames, Needs, RolloutRequest, WorldModel, checked_batch, imagines
 from worldgauge_serve import settings_of
 
@@ -44,15 +44,22 @@ class Recording:
     """Another model, whose rollouts are kept as they come; what has been kept is not asked again.
 
     of: a registered model, as in "warp?view=panorama", or a served one, as in "cmd:..." (also of a file's class).
-    folder: where they are kept, lossless. It passes for the model: its spec is that of the model.
+    folder: where they are kept, lossless. It passes for the model: its spec is that of the model. behind: the model;
+    whoever waits for a served one, or ends it, finds it there.
     """
 
     def __init__(self, of: str, folder: str) -> None:
         self._model, source = _opened(of)
-        if not imagines(self._model):
-            raise UsageError(f"recording: '{of}' imagines nothing that could be kept")
+        self.behind: WorldModel = getattr(self._model, "behind", self._model)
         self._rollouts = Rollouts(Path(folder).expanduser())
-        self._rollouts.claim(self._model.spec, source)
+        try:
+            if not imagines(self._model):
+                raise UsageError(f"recording: '{of}' imagines nothing that could be kept")
+            self._rollouts.claim(self._model.spec, source)
+        except UsageError:
+            if isinstance(self.behind, RemoteModel):
+                self.behind.close()
+            raise
         self.spec = replace(self._model.spec, settings={"of": source, "settings": self._model.spec.settings})
         self.needs = Needs.of(self._model)
 

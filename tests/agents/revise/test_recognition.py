@@ -165,4 +165,4 @@ def test_worth_counts_only_the_frames_of_the_plan_that_show_the_target() -> None
 
 def test_it_is_registered() -> None:
     entry = revisers.entry("recogniser")
-    assert entry.facts == {"tasks": ("recognition",), "chat": False, "imagines": True}
+    assert entry.facts == {"recogniser": True, "tasks": ("recognition",), "chat": False, "imagines": True}

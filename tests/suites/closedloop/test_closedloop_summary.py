@@ -95,3 +95,13 @@ def test_missing_is_not_zero() -> None:
 
 def test_nothing_was_asked() -> None:
     assert summarize({"m": []}, {"m": "subject"}, {"m": []}) == []
+
+
+def test_only_rates_have_the_interval_of_a_rate() -> None:
+    calls = scores("navigation", [0.0] * 50, "model_calls")
+    made = tables({"m": [*scores("navigation", [0.0] * 50), *calls]})
+    cell = row(made["cost"], "m").cells[2]
+    assert (cell.mean, cell.low, cell.high) == (0.0, 0.0, 0.0)
+    rate = row(made[HEADLINE], "m").cells[0]
+    assert rate.high is not None
+    assert rate.high > 5

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +135,9 @@ def test_panoramas_show_every_side(name: str, simulator: Simulator) -> None:
     assert rollout.seen(0, "back").shape == (48, 48, 3)
     seen, real = rollout.seen(1).astype(int), simulator.view(simulator.stance.turned(math.radians(22.5)), CAMERA).rgb
     # A panorama of 128 columns is coarser than the view.
-    assert np.abs(seen - real).mean() < 12
+    off = np.abs(seen - real).mean()
+    assert off < 12
+    assert off < 0.7 * np.abs(seen - simulator.observe().front.astype(int)).mean()
 
 
 def test_depth_is_that_of_the_turned_view(simulator: Simulator) -> None:
@@ -148,7 +149,7 @@ def test_depth_is_that_of_the_turned_view(simulator: Simulator) -> None:
         turned = simulator.stance.turned(-math.radians(22.5))
         real = simulator.view(turned, CAMERA if view == "perspective" else PANORAMA).depth
         # At an edge a rolled pixel may fall to the other side of it.
-        assert np.median(np.abs(context.depth(0) - real)) < 1e-4
+        assert np.quantile(np.abs(context.depth(0) - real), 0.95) < 1e-4
 
 
 def test_a_model_of_its_own_size_is_given_that(simulator: Simulator) -> None:
@@ -171,4 +172,4 @@ def test_the_same_again_is_the_same(simulator: Simulator) -> None:
     one, two = (imagined(models.get("degraded")(level=0.5), simulator, ["FF", "FR"]) for _ in range(2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.frames, b.frames)
-    assert not np.array_equal(one[0].frames[1], replace(one[1]).frames[1])
+    assert not np.array_equal(one[0].frames[1], one[1].frames[1])

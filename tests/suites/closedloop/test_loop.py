@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.agents.contract import Candidate, Decision, Plan
+from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, Plan
 from worldgauge.episode import Goal
 from worldgauge.primitives import Primitive, from_letters
 from worldgauge.suites.closedloop.loop import Step, generator, run_episode
-from worldgauge.suites.closedloop.rules import CONFIDENT, Navigation, Recognition
+from worldgauge.suites.closedloop.rules import Navigation, Recognition
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walker import Stance
 
@@ -27,6 +27,7 @@ class Place:
 
     def __init__(self, visible: Sequence[bool] = (), reach: int | None = None) -> None:
         self.taken = 0
+        self.turned: list[float] = []
         self.visible = visible
         self.reach = reach
         self.stance = Stance(0.0, 0.0, 0.0)
@@ -37,6 +38,9 @@ class Place:
             pose = np.eye(4)
 
         return Sight()
+
+    def turn(self, left_rad: float) -> None:
+        self.turned.append(left_rad)
 
     def step(self, primitive: Primitive) -> bool:
         self.taken += 1
@@ -130,6 +134,9 @@ class Rules:
     def ends(self, decision: Decision) -> str | None:
         return "declared" if decision.stop else None
 
+    def turn(self, decision: Decision) -> float:
+        return 0.0 if decision.plan is None else decision.plan.turn_left_rad
+
     def steps(self, decision: Decision) -> Iterator[Primitive]:
         return iter(() if decision.plan is None else decision.plan.steps)
 
@@ -189,6 +196,15 @@ def test_the_last_look(asks_last: bool, decisions: int) -> None:
     rules = Rules(place, asks_last)
     end = run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, None, [1], steps.append)
     assert (end, len(steps), place.taken) == ("budget", decisions, 2)
+
+
+def test_a_turn_at_once_comes_before_the_steps_and_its_end_is_told() -> None:
+    place, steps = Place(), []
+    plan = Plan(from_letters("F"), "script", turn_left_rad=0.7)
+    run_episode(place, Goal(), Proposals(lambda n: [plan]), Answers(first), Rules(place), None, [1], steps.append)
+    assert place.turned == [0.7, 0.7]
+    assert [step.turn_left_rad for step in steps] == [0.7, 0.7]
+    assert [step.reason for step in steps] == [None, "budget"]
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(0.0, 0), (1.0, 400), (0.25, 100)])

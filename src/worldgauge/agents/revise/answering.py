@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asked import Wanted, room_likelihood, rooms_told, wanted
+from worldgauge.agents.asked import Wanted, rooms_told, wanted
 from worldgauge.agents.contract import (
     SIDES,
     Candidate,
@@ -23,7 +23,8 @@ from worldgauge.agents.contract import (
     revisers,
 )
 from worldgauge.agents.propose.landmarks import WANTED
-from worldgauge.collect.question_words import ROOMS, category_of
+from worldgauge.collect.question_habits import share_of_category
+from worldgauge.collect.question_words import category_of
 from worldgauge.collect.questions import SEEN_SHARE
 from worldgauge.episode import Goal
 from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
@@ -34,8 +35,6 @@ MARGIN = 0.2
 """By how much a plan must promise more than the first one to be taken before it: less is chance."""
 NAMED_WORTH = 0.5
 """Of the thing itself coming into view, beside the right room doing so."""
-PASSAGE, PASSAGE_WORTH = "corridor", 0.35
-"""A corridor leads on: better than a room that is not the one."""
 SEARCHED = 6
 """Things seen in a room after which what is not among them is likely elsewhere."""
 SEARCHED_WORTH = 0.2
@@ -51,9 +50,9 @@ class ScriptedAnswerer:
     """Answers from the exact facts of what covered SEEN_SHARE of a real view, and of nothing else; imagined views
     only choose between plans.
 
-    A plan is worth what the recogniser finds in the views at its imagined end: the kind of room that the question is
-    about, and the thing itself where it is not in sight now. Where nothing was imagined, where the first plan leads
-    to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
+    A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: signs of the
+    kind of room that the question is about, and the thing itself. Where nothing was imagined, where the first plan
+    leads to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
     until a history begins anew. presence: for tests; else the trained recogniser.
     """
 
@@ -112,17 +111,20 @@ class ScriptedAnswerer:
         assert asked is not None
         gains = np.maximum(then - now, 0.0)
         rooms = self._open_rooms(asked.rooms)
-        inside = {room: rooms.get(room, 0.0) for room in ROOMS}
-        inside[PASSAGE] = max(inside[PASSAGE], PASSAGE_WORTH)
-        stay = sum(inside[room] * share for room, share in room_likelihood(then).items())
-        glimpse = sum(belief * float((gains * rooms_told(room)).max()) for room, belief in rooms.items())
-        return round(max(stay, glimpse) + NAMED_WORTH * self._named(asked, gains), 9)
+        room = sum(belief * float((gains * rooms_told(kind)).max()) for kind, belief in rooms.items())
+        return round(room + NAMED_WORTH * self._named(asked, gains), 9)
 
     def _named(self, asked: Wanted, gains: FloatArray) -> float:
-        """The largest gain of a label that is asked for; less where things of it were seen, and were not the ones."""
+        """How surely something that is asked for came into view: by how many things of its category are called so,
+        and less where things of it were seen, and were not the ones."""
         seen = Counter(thing.category for thing in self._seen.values())
-        categories = sorted({category_of(name) for name in asked.names} & set(LABELS))
-        return max((float(gains[LABELS.index(one)]) / (1 + seen[one]) for one in categories), default=0.0)
+        shares: Counter[str] = Counter()
+        for name in asked.names:
+            shares[category_of(name)] += share_of_category(name)
+        told = [
+            share * float(gains[LABELS.index(one)]) / (1 + seen[one]) for one, share in shares.items() if one in LABELS
+        ]
+        return max(told, default=0.0)
 
     def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
         """Belief in rooms, less where enough has been seen."""

@@ -11,7 +11,7 @@ from worldgauge.agents.revise.chat_recognition import RecognitionReviser
 from worldgauge.errors import UsageError
 
 
-@revisers.register("chat", tasks=("recognition", "navigation", "questions"), chat=True, imagines=True)
+@revisers.register("chat", tasks=("recognition", "navigation", "questions"), chat=True, imagines=True, declares=True)
 def chat_reviser(kit: Kit) -> Reviser:
     """A language model compares what was imagined; of recognition and questions it also gives the answer.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.agents.asking import Asker, kind_of, seed_of
 from worldgauge.agents.chat import AnswerError, Reply
-from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observation, Plan
+from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, History, Kit, Observation, Plan
 from worldgauge.agents.forms import CHOICE
 from worldgauge.agents.prompts import Field, Part
 from worldgauge.agents.reading import LETTERS, Misread, lettered, read_index, token_choice
@@ -26,8 +26,6 @@ TOP_TOKENS = 5
 """Likeliest first tokens that are read (released code)."""
 FIRST_TOKENS = 4
 """Tokens of a reply of one letter: some models begin with a line break."""
-CONFIDENT = 0.95
-"""From here on the episode ends, and no way on is asked for."""
 MOVES: Mapping[str, Primitive] = {
     "go 0.2 m forward": Primitive.FORWARD,
     "turn 22.5 degrees to the left": Primitive.TURN_LEFT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ class Similarity:
 
     The distance needs no weights (`agents.likeness`). The paper's rule for LPIPS averages over all frames of a plan,
     most of which candidates share: on 60 ways in homes with true rollouts that reached 14, the last frame alone 18.
-    Where nothing was imagined the first plan is taken.
+    Where nothing was imagined the first plan is taken; a plan without a frame has no score and is taken last.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -41,7 +42,8 @@ class Similarity:
         likeness = self._to(goal, observation.camera.hfov_deg)
         distances = [_last(rollout, likeness) for rollout in rollouts if rollout is not None]
         ranking = ranked_by_distance(distances)
-        return Decision(candidates[ranking.best].plan, ranking.best, scores=ranking.rewards)
+        scores = tuple(reward if math.isfinite(reward) else None for reward in ranking.rewards)
+        return Decision(candidates[ranking.best].plan, ranking.best, scores=scores)
 
     def _to(self, goal: Goal, hfov_deg: float) -> PlaceLikeness:
         if goal.image is None:

@@ -92,22 +92,22 @@ def collect_closedloop(
         assert progress is not None
         progress(replace(step, done=found, total=total))
 
-    # The settings come first: parts of a run that was stopped must not be taken for those of another.
-    write_worlds({}, None)
-    collected = drive(
-        jobs,
-        collect_home,
-        out,
-        workers=workers,
-        on=on,
-        place_of=lambda job: str(job.args["scene"]),
-        write_worlds=write_worlds,
-        progress=None if progress is None else tell,
-        keep=keep,
-    )
     try:
+        # The settings come first: parts of a run that was stopped must not be taken for those of another.
+        write_worlds({}, None)
+        collected = drive(
+            jobs,
+            collect_home,
+            out,
+            workers=workers,
+            on=on,
+            place_of=lambda job: str(job.args["scene"]),
+            write_worlds=write_worlds,
+            progress=None if progress is None else tell,
+            keep=keep,
+        )
         publish(out, settings)
-    except DataError as error:
+    except (DataError, OSError) as error:
         if (full := full_disk(error)) is not None:
             raise RunError(full) from error
         raise

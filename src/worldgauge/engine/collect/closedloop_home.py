@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -17,7 +16,9 @@ from worldgauge.datasets.closedloop_frame import as_stored
 from worldgauge.engine.collect.closedloop_parts import goal_path
 from worldgauge.engine.collect.closedloop_plan import Share, name_of
 from worldgauge.engine.collect.driving import plain
+from worldgauge.files import put_whole
 from worldgauge.geometry import Panorama
+from worldgauge.video import png
 from worldgauge.worlds import open_world
 from worldgauge.worlds.geodesic import Geodesic
 from worldgauge.worlds.indoor import Home
@@ -111,15 +112,5 @@ class _Finder:
             }
 
     def _photograph(self, id: str, goal: Stance) -> None:
-        import cv2
-
         rgb = self._home.view(goal.eye(), self._panorama).rgb
-        path = goal_path(self._out, self._share.scene, id)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _, data = cv2.imencode(".png", rgb[..., ::-1])
-        half = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
-        with open(half, "wb") as file:
-            file.write(data.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(half, path)
+        put_whole(goal_path(self._out, self._share.scene, id), png(rgb))

@@ -45,9 +45,7 @@ def read_part(out: Path, share: Share) -> dict[str, Any] | None:
 
 def write_part(out: Path, share: Share, part: Mapping[str, Any]) -> None:
     """Put a part in place; its home is done then. Raises DataError when that cannot be done."""
-    path = _path(out, share)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, dumps(part) + "\n")
+    write_whole(_path(out, share), dumps(part) + "\n")
 
 
 def found_in(part: Mapping[str, Any]) -> int:

@@ -58,12 +58,16 @@ _PIXEL_BYTES: Mapping[str, float] = {"video": 1.3, "png": 1.85}
 
 
 class Estimate(NamedTuple):
-    """What a collection will hold, from the walks through its first homes. scenes, done: homes in all, and finished."""
+    """What a collection will hold, from the walks through its first homes.
+
+    scenes, done: homes in all, and finished. points: most that are sampled in one of them.
+    """
 
     scenes: int
     done: int
     frames: int
     bytes: int
+    points: int
 
 
 def collect_coverage(
@@ -101,19 +105,24 @@ def collect_coverage(
         camera = {"height_m": height_m, "projection": "equirectangular", "size": list(size), "depth": "along the ray"}
         write_manifest(out, FORMAT, facts, said, camera)
 
-    # The settings come first: clips of a run that was stopped must not be taken for those of another.
-    write_worlds({}, None)
-    collected = drive(
-        jobs,
-        collect_home,
-        out,
-        workers=workers,
-        on=on,
-        place_of=lambda job: str(job.args["scene"]),
-        write_worlds=write_worlds,
-        progress=progress,
-    )
-    write_index(out, split)
+    try:
+        # The settings come first: clips of a run that was stopped must not be taken for those of another.
+        write_worlds({}, None)
+        collected = drive(
+            jobs,
+            collect_home,
+            out,
+            workers=workers,
+            on=on,
+            place_of=lambda job: str(job.args["scene"]),
+            write_worlds=write_worlds,
+            progress=progress,
+        )
+        write_index(out, split)
+    except (DataError, OSError) as error:
+        if (full := full_disk(error)) is not None:
+            raise RunError(full) from error
+        raise
     return collected
 
 
@@ -127,30 +136,34 @@ def count_coverage(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def estimate_coverage(out: Path, settings: Mapping[str, Any]) -> Estimate:
-    """How many frames and bytes these options lead to; walks through the first homes to tell. Raises as `collect`."""
+    """How much these options lead to; walks through the first homes to tell. Raises as `count_coverage`."""
     scenes, done = count_coverage(out, settings)
     named = _settings(**settings)
     tried = range(min(scenes, _TRIED))
-    frames = sum(_walked(open_world(world_of(scene_name(named["split"], home))), home, named).frames for home in tried)
-    total = round(frames / len(tried) * scenes)
+    walks = [_walked(open_world(world_of(scene_name(named["split"], home))), home, named) for home in tried]
+    total = round(sum(walk.frames for walk in walks) / len(walks) * scenes)
     width, height = named["size"]
-    return Estimate(scenes, done, total, round(total * width * height * _PIXEL_BYTES[named["images"]]))
+    size = round(total * width * height * _PIXEL_BYTES[named["images"]])
+    return Estimate(scenes, done, total, size, max(len(walk.points) for walk in walks))
 
 
 def summary_of(out: Path) -> dict[str, Any]:
     """What a collection holds: homes, clips, the hash of its split, and the mean share of the floor that is covered.
 
-    covered: by radius. Raises DataError when there is no index.
+    covered: by radius. points: most that were sampled in one home. Raises DataError when there is no index.
     """
     index = read_index(out)
-    told = [read_clip(out / scene / trajectory_name(0))["more"]["covered"] for scene in index.scenes]
-    covered = {name: float(np.mean([one[name] for one in told])) for name in (told[0] if told else ())}
+    told = [read_clip(out / scene / trajectory_name(0))["more"] for scene in index.scenes]
+    covered = {
+        name: float(np.mean([one["covered"][name] for one in told])) for name in (told[0]["covered"] if told else ())
+    }
     return {
         "scenes": len(index.scenes),
         "clips": len(index.trajectories),
         "split": index.split,
         "split_hash": index.split_hash,
         "covered": covered,
+        "points": max((one["points"] for one in told), default=0),
     }
 
 

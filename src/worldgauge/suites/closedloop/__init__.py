@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldgauge.agents.contract import revisers
 from worldgauge.agents.vision.recognition import at_hand
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
@@ -28,7 +27,6 @@ class ClosedLoop:
     memoryless = ("none", "freeze", "noise")
     claim = "helps an agent succeed"
     choosing_settings = frozenset({"task"}) | REACHING
-    scoring_settings = scoring.SETTINGS
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {
         "task": "episode",
@@ -44,6 +42,12 @@ class ClosedLoop:
         self.options = Settings.of(options)
 
     @property
+    def scoring_settings(self) -> frozenset[str]:
+        """Settings that only `score` reads: the judge, and whom it asks where no policy asks one."""
+        judge = frozenset({"judge"})
+        return judge if self.options.talks else judge | {"chat", "prompts_digest"}
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """Every option in force."""
         return self.options.as_dict()
@@ -54,8 +58,7 @@ class ClosedLoop:
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
         """Train the recogniser where it is needed and not in the cache; raises MissingExtraError without its extra."""
-        kinds = {task.sample["kind"] for task in tasks}
-        if any(revisers.entry(self.options.of_task(kind).reviser).facts.get("recogniser") for kind in kinds):
+        if any(self.options.sees(task.sample["kind"]) for task in tasks):
             at_hand(lambda done, of: tell("training the recogniser", done, of))
 
     def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +34,7 @@ TEXT = "nav/v1"
 
 
 class Imagination:
-    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far; seconds: it took for them."""
+    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
 
     def __init__(
         self,
@@ -56,22 +55,14 @@ class Imagination:
         self._seed = seed
         self._task = task
         self.calls = 0
-        self.seconds = 0.0
 
     def __call__(self, observation: Observation, plans: Sequence[Plan], number: int) -> list[Rollout]:
         """A rollout for each plan, in order. Raises SubjectError when the model breaks its promise."""
         asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
         requests = [ask.request for ask in asks if ask.request is not None]
-        began = time.perf_counter()
         answers = iter(checked_batch(self._subject, requests) if requests else ())
-        seconds = time.perf_counter() - began
         self.calls += len(requests)
-        self.seconds += seconds
-        share = seconds / max(len(requests), 1)
-        return [
-            ask.rollout(None if ask.request is None else next(answers), self._subject, share, self._rule)
-            for ask in asks
-        ]
+        return [ask.rollout(None if ask.request is None else next(answers), self._subject, self._rule) for ask in asks]
 
     def _prepared(self, observation: Observation, plan: Plan, number: int, candidate: int) -> _Ask:
         spec, simulator = self._subject.spec, self._simulator
@@ -79,7 +70,7 @@ class Imagination:
         rest = leading_turns(plan.steps)[1] if self._leading == "exact" else plan.steps
         control = nav_control(plan.steps, 1 + max(len(rest), self._clip), leading=self._leading)
         lead = control.leading
-        turns = [start.turned(control.turn_left_rad * (k + 1) / lead) for k in range(lead)]
+        turns = simulator.replayed(start, plan.steps[:lead])
         here = turns[-1] if turns else start
         asked = control.steps
         poses = simulator.pose(here)[None]
@@ -130,7 +121,7 @@ class _Ask:
     camera: Camera
     request: RolloutRequest | None
 
-    def rollout(self, frames: Image | None, subject: WorldModel, seconds: float, rule: Rule) -> Rollout:
+    def rollout(self, frames: Image | None, subject: WorldModel, rule: Rule) -> Rollout:
         """Real and imagined frames in one clip."""
         whole = self.real if frames is None else np.concatenate([self.real, frames])
         lead = self.control.leading
@@ -145,7 +136,7 @@ class _Ask:
             aligned=subject.spec.control != "text",
             model=subject.spec.name,
             seed=0 if self.request is None else self.request.seed,
-            wall_s=0.0 if self.request is None else seconds,
+            text="" if self.request is None or self.request.text is None else self.request.text,
             rule=rule,
         )
 

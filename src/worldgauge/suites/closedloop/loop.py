@@ -37,6 +37,10 @@ class Place(Protocol):
         """What is sensed here and now."""
         ...
 
+    def turn(self, left_rad: float) -> None:
+        """Turn on the spot, by any angle."""
+        ...
+
     def step(self, primitive: Primitive) -> bool:
         """Take one step; whether it met something."""
         ...
@@ -65,6 +69,10 @@ class Rules(Protocol):
 
     def ends(self, decision: Decision) -> str | None:
         """Why a decision ends the episode; None when it does not."""
+        ...
+
+    def turn(self, decision: Decision) -> float:
+        """The turn to the left in radians with which a decision is begun, at once; asked before `steps`."""
         ...
 
     def steps(self, decision: Decision) -> Iterator[Primitive]:
@@ -97,6 +105,7 @@ class Step:
     candidates: tuple[Candidate, ...]
     past: Past
     imagined: bool
+    turn_left_rad: float
     reason: str | None
 
 
@@ -119,8 +128,6 @@ def run_episode(
     reason = rules.over()
     while reason is None:
         last = rules.spent(history)
-        if last and not rules.asks_last:
-            return "budget"
         number = len(history)
         observation = place.observe()
         plans = proposals(observation, goal, proposer, rules, history, [*seed, number])
@@ -133,7 +140,11 @@ def run_episode(
         reason = rules.ends(decision) or ("budget" if last else None)
         executed: list[Primitive] = []
         collided: list[bool] = []
+        turn = 0.0
         if reason is None:
+            turn = rules.turn(decision)
+            if turn:
+                place.turn(turn)
             for primitive in rules.steps(decision):
                 collided.append(place.step(primitive))
                 executed.append(primitive)
@@ -142,7 +153,9 @@ def run_episode(
             reason = rules.after()
         history.append(Past(decision, tuple(executed), tuple(collided), observation.pose))
         reason = reason or rules.over()
-        note(Step(number, observation, candidates, history[-1], asked, reason))
+        if reason is None and rules.spent(history) and not rules.asks_last:
+            reason = "budget"
+        note(Step(number, observation, candidates, history[-1], asked, turn, reason))
     return reason
 
 

@@ -16,9 +16,9 @@ from worldgauge.agents.contract import Kit, Proposer, Reviser, proposers, revise
 from worldgauge.agents.judge import Judge, judges
 from worldgauge.agents.travel import LowLevel, ahead
 from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import NavigationEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.episode import Goal, WorldFacts
-from worldgauge.errors import NotApplicableError, UsageError
+from worldgauge.errors import NotApplicableError
 from worldgauge.geometry import Camera, Panorama
 from worldgauge.primitives import Primitive
 from worldgauge.subject import HoldsVideos, WorldModel, imagines
@@ -26,7 +26,7 @@ from worldgauge.suites.closedloop.imagining import Imagination
 from worldgauge.suites.closedloop.loop import Rules, Step, run_episode
 from worldgauge.suites.closedloop.questioning import Questions
 from worldgauge.suites.closedloop.rules import Navigation, Recognition
-from worldgauge.suites.closedloop.settings import SUITE, Defaults, Settings, TaskKind
+from worldgauge.suites.closedloop.settings import Defaults, Settings, TaskKind
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import Episode, episode_of
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
@@ -44,11 +44,9 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     """
     if isinstance(subject, HoldsVideos):
         raise NotApplicableError(f"'{subject.spec.name}' holds finished videos: an agent asks as it goes")
-    episode, data = episode_of(task)
+    episode, world = episode_of(task)
     kind: TaskKind = task.sample["kind"]
     defaults = settings.of_task(kind)
-    world = data.scenes[episode.scene]
-    assert world is not None
     simulator = simulator_of(episode, world, defaults, settings)
     kit = kit_of(kind, defaults, settings)
     proposer, reviser = policies(kit, defaults)
@@ -63,9 +61,11 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         end = _start_fault(simulator, kind)
 
         def note(step: Step) -> None:
-            # What a language model was asked on the way: by the proposer, and by whoever carries a plan out.
-            low_level = rules.low_level if isinstance(rules, Questions) else None
-            tracer.decided(step, {"proposals": asked_of(proposer), "steps": asked_of(low_level)})
+            # What a language model was asked on the way: by the proposer, and by whoever carries a plan out, who
+            # tells of all decisions so far.
+            steps = asked_of(rules.low_level)[tracer.queries :] if isinstance(rules, Questions) else []
+            tracer.queries += len(steps)
+            tracer.decided(step, {"proposals": asked_of(proposer), "steps": steps})
             bench.progress(tracer.decisions, 0)
 
         if end is None:
@@ -94,11 +94,19 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
 def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator:
     """The home of an episode with a walker at its start."""
     height = settings.view_px
-    camera = Camera.from_horizontal_fov(round(height * defaults.aspect), height, defaults.hfov_deg)
+    hfov_deg = episode.hfov_deg if isinstance(episode, QuestionEpisode) else defaults.hfov_deg
+    camera = Camera.from_horizontal_fov(round(height * defaults.aspect), height, hfov_deg)
     panorama = Panorama(settings.panorama_px, settings.panorama_px * 9 // 16)
     target = episode.target if isinstance(episode, RecognitionEpisode) else None
     place = cast(Walkable, open_world(world))
-    return Simulator(place, episode.start, camera=camera, panorama=panorama, height_m=episode.height_m, target=target)
+    return Simulator(
+        place,
+        episode.start,
+        camera=camera,
+        panorama=panorama,
+        height_m=episode.floor_m + episode.height_m,
+        target=target,
+    )
 
 
 def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
@@ -177,6 +185,11 @@ class Watched:
         self._alive = alive
         self.observe = simulator.observe
 
+    def turn(self, left_rad: float) -> None:
+        """Turn on the spot, and look."""
+        self._simulator.turn(left_rad)
+        self._tracer.look()
+
     def step(self, primitive: Primitive) -> bool:
         """Take one step; whether it met something."""
         collided = self._simulator.step(primitive)
@@ -189,13 +202,7 @@ class Watched:
 def _chat(settings: Settings) -> ChatModel:
     """One for all episodes of a worker: its limits on calls a minute hold for all of them."""
     assert settings.chat is not None
-    paid = (settings.chat_prices or "").split(",") if settings.chat_prices else [None, None]
-    try:
-        given, got = (None if price is None else float(price) for price in paid)
-    except ValueError:
-        raise UsageError(
-            f"{SUITE} setting 'chat_prices' must be IN,OUT of a million tokens, got {settings.chat_prices!r}"
-        ) from None
+    given, got = settings.prices
     return open_chat(
         settings.chat,
         settings.chat_recording,

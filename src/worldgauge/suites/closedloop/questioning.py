@@ -14,6 +14,7 @@ from worldgauge.primitives import Primitive
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 
+STUCK = "stuck"
 MOST_IDLE = 3
 """Plans in a row that lead nowhere, after which the episode is over: a landmark that is reached costs no step, and
 could be chosen for ever."""
@@ -45,6 +46,7 @@ class Questions:
         self._taken = 0
         self._idle = 0
         self._decisions = 0
+        self._journey: Iterator[Primitive] = iter(())
         self._simulator = simulator
         self._evidence = evidence
         self._seed = seed
@@ -55,7 +57,7 @@ class Questions:
 
     def over(self) -> str | None:
         """When plans have led nowhere several times in a row."""
-        return "stuck" if self._idle >= MOST_IDLE else None
+        return STUCK if self._idle >= MOST_IDLE else None
 
     def spent(self, history: History) -> bool:
         """After so many low-level actions."""
@@ -68,22 +70,33 @@ class Questions:
             return "answered"
         return None
 
+    def turn(self, decision: Decision) -> float:
+        """To where a plan in words begins; where the actions left do not suffice for it, they are used up."""
+        self._decisions += 1
+        self._idle += 1
+        self._journey = iter(())
+        if decision.plan is None:
+            return 0.0
+        rng = np.random.default_rng([self._seed, self._decisions, 0x7261])
+        journey = self._traveller.journey(decision.plan, rng)
+        if self._taken + journey.turn_steps > self._actions:
+            self._taken = self._actions
+            return 0.0
+        self._journey = iter(journey)
+        self._taken += journey.turn_steps
+        self._turned += journey.turn_steps
+        if journey.turn_steps:
+            self._idle = 0
+        return journey.turn_left_rad
+
     def steps(self, decision: Decision) -> Iterator[Primitive]:
         """The way to a landmark, or as a low level says that the words of the plan mean."""
-        self._decisions += 1
-        before = self._taken
-        if decision.plan is not None:
-            rng = np.random.default_rng([self._seed, self._decisions, 0x7261])
-            journey = self._traveller.journey(decision.plan, rng)
-            self._simulator.stance = self._simulator.stance.turned(journey.turn_left_rad)
-            self._taken += journey.turn_steps
-            self._turned += journey.turn_steps
-            for primitive in journey:
-                if self._taken >= self._actions:
-                    break
-                self._taken += 1
-                yield primitive
-        self._idle = 0 if self._taken > before else self._idle + 1
+        for primitive in self._journey:
+            if self._taken >= self._actions:
+                return
+            self._taken += 1
+            self._idle = 0
+            yield primitive
 
     def after(self) -> str | None:
         """Never."""
@@ -100,9 +113,7 @@ class Questions:
         if "centre" in aim:
             end = np.asarray(aim["centre"], np.float64)[:2]
         else:
-            start = self._simulator.stance.turned(plan.turn_left_rad)
-            stance = self._simulator.replayed(start, plan.steps)[-1] if plan.steps else start
-            end = np.array([stance.x, stance.y])
+            end = np.array(self._simulator.led_to(plan.turn_left_rad, plan.steps)[:2])
         geodesic = self._simulator.geodesic
         place = geodesic.nearest(end)
         metres = [geodesic.distance(place, geodesic.nearest(_middle(thing))) for thing in known]

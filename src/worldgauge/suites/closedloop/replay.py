@@ -20,18 +20,20 @@ from numpy.typing import NDArray
 
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
-from worldgauge.errors import DataError
 from worldgauge.metrics.controllability import decision_regret
 from worldgauge.primitives import from_letters
 from worldgauge.suites.closedloop import drawing
 from worldgauge.suites.closedloop.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
 from worldgauge.suites.closedloop.protocol import simulator_of
+from worldgauge.suites.closedloop.questioning import STUCK
+from worldgauge.suites.closedloop.rules import LOST
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import Episode, episode_of
-from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace, stance_of
+from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 from worldgauge.suites.contract import Record
 from worldgauge.video import Clip, Frame, resize
+from worldgauge.worlds.walker import Stance
 
 FPS = 3.0
 """Slow enough to read."""
@@ -60,7 +62,7 @@ class _Scene:
     def __init__(self, record: Record, settings: Settings) -> None:
         self._record, self._settings = record, settings
         self._trace = read_trace(record.directory)
-        self._episode, self._data = episode_of(record.task)
+        self._episode, self._world = episode_of(record.task)
         self._seen = Clip.open(record.directory / SEEN)
         path = record.directory / IMAGINED
         self._imagined = Clip.open(path) if path.exists() else None
@@ -89,6 +91,8 @@ class _Scene:
         line = self._trace[number]
         first, last = line["seen"]
         seen = list(self._seen[first:last])
+        if line["turned"]:
+            del seen[0]  # the steps begin after the turn
         ends, dreamt = self._dreamt(line)
 
         def draw(step: int) -> Frame:
@@ -206,7 +210,7 @@ class _Scene:
         if "box" in notes:
             box, size = notes["box"], (self._seen.width, self._seen.height)
         else:
-            stances = [stance_of(line["pose"])]
+            stances = [Stance(*line["stance"])]
             stances += self._simulator.replayed(stances[0], from_letters(line["executed"]))
             camera = self._simulator.camera
             box, size = self._simulator.sight(stances[step]).box, (camera.width, camera.height)
@@ -218,11 +222,8 @@ class _Scene:
     @cached_property
     def _simulator(self) -> Simulator:
         """Built only for a target's box that the reviser did not note."""
-        world = self._data.scenes[self._episode.scene]
-        if world is None:
-            raise DataError(f"{self._record.task.id}: its scene '{self._episode.scene}' is not at hand")
         defaults = self._settings.of_task(self._record.task.sample["kind"])
-        return simulator_of(self._episode, world, defaults, self._settings)
+        return simulator_of(self._episode, self._world, defaults, self._settings)
 
 
 def _across(picture: Frame, width: int) -> Frame:
@@ -282,12 +283,13 @@ def _asked(episode: Episode) -> str:
     return "What is in the red box?"
 
 
-_ENDS = {
+ENDS = {
     "arrived": "arrived: the oracle says so",
     "declared": "says that it has arrived",
     "budget": "the budget is used up",
     "confident": "is sure of its answer",
-    "lost": "the target is out of sight",
+    LOST: "the target is out of sight",
+    STUCK: "its plans have led nowhere",
     "unseen": "the target is not seen at the start",
     "answered": "has given its answer",
 }
@@ -296,7 +298,7 @@ _ENDS = {
 def _outcome(record: Record, episode: Episode) -> Iterator[str]:
     """What came of it, a line each."""
     facts = record.facts
-    yield _ENDS.get(facts["end"], str(facts["end"]))
+    yield ENDS.get(facts["end"], str(facts["end"]))
     if isinstance(episode, NavigationEpisode):
         metres = facts["distance_m"]
         yield (

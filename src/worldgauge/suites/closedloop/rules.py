@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from worldgauge.agents.contract import Decision, History, Plan
+from worldgauge.agents.contract import CONFIDENT, Decision, History, Plan
 from worldgauge.primitives import Primitive
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.worlds.walker import Stance
-
-CONFIDENT = 0.95
-"""Probability of the answer from which recognition stops (released code: at least; the paper: "exceeds")."""
 
 LOST = "target_lost"
 
@@ -48,6 +45,10 @@ class Recognition:
             self.label, self.confidence = decision.answer, decision.confidence
         return "confident" if self.confidence >= CONFIDENT else None
 
+    def turn(self, decision: Decision) -> float:
+        """As the plan begins."""
+        return 0.0 if decision.plan is None else decision.plan.turn_left_rad
+
     def steps(self, decision: Decision) -> Iterator[Primitive]:
         """One primitive."""
         return iter(() if decision.plan is None else decision.plan.steps[:1])
@@ -62,8 +63,7 @@ class Recognition:
 
     def true_value(self, plan: Plan) -> float | None:
         """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
-        stances = self._simulator.replayed(self._simulator.stance.turned(plan.turn_left_rad), plan.steps)
-        return self._simulator.target_share(stances[-1] if stances else self._simulator.stance)
+        return self._simulator.target_share(self._simulator.led_to(plan.turn_left_rad, plan.steps))
 
 
 class Navigation:
@@ -107,6 +107,10 @@ class Navigation:
         """When the agent says that it is there, where that is its task."""
         return "declared" if self._declared and decision.stop else None
 
+    def turn(self, decision: Decision) -> float:
+        """As the plan begins."""
+        return 0.0 if decision.plan is None else decision.plan.turn_left_rad
+
     def steps(self, decision: Decision) -> Iterator[Primitive]:
         """All but the last two of a plan, at least one: L - 2 = 3 of 5."""
         if decision.plan is None:
@@ -127,7 +131,6 @@ class Navigation:
         Metres alone would not tell a turn the right way from one the wrong way.
         """
         done = plan.steps[: max(len(plan.steps) - 2, 1)]
-        stances = self._simulator.replayed(self._simulator.stance.turned(plan.turn_left_rad), done)
-        there = stances[-1] if stances else self._simulator.stance
+        there = self._simulator.led_to(plan.turn_left_rad, done)
         left = self._simulator.geodesic.steps_left(there, self._goal, self._radius_m)
         return -left if left < float("inf") else None

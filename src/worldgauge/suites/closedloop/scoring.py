@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,17 @@ from worldgauge.metrics.success import (
     trajectory_steps,
 )
 from worldgauge.primitives import from_letters
+from worldgauge.subject import Frames
+from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.protocol import judge_of, simulator_of
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import episode_of
-from worldgauge.suites.closedloop.trace import COMPARED, read_trace, stance_of
+from worldgauge.suites.closedloop.trace import COMPARED, read_trace
 from worldgauge.suites.contract import Bench, Record, Score, mean_of
 from worldgauge.suites.scores import score_of
 from worldgauge.video import Clip
+from worldgauge.worlds.walker import Stance
 
 HEADLINE = "task/success"
 """What an episode came to, in percent: success, or the answer score."""
@@ -40,9 +42,6 @@ METRICS = (
     *("success", "trajectory_steps", "trajectory_m", "spl", "answer_score", "answer_spl"),
     *("decision_regret", "model_calls", *QUALITY),
 )
-SETTINGS = frozenset({"judge"})
-"""Settings that only scoring reads."""
-
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 _NO_LENGTH = "the reference length is not known"
 _UNSEEN = "the target is not seen at the start: the episode could not begin"
@@ -50,7 +49,7 @@ _UNSEEN = "the target is not seen at the start: the episode could not begin"
 
 def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     """All scores of one record; what cannot be known has none, with the reason."""
-    episode, data = episode_of(record.task)
+    episode, world = episode_of(record.task)
     trace = read_trace(record.directory)
     if isinstance(episode, RecognitionEpisode):
         found = list(_recognition(record, episode))
@@ -60,15 +59,18 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         found = list(_questions(record, episode, judge_of(settings)))
     bench.progress(1, 2)
     kind = record.task.sample["kind"]
-    regret = mean_of(_regrets(trace))
+    regrets = [one for one in _regrets(trace) if one is not None]
     found.append(
-        score_of(record, "decision_regret", regret, n=len(trace), reason="no decision chose among known candidates")
+        score_of(
+            record,
+            "decision_regret",
+            mean_of(regrets),
+            n=len(regrets),
+            reason="no decision chose among known candidates",
+        )
     )
-    found.append(score_of(record, "model_calls", model_calls(record.facts["calls"])))
-    world = data.scenes[episode.scene]
-    assert world is not None
-    simulator = simulator_of(episode, world, settings.of_task(kind), settings)
-    found += _imagination(record, trace, simulator)
+    found.append(score_of(record, "model_calls", model_calls(record.facts["calls"]), facts=_counts(trace)))
+    found += _imagination(record, trace, lambda: simulator_of(episode, world, settings.of_task(kind), settings))
     return sorted(found, key=lambda one: one.metric)
 
 
@@ -142,7 +144,7 @@ def _of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefi
 
 def _way(record: Record) -> dict[str, Any]:
     """How the episode ended and where it led, for tables and pictures."""
-    return {"end": record.facts["end"], "xy": record.facts["xy"]}
+    return {name: record.facts[name] for name in ("end", "xy", "leading_turns", "track")}
 
 
 def _regrets(trace: list[dict[str, Any]]) -> Iterator[float | None]:
@@ -153,28 +155,52 @@ def _regrets(trace: list[dict[str, Any]]) -> Iterator[float | None]:
             yield controllability.decision_regret(values, line["chosen"])
 
 
-def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Simulator) -> Iterator[Score]:
-    """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it."""
+def _counts(trace: list[dict[str, Any]]) -> dict[str, int]:
+    """What an episode took beside rollouts: candidates, decisions that fell back on something, queries and tokens."""
+    queries = [one for line in trace for one in _queries(line["notes"])]
+    flagged = [flag for line in trace for one in line["candidates"] for flag in one["flags"]]
+    fell = sum(any("fallback" in key for key in line["notes"]) for line in trace)
+    return {
+        "decisions": len(trace),
+        "candidates": sum(len(line["candidates"]) for line in trace),
+        "fallbacks": fell + flagged.count(FALLBACK),
+        "queries": sum(int(one.get("asks", 0)) for one in queries),
+        "tokens": sum(int(one.get(key) or 0) for one in queries for key in ("input_tokens", "output_tokens")),
+    }
+
+
+def _queries(notes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Notes of what a language model was asked, by whoever asked it."""
+    for name in ("proposals", "asks", "steps"):
+        yield from notes.get(name, ())
+
+
+def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Callable[[], Simulator]) -> Iterator[Score]:
+    """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it.
+
+    All frames of an episode are one film: a rollout that is right by chance, such as of a blocked step, is no record.
+    """
     path = record.directory / COMPARED
     compared = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
     if not compared or not path.exists():
         why = "nothing was imagined"
         yield from (score_of(record, metric, None, reason=why) for metric in QUALITY)
         return
-    frames = iter(Clip.open(path))
-    rows: dict[str, list[float]] = {metric: [] for metric in QUALITY}
-    for line, one in compared:
-        first, last = one["compared"]
-        imagined = np.stack(list(islice(frames, last - first)))
-        real = _replayed(line, one, simulator)
-        rows["controllability_psnr"].append(controllability.controllability_psnr(imagined, real))
-        rows["controllability_ssim"].append(controllability.controllability_ssim(imagined, real))
-        rows["visual_quality"].append(float(np.mean([controllability.visual_quality(frame) for frame in imagined])))
-    for metric, values in rows.items():
-        yield score_of(record, metric, float(np.mean(values)), n=len(values))
+    place = simulator()
+    imagined = Clip.open(path).to_array()
+    real = np.concatenate([_replayed(line, one, place) for line, one in compared])
+    n = len(imagined)
+    quality = float(np.mean([controllability.visual_quality(frame) for frame in imagined]))
+    yield score_of(record, "controllability_psnr", controllability.controllability_psnr(imagined, real), n=n)
+    yield score_of(record, "controllability_ssim", controllability.controllability_ssim(imagined, real), n=n)
+    yield score_of(record, "visual_quality", quality, n=n)
 
 
-def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], simulator: Simulator) -> Any:
-    """The frames of the simulator for those of a candidate that the model drew."""
-    stances = simulator.replayed(stance_of(line["pose"]).turned(one["turn_left_rad"]), from_letters(one["steps"]))
-    return simulator.film(stances[one["exact"] :], simulator.camera).to_array()
+def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], simulator: Simulator) -> Frames:
+    """The frames of the simulator for those of a candidate that the model drew, of as much as the model shows."""
+    stances = simulator.replayed(Stance(*line["stance"]).turned(one["turn_left_rad"]), from_letters(one["steps"]))
+    camera = simulator.camera
+    across, down = one["shown"]
+    cut = camera.cropped(round(camera.width * min(across, 1.0)), round(camera.height * min(down, 1.0)))
+    film = simulator.film(stances[one["exact"] :], cut)
+    return film.resized(camera.width, camera.height).to_array()

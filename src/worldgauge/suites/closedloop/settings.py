@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -10,13 +11,12 @@ from worldgauge.agents.chat_endpoint import model_and_url
 from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
 from worldgauge.agents.prompts import Prompts
-from worldgauge.agents.vision.recognition import identity
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import check_whole, settings_of, with_parity
 
 SUITE = "closedloop"
-REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env"})
-"""Settings on how a language model is reached; what it says does not depend on them."""
+REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
+"""Settings on how a language model and its prompts are reached; what it says does not depend on them."""
 TaskKind = Literal["recognition", "navigation", "questions"]
 TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions")
 
@@ -81,7 +81,6 @@ class Settings:
     chat_key_env: str | None = None
     prompts: str | None = None
     prompts_digest: str = ""
-    recogniser_digest: str = ""
     decisions: int | None = None
     candidates: int | None = None
     length: int | None = None
@@ -108,11 +107,13 @@ class Settings:
             check_whole(SUITE, name, getattr(settings, name), least=least)
             if getattr(settings, name) > most:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
-        if not isinstance(settings.tts_ratio, (int, float)) or not 0 <= settings.tts_ratio <= 1:
+        budget = settings.chat_budget
+        if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
+            raise UsageError(f"{SUITE} setting 'chat_budget' must be more than 0, got {budget!r}")
+        settings.prices  # noqa: B018 - raises where they are none
+        if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
         settings._check_policies()
-        if any(revisers.entry(settings.of_task(task).reviser).facts.get("recogniser") for task in settings.asked):
-            settings = replace(settings, recogniser_digest=identity())
         prompts = Prompts(settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
@@ -123,6 +124,33 @@ class Settings:
     def asked(self) -> tuple[TaskKind, ...]:
         """The tasks that are asked."""
         return TASKS if self.task is None else (self.task,)
+
+    def sees(self, task: TaskKind) -> bool:
+        """Whether a task's policies look with the recogniser."""
+        return bool(revisers.entry(self.of_task(task).reviser).facts.get("recogniser"))
+
+    @property
+    def prices(self) -> tuple[float | None, float | None]:
+        """Of a million tokens in and out. Raises UsageError for what are no two prices."""
+        if self.chat_prices is None:
+            return None, None
+        try:
+            given, got = (float(price) for price in str(self.chat_prices).split(","))
+        except ValueError:
+            given = got = -1.0
+        if not (0 <= given < math.inf and 0 <= got < math.inf):
+            raise UsageError(
+                f"{SUITE} setting 'chat_prices' must be IN,OUT of a million tokens, got {self.chat_prices!r}"
+            )
+        return given, got
+
+    @property
+    def talks(self) -> bool:
+        """Whether any policy asks a language model."""
+        own = [self.of_task(task) for task in self.asked]
+        return any(proposers.entry(one.proposer).facts.get("chat") for one in own) or any(
+            revisers.entry(one.reviser).facts.get("chat") for one in own
+        )
 
     def _check_policies(self) -> None:
         """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""
@@ -141,6 +169,17 @@ class Settings:
                     raise UsageError(
                         f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL"
                     )
+        if self.track == "declared_stop" and "navigation" in self.asked:
+            name = self.of_task("navigation").reviser
+            if not revisers.entry(name).facts.get("declares"):
+                able = " or ".join(each.name for each in revisers if each.facts.get("declares"))
+                raise UsageError(
+                    f"track=declared_stop: the reviser '{name}' never says that it has arrived; take {able}"
+                )
+            if self.goal_check == "every_step":
+                raise UsageError(
+                    "goal_check=every_step is of the track oracle_stop; who must say so is asked at decisions"
+                )
         if judges.entry(self.judge).facts["chat"] and self.chat is None:
             raise UsageError(f"the judge '{self.judge}' asks a language model: say which with --set chat=MODEL@URL")
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError
 from worldgauge.geometry import FloatArray
 from worldgauge.primitives import Steps
 from worldgauge.suites.closedloop.protocol import simulator_of
@@ -24,8 +22,8 @@ REACH_M = 1.0
 
 def picture(task: Task, settings: Settings) -> Picture:
     """The shortest way to what is asked for, as the agent would see it. Raises DataError when the data are gone."""
-    episode, _ = episode_of(task)
-    simulator, world = _opened(task, settings)
+    episode, world = episode_of(task)
+    simulator = simulator_of(episode, world, settings.of_task(task.sample["kind"]), settings)
     steps: Steps = ()
     marks: dict[str, tuple[float, float]] = {}
     for name, place, radius_m in _aims(episode, simulator):
@@ -54,14 +52,6 @@ def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Setting
         }
         diagnostics[label] = told
     return Exhibit(paths=paths, diagnostics=diagnostics, caption=_caption(episode))
-
-
-def _opened(task: Task, settings: Settings) -> tuple[Simulator, WorldFacts]:
-    episode, data = episode_of(task)
-    world = data.scenes[episode.scene]
-    if world is None:
-        raise DataError(f"{task.id}: its scene '{episode.scene}' is not at hand")
-    return simulator_of(episode, world, settings.of_task(task.sample["kind"]), settings), world
 
 
 def _aims(episode: Episode, simulator: Simulator) -> list[tuple[str, FloatArray, float]]:

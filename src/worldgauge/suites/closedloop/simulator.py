@@ -126,6 +126,10 @@ class Simulator:
         """What would be sensed from `stance`."""
         return Sight(self, stance)
 
+    def turn(self, left_rad: float) -> None:
+        """Turn on the spot."""
+        self.stance = self.stance.turned(left_rad)
+
     def step(self, primitive: Primitive) -> bool:
         """Take one step; whether it met something."""
         self.stance, collided = walked(self.floor, self.stance, primitive)
@@ -153,6 +157,11 @@ class Simulator:
             start, _ = walked(self.floor, start, step)
             stances.append(start)
         return stances
+
+    def led_to(self, turn_left_rad: float, steps: Sequence[Primitive]) -> Stance:
+        """Where a turn from here and then `steps` would really lead."""
+        start = self.stance.turned(turn_left_rad)
+        return self.replayed(start, steps)[-1] if steps else start
 
     def film(self, stances: Sequence[Stance], camera: Camera | Panorama) -> Clip:
         """What `camera` sees from each of `stances`, rendered when a frame is read."""

@@ -37,7 +37,6 @@ IMAGINED = {
     "controllability_psnr": "PSNR (dB)",
     "controllability_ssim": "SSIM",
     "visual_quality": "visual quality",
-    "model_calls": "rollouts an episode",
 }
 REGRET_UNITS = {
     "recognition": "share of the view that the target covers",
@@ -58,13 +57,13 @@ def summarize(
     tasks = [task for task in TASKS if any(entry.expected(task) for entry in entries)]
     if not tasks:
         return []
-    tables = [_by_task(entries, tasks)]
+    tables = [by_task(entries, tasks)]
     gain = _gain(entries, tasks)
     if gain is not None:
         tables.append(gain)
     tables += [_as_in_paper(entries, task) for task in tasks]
     tables += [table for task, key in _PARTS for table in _by_part(entries, task, key) if task in tasks]
-    tables += [_imagined(entries), *(_regret(entries, task) for task in tasks), _ends(entries)]
+    tables += [_imagined(entries), *(_regret(entries, task) for task in tasks), _cost(entries), _ends(entries)]
     return tables
 
 
@@ -107,14 +106,22 @@ class _Entry:
         values = [score.value for score in own]
         expected = len(values) + (0 if group else self.lost(task))
         cell = cell_of(values, _declared(metric)[2], expected=expected)
-        if cell.n and all(value in (0.0, 100.0) for value in values):
+        if cell.n and _is_rate(metric, task):
             interval = wilson(sum(value == 100.0 for value in values), cell.n)
             assert interval is not None
             return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
         return cell
 
 
-def _by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
+def _is_rate(metric: str, task: str | None) -> bool:
+    """Whether scores are 0 or 100 by nature, and their mean a rate."""
+    return metric in ("recognition/success", "navigation/success") or (
+        metric == HEADLINE and task in ("recognition", "navigation")
+    )
+
+
+def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
+    """Success by task, and over all where there are several."""
     columns = [*tasks, ALL] if len(tasks) > 1 else list(tasks)
     rows = [
         Row(
@@ -125,9 +132,17 @@ def _by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
         )
         for entry in entries
     ]
+    ways = {
+        f"{name.replace('_', ' ')} {score.facts[name]}"
+        for entry in entries
+        for score in entry.of(HEADLINE)
+        for name in ("leading_turns", "track")
+        if name in score.facts and (name == "leading_turns" or score.group["task"] == "navigation")
+    }
     notes = [
         "Success in percent: recognition and navigation 0 or 100 an episode, questions the answer score of 0 to 100. "
         "Intervals of rates are Wilson's.",
+        *([", ".join(sorted(ways)).capitalize() + "."] if ways else []),
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
@@ -235,14 +250,14 @@ _ORDER = {"easy": 1, "medium": 2, "hard": 3}
 
 
 def _imagined(entries: Sequence[_Entry]) -> Table:
-    """Success beside how well what was imagined agrees with the simulator, how it looks, and how often it was asked."""
+    """Success beside how well what was imagined agrees with the simulator, and how it looks."""
     rows = [
         Row(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *IMAGINED)), entry.kind, entry.flag())
         for entry in entries
     ]
     return Table(
         "imagination",
-        "What was imagined: success against controllability, visual quality and calls",
+        "What was imagined: success against controllability and visual quality",
         "1",
         "higher",
         ("success, %", *IMAGINED.values()),
@@ -273,6 +288,38 @@ def _regret(entries: Sequence[_Entry], task: str) -> Table:
             "What the simulator says that the best candidate would have come to, less the chosen one; 0 is a perfect "
             "choice. With the oracle as world model it is the reviser's own error; what is more is the model's.",
         ),
+    )
+
+
+def _cost(entries: Sequence[_Entry]) -> Table:
+    """What an episode took."""
+    fields = {
+        "decisions": "decisions",
+        "candidates": "plans",
+        "model_calls": "rollouts",
+        "fallbacks": "fallbacks",
+        "queries": "queries to a language model",
+        "tokens": "tokens",
+    }
+    rows = []
+    for entry in entries:
+        calls = entry.of("model_calls")
+        own = {name: [score.facts.get(name) for score in calls] for name in fields}
+        own["model_calls"] = [score.value for score in calls]
+        cells = tuple(cell_of(own[name], (0.0, np.inf), expected=len(calls) + entry.lost()) for name in fields)
+        rows.append(Row(entry.label, cells, entry.kind, entry.flag()))
+    return Table(
+        "cost",
+        "What an episode took",
+        "1",
+        "neither",
+        tuple(fields.values()),
+        tuple(rows),
+        (
+            "Plans without repetitions. Fallbacks: decisions for which no plan was proposed, or a language model gave "
+            "no reply that could be read. Seconds stand in the journal of each run.",
+        ),
+        betters=tuple("neither" for _ in fields),
     )
 
 

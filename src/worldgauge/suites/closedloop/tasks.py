@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from worldgauge.agents.vision.recognition import identity
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import ClosedLoop, NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.suites.closedloop.settings import SUITE, Settings, TaskKind
 from worldgauge.suites.contract import Task
@@ -29,6 +31,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             f"{source}: no episodes of {' or '.join(kinds)}; "
             f"make some with: worldgauge collect closedloop --out {source}"
         )
+    eyes = {kind: f"+{identity()}" if settings.sees(kind) else "" for kind in kinds}
     for fault in data.faults:
         if fault.kind in kinds:
             sample = {"source": str(Path(source).resolve()), "kind": fault.kind, "broken": fault.text}
@@ -39,7 +42,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             suite=SUITE,
             id=f"{kind}/{episode.id}",
             sample={"source": str(Path(source).resolve()), "kind": kind, "episode": episode.id},
-            fingerprint=closedloop.fingerprint_of(episode, world),
+            fingerprint=closedloop.fingerprint_of(episode, world) + eyes[kind],
             group={"task": kind, **_group(episode)},
             skip=closedloop.scene_missing(episode.scene) if world is None else None,
         )
@@ -51,14 +54,17 @@ def episodes_of(data: ClosedLoop, kind: TaskKind) -> tuple[Episode, ...]:
     return episodes
 
 
-def episode_of(task: Task) -> tuple[Episode, ClosedLoop]:
-    """The episode of a task, and the data it is of. Raises DataError when it is gone."""
+def episode_of(task: Task) -> tuple[Episode, WorldFacts]:
+    """The episode of a task and its scene. Raises DataError when it is faulty, gone, or its scene is not at hand."""
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     data = _loaded(task.sample["source"])
     for episode in episodes_of(data, task.sample["kind"]):
         if episode.id == task.sample["episode"]:
-            return episode, data
+            world = data.scenes[episode.scene]
+            if world is None:
+                raise DataError(f"{task.id}: {closedloop.scene_missing(episode.scene)}")
+            return episode, world
     raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from worldgauge.agents.contract import Candidate, Image, letters
+from worldgauge.agents.contract import Candidate, Image, Rollout, letters
 from worldgauge.errors import DataError
 from worldgauge.primitives import NAV_STEPS
 from worldgauge.suites.closedloop.loop import Step
-from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.simulator import Sight, Simulator
 from worldgauge.video import Writer, resize
 from worldgauge.worlds.walker import Stance
 
@@ -39,6 +36,7 @@ class Tracer:
         self._films: dict[str, Writer] = {}
         self.places: list[Stance] = [simulator.stance]
         self.decisions = 0
+        self.queries = 0
 
     def __enter__(self) -> Tracer:
         return self
@@ -64,7 +62,9 @@ class Tracer:
         """Write the line of a decision; asked: of a language model, beside what the decision itself tells."""
         past = step.past
         decision = past.decision
-        first = self.frames - len(past.executed) - 1
+        assert isinstance(step.observation, Sight)
+        stance = step.observation.stance
+        first = self.frames - len(past.executed) - 1 - (step.turn_left_rad != 0)
         sampled = step.number & (step.number - 1) == 0
         candidates = [
             self._candidate(each, decision.scores[n] if n < len(decision.scores) else None, sampled and n == 0)
@@ -72,8 +72,9 @@ class Tracer:
         ]
         line = {
             "decision": step.number,
-            "pose": np.round(past.pose[:3].reshape(-1), 9).tolist(),
+            "stance": [stance.x, stance.y, stance.yaw],
             "seen": [first, self.frames],
+            "turned": step.turn_left_rad,
             "asked": step.imagined,
             "candidates": candidates,
             "chosen": decision.chosen,
@@ -98,7 +99,7 @@ class Tracer:
                 compared = self._keep(COMPARED, frames[rollout.exact - 1 :])
         return {
             "steps": letters(plan.steps),
-            "turn_left_rad": round(plan.turn_left_rad, 9),
+            "turn_left_rad": plan.turn_left_rad,
             "aim": plan.aim,
             "source": plan.source,
             "flags": list(plan.flags),
@@ -108,7 +109,15 @@ class Tracer:
             "compared": compared,
             "exact": 0 if rollout is None else rollout.exact - 1,
             "aligned": True if rollout is None else rollout.aligned,
+            "seed": None if rollout is None else rollout.seed,
+            "text": None if rollout is None else rollout.text or None,
+            "shown": None if rollout is None else self._shown(rollout),
         }
+
+    def _shown(self, rollout: Rollout) -> list[float]:
+        """Shares of the front view, across and down, that a frame shows: less than 1 where a model takes a crop."""
+        own, whole = rollout.camera, self._simulator.camera
+        return [own.width / own.fx * whole.fx / whole.width, own.height / own.fy * whole.fy / whole.height]
 
     def _keep(self, name: str, frames: list[Image]) -> list[int] | None:
         """Append frames to a film, at the size of the views; from which to which they are, None for none."""
@@ -131,12 +140,6 @@ def read_trace(folder: Path) -> list[dict[str, Any]]:
         return list(_lines(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); delete this record's folder and run again") from error
-
-
-def stance_of(pose: Sequence[float]) -> Stance:
-    """Where the walker stood, of a "pose" of the trace: the first three rows of a camera-to-world pose."""
-    rows = np.array(pose, np.float64).reshape(3, 4)
-    return Stance(float(rows[0, 3]), float(rows[1, 3]), math.atan2(rows[1, 2], rows[0, 2]))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
