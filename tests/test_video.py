@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.films import HEIGHT, KINDS, WIDTH, N, scene, write, write_all
 from worldgauge.errors import ShapeError
-from worldgauge.video import Clip, Writer, problems, resize
+from worldgauge.video import Clip, Writer, png, problems, resize
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:
@@ -216,3 +216,15 @@ def test_cropping_takes_the_centre(ratio: tuple[int, int], size: tuple[int, int]
     np.testing.assert_array_equal(cropped[1:][0], expected[1])
     half = cropped.resized(size[0] // 2, size[1] // 2)[2]
     np.testing.assert_array_equal(half, resize(expected[2], size[0] // 2, size[1] // 2))
+
+
+def test_pictures_and_levels_survive_as_png() -> None:
+    rng = np.random.default_rng(3)
+    picture = rng.integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    levels = rng.integers(0, 1 << 16, (5, 7), dtype=np.uint16)
+    for shown in (picture, picture[:, ::-1], levels):
+        back = cv2.imdecode(np.frombuffer(png(shown), np.uint8), cv2.IMREAD_UNCHANGED)
+        np.testing.assert_array_equal(back[..., ::-1] if shown.ndim == 3 else back, shown)
+    for wrong in (picture[..., 0], picture.astype(np.float32), picture[..., :2], picture[:0], levels[..., None]):
+        with pytest.raises(ShapeError, match=r"a picture needs \(H, W, 3\) uint8"):
+            png(wrong)

@@ -120,7 +120,7 @@ def resize(frame: Frame, width: int, height: int) -> Frame:
 
 
 def png(picture: Frame | NDArray[np.uint16]) -> bytes:
-    """The bytes of a PNG file of a picture (H, W, 3) uint8 RGB, or levels (H, W) uint16. Raises ShapeError on others."""
+    """The PNG file of a picture (H, W, 3) uint8 RGB, or of levels (H, W) uint16. Raises ShapeError on others."""
     import cv2
 
     coloured = picture.ndim == 3 and picture.shape[2] == 3 and picture.dtype == np.uint8

@@ -1,6 +1,7 @@
 """The target in imagined frames: its place, and from where they were imagined, by pixels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from worldgauge.agents.contract import Box, Plan, Rollout
 from worldgauge.agents.tracking import Target, followed
 from worldgauge.geometry import Camera, Panorama, relative
+from worldgauge.panorama import perspective
 from worldgauge.primitives import Primitive, Steps
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walker import Stance, walked
@@ -127,3 +129,12 @@ def test_without_depth_nothing_is_followed(place: Place) -> None:
     blind = Target((10, 10, 30, 30), place.view.rgb, np.full((96, 96), np.inf, np.float32), CAMERA)
     assert not blind.known
     assert list(followed(blind, Plan((F,), "test"), place.rollout([place.start] * 2), (1,))) == []
+
+
+def test_views_are_cut_by_the_rule_of_the_rollout(place: Place) -> None:
+    rollout = replace(place.rollout(place.along((L,)), panorama=True), rule="released")
+    (seen,) = followed(place.seen, Plan((L,), "test"), rollout, (1,))
+    turned = float(np.degrees(seen.off_rad))
+    released = perspective(rollout.frames[1], CAMERA, yaw_right_deg=turned, rule="released")
+    np.testing.assert_array_equal(seen.image, released)
+    assert not np.array_equal(released, perspective(rollout.frames[1], CAMERA, yaw_right_deg=turned))

@@ -188,7 +188,7 @@ def test_a_home_that_gives_too_little_is_reported_and_the_rest_is_written(
     assert again == result
 
 
-@pytest.mark.parametrize("where", ["find_part", "publish"])
+@pytest.mark.parametrize("where", ["write_manifest", "find_part", "publish"])
 def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def full(*args):
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from support.folders import contents
 from worldgauge.cli_coverage import add_coverage
+from worldgauge.cli_coverage import collect_coverage as collect_command
 from worldgauge.collect.coverage import PAPER, RELEASED
 from worldgauge.datasets.coverage import check, folders, overlap, read_index, read_trajectory
 from worldgauge.engine.collect import Collected, coverage
@@ -91,6 +92,7 @@ def test_the_manifest_and_the_clips_say_how(collected: tuple[Path, Collected]) -
     assert (more["clips"], more["frames"], more["points"]) == (1, 13, 150)
     assert 0 < more["covered"]["1 m"] <= more["covered"]["3 m"] <= 1
     assert summary_of(root)["covered"]["3 m"] > 0
+    assert summary_of(root)["points"] == 150
 
 
 def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
@@ -212,20 +214,34 @@ def test_options_that_cannot_be_meant_are_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["write_manifest", "_collect", "write_index"])
+def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def full(*args: Any) -> None:
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(coverage, "_collect", full)
+    monkeypatch.setattr(coverage, where, full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
         collect_coverage(tmp_path, **SMALL)
 
 
 def test_an_estimate_writes_nothing_and_is_right_where_steps_end_each_walk(tmp_path: Path) -> None:
     found = estimate_coverage(tmp_path, {**ALL, "scenes": 10})
-    assert (found.scenes, found.done, found.frames) == (10, 0, 130)
+    assert (found.scenes, found.done, found.frames, found.points) == (10, 0, 130, 150)
     assert found.bytes > 130 * 64 * 32
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_many_points_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dry: bool
+) -> None:
+    """A floor that takes more than the formula's 1400: here not by its size, but by the points a square metre."""
+    monkeypatch.setattr("worldgauge.collect.coverage.PAPER", replace(PAPER, density_m2=300.0))
+    for points, warned in ((1401, True), (1400, False)):
+        collect_command(tmp_path / str(points), scenes=1, size="64x32", points=points, steps=2, dry_run=dry, json=True)
+        said = capsys.readouterr()
+        assert json.loads(said.out)["points"] == points
+        assert ("warning: 1401 points in one scene, more than 1400" in said.err) is warned
 
 
 def test_the_command(tmp_path: Path) -> None:

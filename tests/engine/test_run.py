@@ -4,10 +4,12 @@ import errno
 import json
 import random
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -15,7 +17,7 @@ from worldgauge.engine import needs, task
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.store import loads, write_error
-from worldgauge.engine.subjects import Entrant, resolve
+from worldgauge.engine.subjects import Entrant, resolve, resolve_once, served_behind
 from worldgauge.engine.work import Work
 from worldgauge.errors import RunError, SubjectError, UnknownNameError, UsageError
 
@@ -492,6 +494,47 @@ def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(data: Path, tmp
     )
     assert (outcome["status"], outcome["stage"], outcome["error"]) == ("done", "score", None)
     assert before.items() <= contents(folder).items()
+
+
+SLEEPY = """
+import time
+from worldgauge_serve import ModelSpec
+
+class Sleepy:
+    spec = ModelSpec("sleepy")
+    def rollout(self, request):
+        time.sleep(60)
+        yield request.context.clip[-1][None]
+"""
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
+    data: Path, tmp_path: Path, doubles: ModuleType, recorded: bool
+) -> None:
+    (tmp_path / "sleepy.py").write_text(SLEEPY)
+    text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'sleepy.py'}:Sleepy"
+    model = f"recording?of={quote(text)}&folder={tmp_path / 'kept'}" if recorded else text
+    (tmp_path / "record").mkdir()
+    outcome = task.work(
+        suite="echo",
+        settings="{}",
+        task=json.dumps({"suite": "echo", "id": "odd/1", "sample": {"number": 1}, "fingerprint": "1", "group": {}}),
+        key="key",
+        model=model,
+        label="sleepy",
+        seed=0,
+        folder=str(tmp_path / "record"),
+        score=None,
+        deadline_s=0.5,
+        progress=lambda done, total: None,
+    )
+    served = served_behind(resolve_once(model).model)
+    resolve_once("freeze")  # ends it
+    assert (outcome["status"], outcome["stage"]) == ("failed", "perform")
+    assert "timed out after 0.5 s without a frame" in outcome["error"]
+    assert served is not None
+    assert served.on_wait is not None
 
 
 def test_a_live_model_that_loses_its_process_fails(data: Path, tmp_path: Path, doubles: ModuleType) -> None:

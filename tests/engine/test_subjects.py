@@ -4,12 +4,13 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import quote
 
 import pytest
 
 from support.served import is_alive, question
 from worldgauge.engine.identity import score_key, task_key, task_seed
-from worldgauge.engine.subjects import parse, resolve, resolve_once
+from worldgauge.engine.subjects import parse, resolve, resolve_once, served_behind
 from worldgauge.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models.freeze import Freeze
 from worldgauge.serving import RemoteModel, open_model
@@ -220,6 +221,20 @@ def test_a_served_model_is_kept_until_another_is_asked_for(tmp_path: Path) -> No
     assert is_alive(pid)
     resolve_once("freeze")
     assert not is_alive(pid)
+
+
+def test_a_served_model_that_is_recorded_is_ended_as_well(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    served = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine"
+    inner = f"recording?of={quote(served)}&folder={tmp_path / 'inner'}"
+    for text in (inner, f"recording?of={quote(inner)}&folder={tmp_path / 'outer'}"):
+        behind = served_behind(resolve_once(text).model)
+        assert behind is not None
+        pid = behind._channel.pid  # type: ignore[attr-defined]
+        assert is_alive(pid)
+        resolve_once("freeze")
+        assert not is_alive(pid)
+    assert served_behind(resolve_once(f"recording?of=freeze&folder={tmp_path / 'other'}").model) is None
 
 
 def test_a_served_model_can_be_given_live(tmp_path: Path) -> None:

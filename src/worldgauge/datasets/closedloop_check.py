@@ -169,7 +169,7 @@ def _odd(data: ClosedLoop) -> Iterator[tuple[str, str]]:
 def _of_questions(data: ClosedLoop) -> Iterator[Finding]:
     asked = data.questions
     for what, lacking, then in (
-        ("reference length", [one.id for one in asked if not one.reference_m], "their SPL counts 0"),
+        ("reference length", [one.id for one in asked if not one.reference_m], "they have no SPL"),
         ("blind answer", [one.id for one in asked if one.blind_answer is None], "a missing answer then scores 0"),
     ):
         if lacking:

@@ -13,6 +13,8 @@ import pytest
 from support.bench import QuietBench
 from support.closedloop_fixture import make_published_data
 from worldgauge.agents.contract import Candidate, Decision, revisers
+from worldgauge.agents.judge import judges
+from worldgauge.agents.judge_chat import JudgeError
 from worldgauge.errors import DataError, NotApplicableError, SubjectError, WorldgaugeError
 from worldgauge.models import models
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
@@ -218,6 +220,7 @@ def test_a_damaged_trace_is_named(tasks: dict[str, Task], tmp_path: Path) -> Non
         ({"track": "declared_stop"}, "never says that it has arrived; take chat"),
         ({"chat_prices": "abc"}, "IN,OUT"),
         ({"chat_budget": -3}, "more than 0"),
+        ({"chat_budget": 3.0}, "needs chat_recording"),
         ({"tts_ratio": True}, "0 to 1"),
         ({"reviser": "similaritty", "task": "navigation"}, "Did you mean 'similarity'"),
     ],
@@ -280,3 +283,71 @@ def test_the_oracle_is_exact_after_turns_of_any_angle(tasks: dict[str, Task], tm
     assert any(one["turn_left_rad"] for line in read_trace(record.directory) for one in line["candidates"])
     assert scores["controllability_psnr"].value == float("inf")
     assert scores["controllability_psnr"].n > 1
+
+
+def changed(task: Task, episodes: Path, root: Path, **values: Any) -> Task:
+    """The same task of data in which its row of navigation holds other values."""
+    shutil.copytree(episodes, root)
+    path = root / "navigation" / "episodes.json"
+    content = json.loads(path.read_text())
+    content["data"][0].update(values)
+    path.write_text(json.dumps(content))
+    return next(one for one in ClosedLoop(**SMALL).tasks(root) if one.id == task.id)
+
+
+def test_who_is_there_already_has_arrived_and_a_way_of_no_length_has_ratio_1(
+    tasks: dict[str, Task], episodes: Path, tmp_path: Path
+) -> None:
+    row = json.loads((episodes / "navigation" / "episodes.json").read_text())["data"][0]
+    there = changed(
+        tasks["navigation/0000"], episodes, tmp_path / "data", goal_position=row["start_position"], step_to_goal=0
+    )
+    record, scores = acted(tmp_path / "a", there, models.get("oracle")())
+    assert (record.facts["end"], record.facts["steps"], record.facts["calls"]) == ("arrived", 0, 0)
+    assert scores["navigation/spl"].value == 100.0
+
+
+def test_a_goal_that_cannot_be_reached_is_a_failure_marked_invalid(
+    tasks: dict[str, Task], episodes: Path, tmp_path: Path
+) -> None:
+    out = changed(tasks["navigation/0000"], episodes, tmp_path / "data", goal_position=[500.0, 0.0, 500.0])
+    record, scores = acted(tmp_path / "a", out, models.get("none")())
+    assert record.facts["end"] == "budget"
+    assert record.facts["distance_m"] is None
+    assert scores["task/success"].value == 0.0
+    assert scores["task/success"].facts["flags"] == ("unreachable",)
+    assert scores["navigation/spl"].value == 0.0
+    assert scores["decision_regret"].value is None
+
+
+def test_a_start_where_nobody_can_stand_is_no_score(tasks: dict[str, Task], episodes: Path, tmp_path: Path) -> None:
+    out = changed(tasks["navigation/0000"], episodes, tmp_path / "data", start_position=[500.0, 0.0, 500.0])
+    with pytest.raises(DataError, match="no place to stand"):
+        acted(tmp_path / "a", out, models.get("none")())
+
+
+class Silent:
+    """A judge whose replies are none, or whose endpoint is down."""
+
+    outage = False
+
+    def __init__(self, kit: Any) -> None:
+        pass
+
+    def mark(self, *asked: Any) -> Any:
+        raise JudgeError("no mark in 6 replies", outage=self.outage)
+
+
+@pytest.mark.parametrize("outage", [False, True])
+def test_a_judge_that_fails(
+    outage: bool, tasks: dict[str, Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(judges._entries, "rules", replace(judges.entry("rules"), target=Silent))
+    monkeypatch.setattr(Silent, "outage", outage)
+    if outage:
+        with pytest.raises(JudgeError, match="no mark"):
+            acted(tmp_path / "a", tasks["questions/q-0"], models.get("none")(), decisions=4)
+        return
+    _, scores = acted(tmp_path / "a", tasks["questions/q-0"], models.get("none")(), decisions=4)
+    assert scores["task/success"].value == 0.0
+    assert "judge_error" in scores["task/success"].facts["flags"]

@@ -31,7 +31,7 @@ from worldgauge.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.primitives import STEP_M
 from worldgauge.worlds.indoor.homes import LABELS
 
-MARGIN = 0.2
+MARGIN = 0.3
 """By how much a plan must promise more than the first one to be taken before it: less is chance."""
 NAMED_WORTH = 0.5
 """Of the thing itself coming into view, beside the right room doing so."""
@@ -104,12 +104,16 @@ class ScriptedAnswerer:
         if been:
             return 0.0
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
-        return self._promise(self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides), now)
+        # What is real in the clip is looked at as what is imagined is: the eyes err alike, and a still clip gains nothing.
+        before = self._held(rollout.seen(rollout.exact - 1, side) for side in sides)
+        then = self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides)
+        return self._promise(then, np.maximum(before, now))
 
-    def _promise(self, then: FloatArray, now: FloatArray) -> float:
+    def _promise(self, then: FloatArray, before: FloatArray) -> float:
+        """Worth of what is likely in view `then` and was not `before`, (27,) each."""
         asked = self._wanted
         assert asked is not None
-        gains = np.maximum(then - now, 0.0)
+        gains = np.maximum(then - before, 0.0)
         rooms = self._open_rooms(asked.rooms)
         room = sum(belief * float((gains * rooms_told(kind)).max()) for kind, belief in rooms.items())
         return round(room + NAMED_WORTH * self._named(asked, gains), 9)
@@ -118,12 +122,10 @@ class ScriptedAnswerer:
         """How surely something that is asked for came into view: by how many things of its category are called so,
         and less where things of it were seen, and were not the ones."""
         seen = Counter(thing.category for thing in self._seen.values())
-        shares: Counter[str] = Counter()
-        for name in asked.names:
-            shares[category_of(name)] += share_of_category(name)
-        told = [
-            share * float(gains[LABELS.index(one)]) / (1 + seen[one]) for one, share in shares.items() if one in LABELS
-        ]
+        told = []
+        for category in sorted({category_of(name) for name in asked.names} & set(LABELS)):
+            share = sum(share_of_category(name) for name in sorted(asked.names) if category_of(name) == category)
+            told.append(share * float(gains[LABELS.index(category)]) / (1 + seen[category]))
         return max(told, default=0.0)
 
     def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:

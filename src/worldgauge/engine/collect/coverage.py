@@ -154,9 +154,8 @@ def summary_of(out: Path) -> dict[str, Any]:
     """
     index = read_index(out)
     told = [read_clip(out / scene / trajectory_name(0))["more"] for scene in index.scenes]
-    covered = {
-        name: float(np.mean([one["covered"][name] for one in told])) for name in (told[0]["covered"] if told else ())
-    }
+    radii = told[0]["covered"] if told else ()
+    covered = {name: float(np.mean([one["covered"][name] for one in told])) for name in radii}
     return {
         "scenes": len(index.scenes),
         "clips": len(index.trajectories),

@@ -31,6 +31,7 @@ from worldgauge.video import Clip
 from worldgauge.worlds.walker import Stance
 
 TEXT = "nav/v1"
+"""Renderer of the words that models of text are given."""
 
 
 class Imagination:

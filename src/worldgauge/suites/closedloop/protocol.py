@@ -18,7 +18,7 @@ from worldgauge.agents.travel import LowLevel, ahead
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.episode import Goal, WorldFacts
-from worldgauge.errors import NotApplicableError
+from worldgauge.errors import DataError, NotApplicableError
 from worldgauge.geometry import Camera, Panorama
 from worldgauge.primitives import Primitive
 from worldgauge.subject import HoldsVideos, WorldModel, imagines
@@ -99,6 +99,7 @@ def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settin
     panorama = Panorama(settings.panorama_px, settings.panorama_px * 9 // 16)
     target = episode.target if isinstance(episode, RecognitionEpisode) else None
     place = cast(Walkable, open_world(world))
+    _check_scene(episode, place)
     return Simulator(
         place,
         episode.start,
@@ -107,6 +108,23 @@ def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settin
         height_m=episode.floor_m + episode.height_m,
         target=target,
     )
+
+
+def _check_scene(episode: Episode, place: Walkable) -> None:
+    """Raises DataError for an episode that is of another scene: it must not become a score."""
+    if place.floor.clearance_at(np.array(episode.start[:2])) <= 0:
+        raise DataError(
+            f"{episode.id}: its start ({episode.start.x:.2f}, {episode.start.y:.2f}) is no place to stand in "
+            f"'{episode.scene}'; correct start_position or leave the episode out"
+        )
+    if isinstance(episode, RecognitionEpisode):
+        known = {thing.instance: thing.category for thing in place.landmarks}
+        if known.get(episode.target) != episode.category:
+            found = known.get(episode.target, "nothing")
+            raise DataError(
+                f"{episode.id}: target_id {episode.target} is {found} in '{episode.scene}', not {episode.category}; "
+                "correct target_id or target_categrory"
+            )
 
 
 def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:

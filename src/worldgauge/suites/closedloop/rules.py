@@ -126,11 +126,10 @@ class Navigation:
         return steps
 
     def true_value(self, plan: Plan) -> float | None:
-        """Minus the primitives left to the goal once the part that is carried out has been; None without a way.
+        """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a way.
 
         Metres alone would not tell a turn the right way from one the wrong way.
         """
-        done = plan.steps[: max(len(plan.steps) - 2, 1)]
-        there = self._simulator.led_to(plan.turn_left_rad, done)
+        there = self._simulator.led_to(plan.turn_left_rad, plan.steps)
         left = self._simulator.geodesic.steps_left(there, self._goal, self._radius_m)
         return -left if left < float("inf") else None

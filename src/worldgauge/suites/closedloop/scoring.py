@@ -78,7 +78,12 @@ def _recognition(record: Record, episode: RecognitionEpisode) -> Iterator[Score]
     facts = record.facts
     unseen = facts["end"] == "unseen"
     right = facts["label"] == episode.category
-    told = {**_way(record), "label": facts["label"], "confidence": facts["confidence"]}
+    told = {
+        **_way(record),
+        "label": facts["label"],
+        "confidence": facts["confidence"],
+        "flags": ["unseen_at_start"] if unseen else [],
+    }
     yield score_of(record, "success", success(right), facts=told, prefix="task/")
     yield score_of(record, "success", success(right), prefix="recognition/")
     steps = trajectory_steps(None if unseen else facts["steps"])

@@ -110,6 +110,8 @@ class Settings:
         budget = settings.chat_budget
         if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
             raise UsageError(f"{SUITE} setting 'chat_budget' must be more than 0, got {budget!r}")
+        if budget is not None and (settings.chat_recording is None or settings.chat_prices is None):
+            raise UsageError(f"{SUITE} setting 'chat_budget' needs chat_recording, where it is kept, and chat_prices")
         settings.prices  # noqa: B018 - raises where they are none
         if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")

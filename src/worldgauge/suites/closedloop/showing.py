@@ -48,7 +48,9 @@ def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Setting
         paths[label] = np.array(head.facts["xy"], np.float64)
         told = {"ended": head.facts["end"], "success_pct": head.value}
         told |= {
-            key: head.facts[key] for key in ("label", "confidence", "answer", "mark", "distance_m") if key in head.facts
+            key: head.facts[key]
+            for key in ("label", "confidence", "answer", "mark", "blind_answer", "blind_mark", "distance_m")
+            if key in head.facts
         }
         diagnostics[label] = told
     return Exhibit(paths=paths, diagnostics=diagnostics, caption=_caption(episode))

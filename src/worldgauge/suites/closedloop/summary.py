@@ -217,9 +217,13 @@ def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
 def _flags_note(entries: Sequence[_Entry], task: str) -> Iterator[str]:
     """How often an edge case was met, by subject: each has a defined outcome and is counted."""
     for entry in entries:
-        counts = Counter(
-            flag.replace("_", " ") for score in entry.of(HEADLINE, task) for flag in score.facts.get("flags", ())
-        )
+        met = {
+            (score.task, flag)
+            for metric in (HEADLINE, *COLUMNS[task])
+            for score in entry.of(metric, task)
+            for flag in score.facts.get("flags", ())
+        }
+        counts = Counter(flag.replace("_", " ") for _, flag in met)
         if counts:
             yield f"{entry.label}: " + ", ".join(f"{count} x {flag}" for flag, count in sorted(counts.items())) + "."
 

@@ -12,6 +12,7 @@ from typing import Any
 from worldgauge.agents.contract import Candidate, Image, Rollout, letters
 from worldgauge.errors import DataError
 from worldgauge.primitives import NAV_STEPS
+from worldgauge.suites.closedloop.imagining import TEXT
 from worldgauge.suites.closedloop.loop import Step
 from worldgauge.suites.closedloop.simulator import Sight, Simulator
 from worldgauge.video import Writer, resize
@@ -111,6 +112,7 @@ class Tracer:
             "aligned": True if rollout is None else rollout.aligned,
             "seed": None if rollout is None else rollout.seed,
             "text": None if rollout is None else rollout.text or None,
+            "renderer": TEXT if rollout is not None and rollout.text else None,
             "shown": None if rollout is None else self._shown(rollout),
         }
 
