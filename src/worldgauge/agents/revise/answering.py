@@ -104,7 +104,7 @@ class ScriptedAnswerer:
         if been:
             return 0.0
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
-        # What is real in the clip is looked at as what is imagined is: the eyes err alike, and a still clip gains nothing.
+        # The real part of the clip is looked at in the same way: eyes err alike, and a still clip gains nothing.
         before = self._held(rollout.seen(rollout.exact - 1, side) for side in sides)
         then = self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides)
         return self._promise(then, np.maximum(before, now))
