@@ -8,10 +8,10 @@ import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, ok
 from worldgauge.agents.chat import BudgetError, EndpointError, Question, ScriptedChat
-from worldgauge.agents.chat_endpoint import open_chat
 from worldgauge.agents.contract import Kit
 from worldgauge.agents.judge import Mark, judges
 from worldgauge.agents.judge_chat import ASKS, ChatJudge, JudgeError
+from worldgauge.agents.language.endpoint import open_chat
 
 ASK = ("What colour is the sofa?", "grey", ("light grey",), "It is grey.")
 

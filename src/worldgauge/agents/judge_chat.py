@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from worldgauge.agents.asking import Asker
 from worldgauge.agents.chat import AnswerError, BudgetError, EndpointError, Reply
 from worldgauge.agents.contract import Kit
 from worldgauge.agents.judge import WORST, Mark, judges
-from worldgauge.agents.reading import MARK_TAG, read_mark
+from worldgauge.agents.language.asking import Asker
+from worldgauge.agents.language.reading import MARK_TAG, read_mark
 from worldgauge.errors import WorldgaugeError
 
 ASKS = 6

@@ -10,7 +10,7 @@ import pytest
 from support.home_scene import F, L, R, S, Seen, largest_thing
 from worldgauge.agents.chat import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.agents.contract import Decision, Kit, Past, Plan, merged, proposers
-from worldgauge.agents.landmarks import Landmarks
+from worldgauge.agents.questions.landmarks import Landmarks
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.geometry import Camera

@@ -13,8 +13,8 @@ import pytest
 from support.chat_endpoint import Asked, FakeEndpoint, error, likely, ok
 from support.home_scene import F, Seen, candidates, largest_thing
 from worldgauge.agents.chat import EndpointError
-from worldgauge.agents.chat_endpoint import open_chat
 from worldgauge.agents.contract import Decision, Kit, Plan, proposers, revisers
+from worldgauge.agents.language.endpoint import open_chat
 from worldgauge.agents.prompts import Prompts
 from worldgauge.episode import Goal
 

@@ -13,9 +13,9 @@ import pytest
 from support.home_scene import F, L, R, Seen, candidates, largest_thing
 from worldgauge.agents.chat import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.agents.contract import Decision, Kit, Plan, revisers
-from worldgauge.agents.pictures import RED
+from worldgauge.agents.language.pictures import RED
+from worldgauge.agents.language.reading import LETTERS
 from worldgauge.agents.prompts import Prompts
-from worldgauge.agents.reading import LETTERS
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asking import Asker, seed_of
 from worldgauge.agents.chat import AnswerError, Reply
 from worldgauge.agents.contract import History, Kit, Observation, Plan, Proposer, proposers
-from worldgauge.agents.forms import plan_form
-from worldgauge.agents.inquiry import Inquiry
+from worldgauge.agents.language.asking import Asker, seed_of
+from worldgauge.agents.language.forms import plan_form
+from worldgauge.agents.language.inquiry import Inquiry
+from worldgauge.agents.language.reading import read_steps
+from worldgauge.agents.language.showing import around, goal_view, past_in_words
+from worldgauge.agents.language.target_view import target_in_words, target_now
 from worldgauge.agents.prompts import Field
-from worldgauge.agents.reading import read_steps
-from worldgauge.agents.showing import around, goal_view, past_in_words
-from worldgauge.agents.target_view import target_in_words, target_now
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.primitives import Steps

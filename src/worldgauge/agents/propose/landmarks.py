@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from worldgauge.agents.asked import Wanted, wanted
 from worldgauge.agents.contract import SIDES, YAW_RIGHT_DEG, History, Kit, Observation, Plan, Side, proposers
-from worldgauge.agents.explored import Explored, Frontier
-from worldgauge.agents.landmarks import Landmark, Landmarks, Mask
-from worldgauge.agents.open_heading import HeadingRule, open_heading
+from worldgauge.agents.questions.asked import Wanted, wanted
+from worldgauge.agents.questions.explored import Explored, Frontier
+from worldgauge.agents.questions.landmarks import Landmark, Landmarks, Mask
+from worldgauge.agents.questions.open_heading import HeadingRule, open_heading
 from worldgauge.episode import Goal
 from worldgauge.geometry import FloatArray, wrap_angle
 from worldgauge.primitives import STEP_M, Primitive

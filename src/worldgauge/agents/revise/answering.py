@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asked import Wanted, rooms_told, wanted
 from worldgauge.agents.contract import (
     SIDES,
     Candidate,
@@ -23,6 +22,7 @@ from worldgauge.agents.contract import (
     revisers,
 )
 from worldgauge.agents.propose.landmarks import WANTED
+from worldgauge.agents.questions.asked import Wanted, rooms_told, wanted
 from worldgauge.collect.question_habits import share_of_category
 from worldgauge.collect.question_words import category_of
 from worldgauge.collect.questions import SEEN_SHARE

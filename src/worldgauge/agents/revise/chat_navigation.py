@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asking import Asker, kind_of, seed_of
 from worldgauge.agents.chat import AnswerError
 from worldgauge.agents.contract import Candidate, Decision, History, Image, Kit, Observation, Plan
-from worldgauge.agents.forms import ARRIVED, CHOICE, plan_form
+from worldgauge.agents.language.asking import Asker, kind_of, seed_of
+from worldgauge.agents.language.forms import ARRIVED, CHOICE, plan_form
+from worldgauge.agents.language.reading import read_index, read_steps
+from worldgauge.agents.language.showing import around, film_strip, goal_view, in_turn, past_in_words
 from worldgauge.agents.prompts import Field
-from worldgauge.agents.reading import read_index, read_steps
-from worldgauge.agents.showing import around, film_strip, goal_view, in_turn, past_in_words
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.agents.asking import kind_of, seed_of
 from worldgauge.agents.chat import AnswerError, Reply
 from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observation, Plan
-from worldgauge.agents.forms import CHOICE_AND_ANSWER
-from worldgauge.agents.inquiry import Inquiry, Scene
+from worldgauge.agents.language.asking import kind_of, seed_of
+from worldgauge.agents.language.forms import CHOICE_AND_ANSWER
+from worldgauge.agents.language.inquiry import Inquiry, Scene
+from worldgauge.agents.language.reading import Misread, read_answer, read_index
 from worldgauge.agents.prompts import Field
-from worldgauge.agents.reading import Misread, read_answer, read_index
 from worldgauge.episode import Goal
 
 

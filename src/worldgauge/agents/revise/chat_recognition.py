@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asking import Asker, kind_of, seed_of
 from worldgauge.agents.chat import AnswerError, Reply
 from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, History, Kit, Observation, Plan
-from worldgauge.agents.forms import CHOICE
+from worldgauge.agents.language.asking import Asker, kind_of, seed_of
+from worldgauge.agents.language.forms import CHOICE
+from worldgauge.agents.language.reading import LETTERS, Misread, lettered, read_index, token_choice
+from worldgauge.agents.language.showing import in_turn, past_in_words
+from worldgauge.agents.language.target_view import Followed, target_in_words, target_now
 from worldgauge.agents.prompts import Field, Part
-from worldgauge.agents.reading import LETTERS, Misread, lettered, read_index, token_choice
-from worldgauge.agents.showing import in_turn, past_in_words
-from worldgauge.agents.target_view import Followed, target_in_words, target_now
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.primitives import Primitive

@@ -10,11 +10,11 @@ import numpy as np
 
 from worldgauge import polyline
 from worldgauge.agents.chat import ChatModel
-from worldgauge.agents.chat_endpoint import open_chat
-from worldgauge.agents.chat_low_level import ChatLowLevel
 from worldgauge.agents.contract import Kit, Proposer, Reviser, proposers, revisers
 from worldgauge.agents.judge import Judge, judges
-from worldgauge.agents.travel import LowLevel, ahead
+from worldgauge.agents.language.endpoint import open_chat
+from worldgauge.agents.language.low_level import ChatLowLevel
+from worldgauge.agents.questions.travel import LowLevel, ahead
 from worldgauge.datasets import closedloop
 from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.episode import Goal, WorldFacts

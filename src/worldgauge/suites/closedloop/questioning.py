@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from worldgauge.agents.contract import Decision, History, Plan
-from worldgauge.agents.travel import LowLevel, Traveller, ahead
+from worldgauge.agents.questions.travel import LowLevel, Traveller, ahead
 from worldgauge.geometry import FloatArray
 from worldgauge.primitives import Primitive
 from worldgauge.suites.closedloop.settings import Defaults, Settings

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.agents.chat_endpoint import model_and_url
 from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
+from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import check_whole, settings_of, with_parity

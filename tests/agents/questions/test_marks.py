@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from worldgauge.agents.marks import marked
+from worldgauge.agents.questions.marks import marked
 from worldgauge.errors import ShapeError
 
 GREY = np.full((120, 160, 3), 128, np.uint8)

@@ -9,9 +9,9 @@ import pytest
 
 from support.home_scene import F, L, S, Seen
 from worldgauge.agents.chat import EndpointError, Question, ScriptedChat
-from worldgauge.agents.chat_low_level import ChatLowLevel
 from worldgauge.agents.contract import Kit, Plan
-from worldgauge.agents.travel import Leg
+from worldgauge.agents.language.low_level import ChatLowLevel
+from worldgauge.agents.questions.travel import Leg
 
 PLAN = Plan((F,) * 13, "chat", 0.0, {"view": "left", "landmark": None, "text": "look into the left view"})
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from worldgauge.agents.explored import Explored
+from worldgauge.agents.questions.explored import Explored
 from worldgauge.geometry import Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import Scene, render

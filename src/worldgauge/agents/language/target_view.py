@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from worldgauge.agents.asking import thinned
 from worldgauge.agents.contract import Candidate, Observation, Plan, Rollout
-from worldgauge.agents.pictures import boxed, sheet, titled
+from worldgauge.agents.language.asking import thinned
+from worldgauge.agents.language.pictures import boxed, sheet, titled
+from worldgauge.agents.language.showing import frame_title, plan_frames
 from worldgauge.agents.prompts import Part
-from worldgauge.agents.showing import frame_title, plan_frames
 from worldgauge.agents.tracking import Seen, Target, followed
 
 CLOSE_UPS = range(3, 14, 2)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from math import degrees
 
-from worldgauge.agents.asking import kept, thinned
 from worldgauge.agents.contract import SIDES, Candidate, History, Image, Observation, Plan, Rollout
-from worldgauge.agents.pictures import sheet, titled
+from worldgauge.agents.language.asking import kept, thinned
+from worldgauge.agents.language.pictures import sheet, titled
 from worldgauge.agents.prompts import Part
 from worldgauge.geometry import Camera
 from worldgauge.panorama import perspective

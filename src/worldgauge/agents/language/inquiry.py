@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from worldgauge.agents.asking import Answered, Asker, kept
 from worldgauge.agents.contract import SIDES, YAW_RIGHT_DEG, Candidate, History, Image, Kit, Observation, Plan, Side
-from worldgauge.agents.forms import HIGH_LEVEL
-from worldgauge.agents.landmarks import Landmarks, Mask
-from worldgauge.agents.marks import marked
-from worldgauge.agents.open_heading import OPEN_M, open_heading
-from worldgauge.agents.pictures import sheet, titled
+from worldgauge.agents.language.asking import Answered, Asker, kept
+from worldgauge.agents.language.forms import HIGH_LEVEL
+from worldgauge.agents.language.pictures import sheet, titled
+from worldgauge.agents.language.reading import HighLevel, neutral_views, read_high_level
+from worldgauge.agents.language.showing import all_around_at_end, in_turn, steps_in_words
 from worldgauge.agents.prompts import Field, Part
-from worldgauge.agents.reading import HighLevel, neutral_views, read_high_level
-from worldgauge.agents.showing import all_around_at_end, in_turn, steps_in_words
+from worldgauge.agents.questions.landmarks import Landmarks, Mask
+from worldgauge.agents.questions.marks import marked
+from worldgauge.agents.questions.open_heading import OPEN_M, open_heading
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.primitives import Primitive

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from worldgauge.agents.landmarks import Detection, Landmarks, detections, kept, turned
+from worldgauge.agents.questions.landmarks import Detection, Landmarks, detections, kept, turned
 from worldgauge.errors import ShapeError, UsageError
 from worldgauge.geometry import Camera, pose_from_yaw_pitch, yaw_pitch_from_pose
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worldgauge.agents.asked import rooms_told, wanted
+from worldgauge.agents.questions.asked import rooms_told, wanted
 from worldgauge.collect.question_words import ROOMS
 from worldgauge.worlds.indoor.homes import LABELS
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from worldgauge.agents.chat import AnswerError, Chat, Message, PromptTooLongError, Reply
 from worldgauge.agents.contract import Kit
-from worldgauge.agents.pictures import smaller
+from worldgauge.agents.language.pictures import smaller
+from worldgauge.agents.language.reading import Misread
 from worldgauge.agents.prompts import Field, Prompts
-from worldgauge.agents.reading import Misread
 from worldgauge.errors import UsageError
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from support.chat_endpoint import FakeEndpoint, error, likely, ok
-from worldgauge.agents.asking import Asker
 from worldgauge.agents.chat import AnswerError, BudgetError, EndpointError, PromptTooLongError
-from worldgauge.agents.chat_endpoint import model_and_url, open_chat
+from worldgauge.agents.language.asking import Asker
+from worldgauge.agents.language.endpoint import model_and_url, open_chat
+from worldgauge.agents.language.reading import read_mark
 from worldgauge.agents.prompts import Prompts
-from worldgauge.agents.reading import read_mark
 from worldgauge.errors import UsageError
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from worldgauge.agents.contract import Observation, Plan
-from worldgauge.agents.landmarks import VISITED_M
+from worldgauge.agents.questions.landmarks import VISITED_M
 from worldgauge.errors import UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.primitives import STEP_M, TURN_DEG, Primitive, Steps

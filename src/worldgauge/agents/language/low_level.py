@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.asking import Asker, kept, seed_of
 from worldgauge.agents.chat import AnswerError, Reply
 from worldgauge.agents.contract import Image, Kit, Observation, Plan
-from worldgauge.agents.forms import plan_form
-from worldgauge.agents.pictures import sheet, titled
+from worldgauge.agents.language.asking import Asker, kept, seed_of
+from worldgauge.agents.language.forms import plan_form
+from worldgauge.agents.language.pictures import sheet, titled
+from worldgauge.agents.language.reading import neutral_views, read_steps
+from worldgauge.agents.language.showing import steps_in_words
 from worldgauge.agents.prompts import Field
-from worldgauge.agents.reading import neutral_views, read_steps
-from worldgauge.agents.showing import steps_in_words
-from worldgauge.agents.travel import AT_ONCE, Leg
+from worldgauge.agents.questions.travel import AT_ONCE, Leg
 from worldgauge.primitives import Primitive, Steps
 
 ASKS = 30

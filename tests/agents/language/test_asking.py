@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from worldgauge.agents.asking import SQUEEZES, Asker, kept, kind_of, thinned
 from worldgauge.agents.chat import (
     AnswerError,
     BudgetError,
@@ -20,8 +19,9 @@ from worldgauge.agents.chat import (
     ScriptedChat,
 )
 from worldgauge.agents.contract import Kit
+from worldgauge.agents.language.asking import SQUEEZES, Asker, kept, kind_of, thinned
+from worldgauge.agents.language.reading import read_mark
 from worldgauge.agents.prompts import Prompts
-from worldgauge.agents.reading import read_mark
 from worldgauge.errors import UsageError
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}

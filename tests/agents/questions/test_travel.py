@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.agents.contract import Plan
-from worldgauge.agents.travel import MOST_STEPS, Traveller, ahead, turn_steps
+from worldgauge.agents.questions.travel import MOST_STEPS, Traveller, ahead, turn_steps
 from worldgauge.errors import UsageError
 from worldgauge.primitives import Primitive
 from worldgauge.worlds.floor import FloorPlan

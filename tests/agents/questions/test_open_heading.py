@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.agents.open_heading import open_heading
+from worldgauge.agents.questions.open_heading import open_heading
 from worldgauge.errors import ShapeError, UsageError
 
 HEADINGS = [case for case in cases("wiw_loop", "cases") if case.values[0]["kind"] == "open_heading"]

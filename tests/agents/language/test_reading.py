@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.vectors import cases
-from worldgauge.agents.reading import (
+from worldgauge.agents.language.reading import (
     LETTERS,
     HighLevel,
     Misread,
