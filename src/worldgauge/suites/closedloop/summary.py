@@ -174,7 +174,7 @@ def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
     return Table(
         "gain",
         "Gain over no world model, the same episodes",
-        "percentage points",
+        "points",
         "higher",
         tuple(columns),
         tuple(ordered(rows, "higher")),
