@@ -351,3 +351,12 @@ def test_a_judge_that_fails(
     _, scores = acted(tmp_path / "a", tasks["questions/q-0"], models.get("none")(), decisions=4)
     assert scores["task/success"].value == 0.0
     assert "judge_error" in scores["task/success"].facts["flags"]
+
+
+def test_true_values_depend_on_the_plans_alone(tasks: dict[str, Task], tmp_path: Path) -> None:
+    told = {}
+    for name, reviser in (("a", "oracle"), ("b", "none")):
+        record, _ = acted(tmp_path / name, tasks["navigation/0000"], models.get("none")(), **ONLY, reviser=reviser)
+        line = read_trace(record.directory)[0]
+        told[name] = [(one["steps"], one["true_value"]) for one in line["candidates"]]
+    assert told["a"] == told["b"]

@@ -46,6 +46,15 @@ class Place:
         self.taken += 1
         return False
 
+    def led_to(self, turn_left_rad: float, steps: Sequence[Primitive]) -> Stance:
+        return self.stance
+
+    def target_share(self, stance: Stance) -> float:
+        return 0.1
+
+    def steps_left(self, stance: Stance, goal: object, radius_m: float) -> float:
+        return 3.0
+
     def target_around(self) -> bool:
         return self.visible[self.taken - 1]
 
@@ -205,6 +214,14 @@ def test_a_turn_at_once_comes_before_the_steps_and_its_end_is_told() -> None:
     assert place.turned == [0.7, 0.7]
     assert [step.turn_left_rad for step in steps] == [0.7, 0.7]
     assert [step.reason for step in steps] == [None, "budget"]
+
+
+def test_what_plans_are_worth_is_told_of_where_they_were_made() -> None:
+    place, steps = Place(), []
+    rules = Rules(place)
+    rules.true_value = lambda plan: float(place.taken)  # type: ignore[method-assign]
+    run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, None, [1], steps.append)
+    assert [step.true_values for step in steps] == [(0.0,), (1.0,)]
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(0.0, 0), (1.0, 400), (0.25, 100)])

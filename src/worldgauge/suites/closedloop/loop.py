@@ -106,6 +106,7 @@ class Step:
     past: Past
     imagined: bool
     turn_left_rad: float
+    true_values: tuple[float | None, ...]
     reason: str | None
 
 
@@ -140,6 +141,8 @@ def run_episode(
         reason = rules.ends(decision) or ("budget" if last else None)
         executed: list[Primitive] = []
         collided: list[bool] = []
+        # Now, and not when they are written down: they are of where the agent stands before it acts.
+        values = tuple(candidate.true_value() for candidate in candidates)
         turn = 0.0
         if reason is None:
             turn = rules.turn(decision)
@@ -155,7 +158,7 @@ def run_episode(
         reason = reason or rules.over()
         if reason is None and rules.spent(history) and not rules.asks_last:
             reason = "budget"
-        note(Step(number, observation, candidates, history[-1], asked, turn, reason))
+        note(Step(number, observation, candidates, history[-1], asked, turn, values, reason))
     return reason
 
 

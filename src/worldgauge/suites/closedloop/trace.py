@@ -68,7 +68,12 @@ class Tracer:
         first = self.frames - len(past.executed) - 1 - (step.turn_left_rad != 0)
         sampled = step.number & (step.number - 1) == 0
         candidates = [
-            self._candidate(each, decision.scores[n] if n < len(decision.scores) else None, sampled and n == 0)
+            self._candidate(
+                each,
+                decision.scores[n] if n < len(decision.scores) else None,
+                step.true_values[n],
+                sampled and n == 0,
+            )
             for n, each in enumerate(step.candidates)
         ]
         line = {
@@ -90,7 +95,9 @@ class Tracer:
         self._lines.write(json.dumps(line, allow_nan=False, ensure_ascii=False) + "\n")
         self.decisions += 1
 
-    def _candidate(self, candidate: Candidate, score: float | None, sampled: bool) -> dict[str, Any]:
+    def _candidate(
+        self, candidate: Candidate, score: float | None, true_value: float | None, sampled: bool
+    ) -> dict[str, Any]:
         plan, rollout = candidate.plan, candidate.rollout
         kept = compared = None
         if rollout is not None:
@@ -105,7 +112,7 @@ class Tracer:
             "source": plan.source,
             "flags": list(plan.flags),
             "score": score,
-            "true_value": candidate.true_value(),
+            "true_value": true_value,
             "imagined": kept,
             "compared": compared,
             "exact": 0 if rollout is None else rollout.exact - 1,
