@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from worldgauge.agent import Image
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.subject import WorldModel
 from worldgauge.video import Clip
+from worldgauge.worlds.build.mesh import Mesh
 
 Better = Literal["higher", "lower", "neither"]
 
@@ -161,6 +163,32 @@ class Exhibit:
     caption: str = ""
 
 
+@dataclass(frozen=True)
+class Plate:
+    """One answer as a gallery shows it. picture: (H, W, 3) uint8, None where there is none. text: what was said, whole.
+    verdict: what came of it, in a few words. reasons: why, a line each. solid: what a viewer can turn.
+    """
+
+    picture: Image | None = None
+    text: str = ""
+    verdict: str = ""
+    reasons: tuple[str, ...] = ()
+    solid: Mesh | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a report shows of a task that has answers in place of films. asked: the question, in words.
+
+    shown: (caption, (H, W, 3) uint8) of what came with it. plates: of the expected answer, under the name "expected"
+    where it can be shown, then of each subject by its label.
+    """
+
+    asked: str
+    shown: tuple[tuple[str, Image], ...] = ()
+    plates: Mapping[str, Plate] = field(default_factory=dict)
+
+
 class Bench(Protocol):
     """What the engine lends to a suite while it performs or scores one task."""
 
@@ -202,6 +230,10 @@ class Suite(Protocol):
 
     And `prepare(tasks, tell)`, called once before any of `tasks` is performed, in the process that leads: what all
     workers need and one must make. tell: what is done, how far, of how much.
+
+    And `asks`, "agent" where the subjects are agents that answer (`agent.Agent`), "model" unless said; and for such
+    `card(task, records, scores)`, a `Card` of a task with the records and scores of each subject that has them, which a
+    report shows in place of films. Raises DataError when the data are gone.
 
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's

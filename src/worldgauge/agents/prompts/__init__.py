@@ -1,4 +1,4 @@
-"""What language models are told: versioned templates, each replaceable by a user's file of the same name.
+"""What language models are told: versioned templates, a folder a suite, each replaceable by a user's file of its name.
 
 A template is a text file. It begins with `version: N`; lines `[system]` and `[user]` begin its two messages, all is the
 user's without them. `$name` stands for a text or pictures that the asker puts there, `$$` for a dollar sign.
@@ -94,14 +94,14 @@ class Template:
 
 
 class Prompts:
-    """Our templates, or a user's in their place. folder: files of the same names as ours replace them, None for none.
+    """Our templates for a suite, or a user's in their place. folder: files of the same names as ours replace them.
 
     Raises UnknownNameError for a file that has none of our names, with the nearest, and UsageError for one that cannot
     be read, is no text, or has other places than ours.
     """
 
-    def __init__(self, folder: str | Path | None = None) -> None:
-        self._templates = dict(_ours())
+    def __init__(self, folder: str | Path | None = None, *, suite: str = "closedloop") -> None:
+        self._templates = dict(_ours(suite))
         if folder is not None:
             self._templates |= _replaced(Path(folder).expanduser(), self._templates)
 
@@ -122,8 +122,8 @@ class Prompts:
 
 
 @cache
-def _ours() -> Mapping[str, Template]:
-    found = [entry for entry in files(__package__).iterdir() if entry.name.endswith(".txt")]
+def _ours(suite: str) -> Mapping[str, Template]:
+    found = [entry for entry in (files(__package__) / suite).iterdir() if entry.name.endswith(".txt")]
     names = {entry.name.removesuffix(".txt"): entry.read_text("utf-8") for entry in found}
     return {name: _read(name, text) for name, text in sorted(names.items())}
 
