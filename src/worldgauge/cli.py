@@ -16,6 +16,7 @@ from worldgauge.cli_collect import collect_app
 from worldgauge.cli_options import (
     FAILED,
     KNOWN_ERROR,
+    Agents,
     Data,
     Deadline,
     DryRun,
@@ -57,10 +58,15 @@ class Kind(StrEnum):
 
     suites = "suites"
     models = "models"
+    agents = "agents"
+    critics = "critics"
     metrics = "metrics"
     worlds = "worlds"
     estimators = "estimators"
     decoders = "decoders"
+
+
+_PLACES = {"decoders": "estimators.decoders", "agents": "agents.answer", "critics": "agents.critic"}
 
 
 class Segmenter(StrEnum):
@@ -105,6 +111,7 @@ def ask(
     suite: Annotated[str, typer.Argument(help="Name of the suite; see: worldgauge list suites")],
     data: Data,
     model: Models = None,
+    agent: Agents = None,
     references: References = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run folders; by default runs/SUITE.")] = None,
     workers: Workers = 1,
@@ -123,7 +130,7 @@ def ask(
     from worldgauge.engine import run as engine
 
     arguments: dict[str, Any] = {
-        "model": _models(suite, model, references),
+        "model": _subjects(suite, model, agent, references),
         "data": data,
         "out": out,
         "on": on,
@@ -256,15 +263,15 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")], json: Jso
 
     from worldgauge import cli_show as show
 
-    place = "estimators.decoders" if kind is Kind.decoders else kind.value
-    package = importlib.import_module(f"worldgauge.{place}")
+    package = importlib.import_module(f"worldgauge.{_PLACES.get(kind.value, kind.value)}")
     show.entries(kind.value, getattr(package, kind.value), json)
 
 
 @app.command()
 def check(
     benchmark: Annotated[
-        str, typer.Argument(metavar="BENCHMARK", help="Whose format: loopnav, target, mind, closedloop or coverage.")
+        str,
+        typer.Argument(metavar="BENCHMARK", help="loopnav, target, mind, closedloop, coverage or build: whose format."),
     ],
     data: Data,
     decode: Annotated[
@@ -305,10 +312,17 @@ def _finish(result: RunResult, json: bool, **more: Any) -> None:
         raise typer.Exit(FAILED)
 
 
-def _models(suite: str, given: list[str] | None, references: bool | None) -> list[str]:
-    """The models that were named, then the references that were not."""
+def _subjects(suite: str, models: list[str] | None, agents: list[str] | None, references: bool | None) -> list[str]:
+    """The models, or agents, that were named, then the references that were not."""
+    from worldgauge.suites import suites
+
+    asks = getattr(suites.get(suite), "asks", "model")
+    given, others, other = (agents, models, "model") if asks == "agent" else (models, agents, "agent")
+    if others:
+        raise UsageError(f"{suite} asks {asks}s: name them with --{asks}, not --{other}")
     if not given and not references:
-        raise UsageError("name a model with --model, or ask for the suite's own with --references")
+        article = "an" if asks == "agent" else "a"
+        raise UsageError(f"name {article} {asks} with --{asks}, or ask for the suite's own with --references")
     named = given or []
     return [*named, *(text for text in _references(suite, references) if text.partition("?")[0] not in named)]
 

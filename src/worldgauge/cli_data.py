@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.table import Table as Grid
 
 from worldgauge.cli_show import out
-from worldgauge.datasets import closedloop, coverage, loopnav, mind, target
+from worldgauge.datasets import build, closedloop, coverage, loopnav, mind, target
 from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 
-_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report | coverage.Report
+_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report | coverage.Report | build.Report
 
 FORMATS: Mapping[str, Callable[..., _Found]] = {
     "loopnav": loopnav.check,
@@ -22,6 +22,7 @@ FORMATS: Mapping[str, Callable[..., _Found]] = {
     "mind": mind.check,
     "closedloop": closedloop.check,
     "coverage": coverage.check,
+    "build": build.check,
 }
 
 
@@ -47,6 +48,9 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
     elif isinstance(found, closedloop.Report):
         _show_episodes(found)
         counted = f"{found.n_valid} of {found.n_episodes} episodes are valid"
+    elif isinstance(found, build.Report):
+        _show_builds(found)
+        counted = f"{found.n_valid} of {found.n_tasks} tasks are valid"
     elif isinstance(found, coverage.Report):
         counted = f"{found.n_valid} of {found.n_trajectories} trajectories are valid"
     else:
@@ -54,8 +58,22 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
         counted = f"{found.n_valid} of {found.n_clips} clips and mirror videos are valid"
     _show_findings(found.findings)
     verdict = "can be used" if ok else "cannot be used as it is"
-    out.print(f"{root}: {counted}, {found.n_frames} frames; {verdict}", markup=False, soft_wrap=True)
+    pictures = "pictures" if isinstance(found, build.Report) else "frames"
+    out.print(f"{root}: {counted}, {found.n_frames} {pictures}; {verdict}", markup=False, soft_wrap=True)
     return ok
+
+
+def _show_builds(found: build.Report) -> None:
+    grid = Grid(title="tasks", title_justify="left")
+    grid.add_column("", no_wrap=True)
+    for column in ("tasks", "paper", "usable", "builds", "easy", "medium", "hard", "words", "pictures"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        counts = (row.tasks, row.published, row.usable, row.architectures, row.easy, row.medium, row.hard)
+        grid.add_row(row.kind, *map(str, counts), _mean(row.words), _mean(row.images))
+    out.print(grid)
+    types = ", ".join(f"{name} {count}" for name, count in found.types.items())
+    out.print(f"paper: tasks of the published data; {found.n_architectures} builds by type: {types}", soft_wrap=True)
 
 
 def _show_loops(found: loopnav.Report) -> None:

@@ -40,6 +40,14 @@ Models = Annotated[
         "Naming a module, a file or a command runs its code.",
     ),
 ]
+Agents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        help="Of suites that ask agents (build): name, package.module:Class or ./file.py:Class, with settings as in "
+        "chat?model=NAME@URL. Can be repeated. Naming a module or a file runs its code.",
+    ),
+]
 References = Annotated[
     bool | None,
     typer.Option(

@@ -113,6 +113,51 @@ def bootstrap_interval(
     return Interval(float(low), float(high))
 
 
+def balanced_interval(
+    strata: Iterable[Iterable[float | None]], *, rng: np.random.Generator, n: int = RESAMPLES, level: float = LEVEL
+) -> Interval | None:
+    """Interval of the mean of the means of `strata`, kinds of values that count alike whatever their numbers.
+
+    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). None
+    without a stratum of two values or more, and for an infinite value.
+    """
+    known = [own for own in map(_known, strata) if len(own)]
+    if not known or max(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
+        return None
+    fewest = max(FEWEST_RESAMPLED, min(map(len, known)))
+    tail = NormalDist().cdf(-math.sqrt(fewest / (fewest - 1)) * _student_quantile((1 + level) / 2, fewest - 1))
+    means = np.mean([_resampled_means(own, n, rng) for own in known], axis=0)
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Interval(float(low), float(high))
+
+
+def balanced_difference(
+    a: Mapping[str, float | None],
+    b: Mapping[str, float | None],
+    stratum: Mapping[str, str],
+    *,
+    rng: np.random.Generator,
+    n: int = RESAMPLES,
+    level: float = LEVEL,
+) -> PairedDifference:
+    """As `paired_difference`, where the strata of the tasks (task id -> name) count alike, whatever their numbers."""
+    tasks = sorted(a.keys() | b.keys())
+    own: dict[str, list[float]] = {}
+    for task in tasks:
+        x, y = a.get(task), b.get(task)
+        if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
+            own.setdefault(stratum[task], []).append(x - y)
+    count = sum(map(len, own.values()))
+    if not count:
+        return PairedDifference(None, None, None, 0, len(tasks))
+    groups = [_known(own[name]) for name in sorted(own)]
+    interval = balanced_interval(groups, rng=rng, n=n, level=level)
+    # One sign a task: its share of the mean of means turns with it.
+    p = _sign_flip_p(np.concatenate([group / (len(groups) * len(group)) for group in groups]), n, rng)
+    mean = float(np.mean([group.mean() for group in groups]))
+    return PairedDifference(mean, interval, p, count, len(tasks) - count)
+
+
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
     """Interval of a share from `successes` among `n`, in [0, 1]; None for n 0. Right for shares of 0 and 1 as well.
 

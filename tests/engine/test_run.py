@@ -289,7 +289,7 @@ def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path
     entrant = Entrant("unplugged", resolve(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(needs, "enter", lambda models, pool: [entrant])
+        patch.setattr(needs, "enter", lambda models, pool, asks: [entrant])
         result = run("echo", model=model, data=data, out=tmp_path / "out", limit=1)
     assert [failure.error for failure in result.failures] == ["the licence is taken"]
     error = loads((tmp_path / "out" / "unplugged" / "records" / "even__0" / "record.json").read_text())["error"]

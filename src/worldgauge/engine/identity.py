@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from worldgauge.agent import AgentSpec
 from worldgauge.engine.store import SCHEMA, dumps
 from worldgauge.estimators import estimators
 from worldgauge.metrics import metrics
@@ -36,8 +37,10 @@ def score_key(suite: Suite, key: str) -> str:
     return _digest({"record": key, "settings": settings, "metrics": metric_versions(suite)})
 
 
-def subject_identity(spec: ModelSpec, source: str) -> dict[str, Any]:
-    """What of a model its output depends on. source: its registered name, class, or digest of its file."""
+def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]:
+    """What of a model or an agent its output depends on. source: its registered name, class, or digest of its file."""
+    if isinstance(spec, AgentSpec):
+        return {"source": source, "name": spec.name, "inputs": sorted(spec.inputs), "settings": spec.settings}
     return {
         "source": source,
         "name": spec.name,

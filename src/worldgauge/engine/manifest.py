@@ -64,7 +64,7 @@ def subject_facts(suite: Suite, entrant: Entrant) -> dict[str, Any]:
         "live": entrant.model is not None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
-        "control": identity["control"],
+        "control": identity.get("control", "words"),
         "identity": identity,
     }
 

@@ -7,16 +7,17 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from worldgauge.agent import Agent
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.site import Site
 from worldgauge.engine.store import check_slugs
-from worldgauge.engine.subjects import Entrant, enter, factory_of, parse, resolve_once
+from worldgauge.engine.subjects import Asks, Entrant, enter, factory_of, parse, resolve_once
 from worldgauge.engine.worker import Progress
 from worldgauge.errors import UsageError
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
 from worldgauge.subject import Needs, WorldModel
 
-Model = str | WorldModel
+Model = str | WorldModel | Agent
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Crew:
 
 
 def crews(
-    models: Sequence[Model], site: Site, workers: int, gpus: float | None, stack: ExitStack
+    models: Sequence[Model], site: Site, workers: int, gpus: float | None, stack: ExitStack, asks: Asks = "model"
 ) -> tuple[list[Entrant], list[Crew]]:
     """Entrants for models, in order, and the crews that they fall into; pools end with `stack`.
 
@@ -36,7 +37,7 @@ def crews(
     UsageError when there is no room for a model.
     """
     plain = stack.enter_context(site.pool(workers))
-    needs = _needs_of(models, plain, gpus)
+    needs = _needs_of(models, plain, gpus, asks)
     entrants: dict[int, Entrant] = {}
     made = []
     groups = list(dict.fromkeys(needs)) or [Needs()]
@@ -45,10 +46,10 @@ def crews(
         plain.close()
     for group in groups:
         members = tuple(number for number, its in enumerate(needs) if its == group)
-        who = next((f"model '{models[n]}'" for n in members), "a model")
+        who = next((f"{asks} '{models[n]}'" for n in members), f"a {asks}")
         pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
         # In a worker of its own group: making a model may load its weights onto a GPU.
-        entrants.update(zip(members, enter([models[number] for number in members], pool), strict=True))
+        entrants.update(zip(members, enter([models[number] for number in members], pool, asks), strict=True))
         made.append(Crew(pool, members))
         if len(groups) > 1:
             pool.close()
@@ -57,20 +58,20 @@ def crews(
     return ordered, made
 
 
-def declared_needs(*, text: str, progress: Progress) -> dict[str, Any]:
+def declared_needs(*, text: str, asks: Asks, progress: Progress) -> dict[str, Any]:
     """Job of the pool: what the model that `text` means declares. A command has to be started to say so.
 
     Of all others the module is imported, and the model not made.
     """
-    if is_served(text):
+    if is_served(text) and asks == "model":
         model = resolve_once(text).model
         assert isinstance(model, RemoteModel)
         return asdict(model.needs)
     target, _ = parse(text)
-    return asdict(Needs.of(factory_of(target)[0]))
+    return asdict(Needs.of(factory_of(target, asks)[0]))
 
 
-def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None) -> list[Needs]:
+def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None, asks: Asks) -> list[Needs]:
     """Needs of each; the default for live models, which are here already, and behind http:, where its server has them.
 
     With `gpus` given a command is not asked: it may not start where it sees no GPU.
@@ -81,7 +82,8 @@ def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None) -> list[N
         if isinstance(one, str) and (not is_served(one) or (gpus is None and not one.startswith("http")))
     )
     found = {}
-    for result in pool.run(Job(text, f"{__name__}:declared_needs", {"text": text}, LOAD_DEADLINE_S) for text in asked):
+    call = f"{__name__}:declared_needs"
+    for result in pool.run(Job(text, call, {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in asked):
         result.raise_for(result.id)
         found[result.id] = Needs(**result.value)
     return [_checked(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]

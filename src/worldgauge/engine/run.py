@@ -21,7 +21,7 @@ from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.site import open_site
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subjects import Entrant, plain_label
+from worldgauge.engine.subjects import Entrant, asks_of, plain_label
 from worldgauge.engine.task import CALL, LocalBench, attempt, failure_of, outcome_of
 from worldgauge.engine.work import Watch, Work
 from worldgauge.errors import LostError, UsageError
@@ -84,7 +84,7 @@ def run(
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
-        entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack)
+        entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack, asks_of(asked))
         works = []
         for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
             work = Work(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
@@ -117,7 +117,7 @@ def dry_run(
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
-        entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack)
+        entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack, asks_of(asked))
     plans = []
     for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
         folder = RunFolder(out / entrant.label)

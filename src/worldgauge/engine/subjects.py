@@ -1,4 +1,4 @@
-"""Who is tested: a model by its name, by "package.module:Class", by "./file.py:Class", or served elsewhere."""
+"""Who is tested: a model or an agent by its name, "package.module:Class" or "./file.py:Class"; models also served."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
+from worldgauge.agent import Agent, AgentSpec
+from worldgauge.agents.answer import agents
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.store import slug
@@ -26,17 +28,27 @@ from worldgauge.models import models
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge.subject import ModelSpec, WorldModel
+from worldgauge.suites.contract import Suite
 from worldgauge_serve import settings_of
+
+Asks = Literal["model", "agent"]
+"""Whom a suite asks: its attribute `asks`."""
+
+
+def asks_of(suite: Suite) -> Asks:
+    """Whom `suite` asks."""
+    asked: Asks = getattr(suite, "asks", "model")
+    return asked
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model that is ready to be asked.
+    """A model, or an agent, that is ready to be asked.
 
     label: names its run folder and its rows. source: where it comes from, part of its identity.
     """
 
-    model: WorldModel
+    model: WorldModel | Agent
     label: str
     source: str
 
@@ -46,26 +58,29 @@ class Subject:
         return subject_identity(self.model.spec, self.source)
 
 
-def resolve(what: str | WorldModel) -> Subject:
-    """The subject that `what` means: a live model, or a string with its settings as a query.
+def resolve(what: str | WorldModel | Agent, asks: Asks = "model") -> Subject:
+    """The subject that `what` means: a live model or agent, or a string with its settings as a query.
 
     "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel", "./wm.py:MyModel?gain=0.8". Values are read as
     JSON where they are JSON, else as text. Naming a module, a file or a command is consent to run its code.
     "cmd:...", "pipe:..." and "http://..." are served models (`serving.open_model`): a file's class has the same label
     and identity however it is reached.
-    Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model.
+    Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model, or no agent where
+    these are asked.
     """
+    if asks == "agent" and isinstance(what, str) and is_served(what):
+        raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
     served = open_model(what) if isinstance(what, str) and is_served(what) else what
     if isinstance(served, RemoteModel):
         return Subject(served, _served_label(served), served.source)
     if not isinstance(what, str):
-        model = _checked(what, repr(what))
+        model = _checked(what, repr(what), asks)
         module = sys.modules[type(what).__module__]
         source = f"{module.__name__}@{_digest_of(module)}:{type(what).__qualname__}"
         return Subject(model, _label(model.spec, {}), source)
     target, settings = parse(what)
-    factory, source = factory_of(target)
-    model = _checked(_make(factory, settings, target), target)
+    factory, source = factory_of(target, asks)
+    model = _checked(_make(factory, settings, target), target, asks)
     return Subject(model, _label(model.spec, settings), source)
 
 
@@ -79,57 +94,57 @@ class Entrant:
     label: str
     identity: Mapping[str, Any]
     text: str | None = None
-    model: WorldModel | None = None
+    model: WorldModel | Agent | None = None
 
 
-def enter(what: Sequence[str | WorldModel], pool: Pool) -> list[Entrant]:
-    """Entrants for models; those given as text are made in a worker, so that this process stays small.
+def enter(what: Sequence[str | WorldModel | Agent], pool: Pool, asks: Asks = "model") -> list[Entrant]:
+    """Entrants for models, or for agents; those given as text are made in a worker, so that this process stays small.
 
     Raises SubjectError for one that cannot be made.
     """
     if not what:
-        raise UsageError("no model was given; list them with: worldgauge list models")
+        raise UsageError(f"no {asks} was given; list them with: worldgauge list {asks}s")
     texts = list(dict.fromkeys(one for one in what if isinstance(one, str)))
-    jobs = [Job(text, f"{__name__}:introduce", {"text": text}, LOAD_DEADLINE_S) for text in texts]
+    jobs = [Job(text, f"{__name__}:introduce", {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in texts]
     made: dict[str, Entrant] = {}
     for result in pool.run(jobs):
         result.raise_for(result.id)
         made[result.id] = Entrant(**result.value, text=result.id)
-    return [made[one] if isinstance(one, str) else _live(one) for one in what]
+    return [made[one] if isinstance(one, str) else _live(one, asks) for one in what]
 
 
-def introduce(*, text: str, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: label and identity of the model that `text` means."""
-    subject = resolve_once(text)
+def introduce(*, text: str, asks: Asks, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: label and identity of the subject that `text` means."""
+    subject = resolve_once(text, asks)
     try:
         json.dumps(subject.identity, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"model '{text}': the settings of its ModelSpec are no plain JSON values: {error}") from None
+        raise UsageError(f"{asks} '{text}': the settings of its spec are no plain JSON values: {error}") from None
     return {"label": subject.label, "identity": subject.identity}
 
 
-def resolve_once(text: str) -> Subject:
+def resolve_once(text: str, asks: Asks = "model") -> Subject:
     """`resolve`, the last one kept: loading weights may take minutes, and all state of a rollout is in its request."""
-    if text not in _kept:
+    if (asks, text) not in _kept:
         for other in _kept.values():
             if (served := served_behind(other.model)) is not None:
                 served.close()  # two may be more than the memory holds
         _kept.clear()
-        _kept[text] = resolve(text)
-    return _kept[text]
+        _kept[asks, text] = resolve(text, asks)
+    return _kept[asks, text]
 
 
-_kept: dict[str, Subject] = {}
+_kept: dict[tuple[Asks, str], Subject] = {}
 
 
-def served_behind(model: WorldModel | None) -> RemoteModel | None:
+def served_behind(model: WorldModel | Agent | None) -> RemoteModel | None:
     """The served model that is asked in the end: this one, or that `behind` a model that passes for it."""
     asked = getattr(model, "behind", model)
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def _live(model: WorldModel) -> Entrant:
-    subject = resolve(model)
+def _live(model: WorldModel | Agent, asks: Asks) -> Entrant:
+    subject = resolve(model, asks)
     return Entrant(subject.label, subject.identity, model=model)
 
 
@@ -144,7 +159,7 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"model '{text}': {error}") from None
 
 
-def factory_of(target: str) -> tuple[Callable[..., Any], str]:
+def factory_of(target: str, asks: Asks = "model") -> tuple[Callable[..., Any], str]:
     """The class or function behind a target, and its source for the identity."""
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):
@@ -157,7 +172,7 @@ def factory_of(target: str) -> tuple[Callable[..., Any], str]:
             "served models as cmd:, pipe: or http://"
         )
     if not colon:
-        return models.get(target), target
+        return (models.get(target) if asks == "model" else agents.get(target)), target
     if module_name.endswith(".py"):
         module, source = _import_file(Path(module_name).expanduser())
     else:
@@ -259,20 +274,27 @@ def _refuse_what_looks_served(target: str) -> None:
         raise UsageError(f"no model '{target}'. Did you mean '{meant}'?")
 
 
-def _checked(model: Any, name: str) -> WorldModel:
-    model = adopt(model)
+def _checked(model: Any, name: str, asks: Asks) -> WorldModel | Agent:
+    model = adopt(model) if asks == "model" else model
+    spec, method, promise, called = _PROMISES[asks]
     lacks = [
         text
         for held, text in (
-            (isinstance(getattr(model, "spec", None), ModelSpec), "'spec', a worldgauge.subject.ModelSpec"),
-            (callable(getattr(model, "rollout", None)), "'rollout(request)'"),
+            (isinstance(getattr(model, "spec", None), spec), f"'spec', a {spec.__module__}.{spec.__name__}"),
+            (callable(getattr(model, method, None)), f"'{method}({promise})'"),
         )
         if not held
     ]
     if lacks:
-        raise UsageError(f"'{name}' is no world model: it lacks {' and '.join(lacks)} (docs/adding.md shows one)")
-    checked: WorldModel = model
+        raise UsageError(f"'{name}' is no {called}: it lacks {' and '.join(lacks)} (docs/adding.md shows one)")
+    checked: WorldModel | Agent = model
     return checked
+
+
+_PROMISES: Mapping[Asks, tuple[type[Any], str, str, str]] = {
+    "model": (ModelSpec, "rollout", "request", "world model"),
+    "agent": (AgentSpec, "answer", "problem", "agent"),
+}
 
 
 def _served_label(model: RemoteModel) -> str:
@@ -283,7 +305,7 @@ def _served_label(model: RemoteModel) -> str:
         raise
 
 
-def _label(spec: ModelSpec, given: Mapping[str, Any]) -> str:
+def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
     """The model's name with what it was given, so that no two share a run folder.
 
     Of a path the last part stands, of what is long the beginning; where that happens, a digest of what the model tells

@@ -11,9 +11,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from worldgauge.agent import Agent
 from worldgauge.engine.pool import Result
 from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
-from worldgauge.engine.subjects import resolve_once, served_behind
+from worldgauge.engine.subjects import asks_of, resolve_once, served_behind
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.subject import WorldModel
@@ -96,19 +97,26 @@ def work(
         model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:
         _empty(bench.directory)
-    subject = None if model is None else resolve_once(model).model
+    asked = _suite(suite, settings)
+    subject = None if model is None else resolve_once(model, asks_of(asked)).model
     if (served := served_behind(subject)) is not None:
         served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
         if deadline_s is not None:
             served.deadline_s = deadline_s
-    asked = _suite(suite, settings)
     progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
     outcome = attempt(asked, Task(**loads(task)), subject, label, bench, key=key, score=score)
     return vars(outcome)
 
 
 def attempt(
-    suite: Suite, task: Task, model: WorldModel | None, label: str, bench: LocalBench, *, key: str, score: str | None
+    suite: Suite,
+    task: Task,
+    model: WorldModel | Agent | None,
+    label: str,
+    bench: LocalBench,
+    *,
+    key: str,
+    score: str | None,
 ) -> Outcome:
     """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted.
 

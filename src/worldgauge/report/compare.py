@@ -12,7 +12,16 @@ from types import MappingProxyType
 import numpy as np
 
 from worldgauge.report.evidence import Evidence
-from worldgauge.statistics import LEVEL, bootstrap_interval, holm, mean_std, paired_difference, places
+from worldgauge.statistics import (
+    LEVEL,
+    balanced_difference,
+    balanced_interval,
+    bootstrap_interval,
+    holm,
+    mean_std,
+    paired_difference,
+    places,
+)
 
 SEED = 20250522
 """Of the resampling: the same runs give the same page."""
@@ -121,20 +130,23 @@ def compare(
     higher: bool = True,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     flags: Mapping[str, str] = MappingProxyType({}),
+    balanced: str = "",
 ) -> Comparison:
     """All subjects that have a finite value of `metric`, and all pairs of them, p-values corrected together (Holm).
 
     bounds: of the metric; an interval of few values may reach beyond what can be, and is cut there.
     flags: label -> why a subject wins nothing. Its differences are shown like those of others, places it has none.
+    balanced: key of the tasks' groups whose values count alike, whatever their numbers of tasks; none unless said.
     """
     everything = {e.label: e.values(metric) for e in evidence.entrants}
     values = {label: _finite(theirs) for label, theirs in everything.items()}
     endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
     values = {label: theirs for label, theirs in values.items() if theirs}
-    means = {label: mean_std(theirs.values()).mean or 0.0 for label, theirs in values.items()}
+    stratum = {task: str(group.get(balanced, "")) for task, group in evidence.groups.items()}
+    means = {label: _mean(_parts(theirs, stratum)) for label, theirs in values.items()}
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
-    pairs = _differences(values, labels, bounds[1] - bounds[0])
+    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum if balanced else None)
     beaten = [
         (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
         for d in pairs
@@ -144,7 +156,12 @@ def compare(
     placed = places(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
     standings = []
     for label in labels:
-        interval = bootstrap_interval(values[label].values(), rng=np.random.default_rng(SEED))
+        rng = np.random.default_rng(SEED)
+        interval = (
+            balanced_interval(_parts(values[label], stratum), rng=rng)
+            if balanced
+            else bootstrap_interval(values[label].values(), rng=rng)
+        )
         low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
@@ -153,11 +170,34 @@ def compare(
     )
 
 
-def _differences(values: Mapping[str, Mapping[str, float]], labels: Sequence[str], most: float) -> list[Difference]:
-    """most: by how much two values can differ."""
+def _parts(values: Mapping[str, float], stratum: Mapping[str, str]) -> list[list[float]]:
+    """Values by stratum; all in one where there are none."""
+    found: dict[str, list[float]] = {}
+    for task in sorted(values):
+        found.setdefault(stratum.get(task, ""), []).append(values[task])
+    return list(found.values())
+
+
+def _mean(parts: Sequence[Sequence[float]]) -> float:
+    means = [mean_std(part).mean for part in parts]
+    return mean_std(means).mean or 0.0
+
+
+def _differences(
+    values: Mapping[str, Mapping[str, float]],
+    labels: Sequence[str],
+    most: float,
+    stratum: Mapping[str, str] | None,
+) -> list[Difference]:
+    """most: by how much two values can differ. stratum: of tasks, where strata count alike."""
     found = []
     for a, b in combinations(labels, 2):
-        result = paired_difference(values[a], values[b], rng=np.random.default_rng(SEED))
+        rng = np.random.default_rng(SEED)
+        result = (
+            paired_difference(values[a], values[b], rng=rng)
+            if stratum is None
+            else balanced_difference(values[a], values[b], stratum, rng=rng)
+        )
         if result.mean is not None:
             low, high = (None, None) if result.interval is None else np.clip(result.interval, -most, most).tolist()
             found.append(Difference(a, b, result.mean, low, high, result.p, result.n))

@@ -126,7 +126,8 @@ def _results(
     declared = next((one for one in (metric, metric.rpartition("/")[2]) if one in metrics), None)
     bounds = metrics.entry(declared).facts["bounds"] if declared else (-math.inf, math.inf)
     flags = {row.label: row.flag for row in headline.rows if row.flag}
-    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags)
+    balanced = getattr(suite, "balanced", "")
+    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced)
     by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")
     shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
     memoryless: Sequence[str] = getattr(suite, "memoryless", ())

@@ -12,7 +12,6 @@ from worldgauge.agent import Image
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import UsageError
 from worldgauge.geometry import FloatArray
-from worldgauge.subject import WorldModel
 from worldgauge.video import Clip
 from worldgauge.worlds.build.mesh import Mesh
 
@@ -235,6 +234,8 @@ class Suite(Protocol):
     `card(task, records, scores)`, a `Card` of a task with the records and scores of each subject that has them, which a
     report shows in place of films. Raises DataError when the data are gone.
 
+    And `balanced`, a key of the tasks' groups whose values count alike in the headline, whatever their numbers.
+
     And `exhibit(task, scores)`, with the scores of each subject on the task: an `Exhibit` for the report's card.
     And `words`, a mapping, where the report should call a task, or what the memoryless lack, by a name of the suite's
     own (`report.words.Wording` lists them). A table with the unit "tasks" counts tasks by what became of them.
@@ -253,8 +254,9 @@ class Suite(Protocol):
         """The questions, in a fixed order; cheap: nothing is decoded or rendered."""
         ...
 
-    def perform(self, task: Task, subject: WorldModel, bench: Bench) -> Record:
-        """Ask the subject: the only place where it runs. Raises SubjectError when it breaks its promise."""
+    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+        """Ask the subject, a WorldModel or, where `asks` says so, an Agent: the only place where it runs. Raises
+        SubjectError when it breaks its promise."""
         ...
 
     def score(self, record: Record, bench: Bench) -> list[Score]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -38,6 +39,27 @@ def check_whole(suite: str, name: str, value: Any, *, least: int, optional: bool
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise UsageError(f"{suite} setting '{name}' must be a whole number of at least {least}, got {value!r}")
+
+
+def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
+    """Prices of a million tokens in and out, of "IN,OUT"; None, None where nothing is said. Raises UsageError."""
+    if text is None:
+        return None, None
+    try:
+        given, got = (float(price) for price in str(text).split(","))
+    except ValueError:
+        given = got = -1.0
+    if not (0 <= given < math.inf and 0 <= got < math.inf):
+        raise UsageError(f"{suite} setting 'chat_prices' must be IN,OUT of a million tokens, got {text!r}")
+    return given, got
+
+
+def check_chat_budget(suite: str, budget: Any, *, recording: str | None, prices: str | None) -> None:
+    """Raises UsageError unless `budget` is None, or money that can be kept count of."""
+    if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
+        raise UsageError(f"{suite} setting 'chat_budget' must be more than 0, got {budget!r}")
+    if budget is not None and (recording is None or prices is None):
+        raise UsageError(f"{suite} setting 'chat_budget' needs chat_recording, where it is kept, and chat_prices")
 
 
 def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, Any]) -> S:

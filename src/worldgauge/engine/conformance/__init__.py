@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from worldgauge.engine.conformance import behaviour, form
 from worldgauge.engine.conformance.checks import Check, Finding
@@ -104,7 +104,7 @@ def check_model(
         else:
             subject = resolve(what)
             label = subject.label
-            ask = partial(_judge, trial=Trial(subject.model, deadline_s, suite))
+            ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), deadline_s, suite))
         made_s = time.monotonic() - began
         verdicts: dict[str, Verdict] = {}
         for check in CHECKS.values():
@@ -137,7 +137,7 @@ def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[
 
 @lru_cache(maxsize=1)
 def _trial(text: str, suite: Asking) -> Trial:
-    return Trial(resolve_once(text).model, suite=suite)
+    return Trial(cast("WorldModel", resolve_once(text).model), suite=suite)
 
 
 def _made(text: str, pool: Pool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from worldgauge.agents.judge import judges
 from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
-from worldgauge.suites.options import check_whole, settings_of, with_parity
+from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
@@ -107,11 +106,7 @@ class Settings:
             check_whole(SUITE, name, getattr(settings, name), least=least)
             if getattr(settings, name) > most:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
-        budget = settings.chat_budget
-        if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
-            raise UsageError(f"{SUITE} setting 'chat_budget' must be more than 0, got {budget!r}")
-        if budget is not None and (settings.chat_recording is None or settings.chat_prices is None):
-            raise UsageError(f"{SUITE} setting 'chat_budget' needs chat_recording, where it is kept, and chat_prices")
+        check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
         if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
@@ -134,17 +129,7 @@ class Settings:
     @property
     def prices(self) -> tuple[float | None, float | None]:
         """Of a million tokens in and out. Raises UsageError for what are no two prices."""
-        if self.chat_prices is None:
-            return None, None
-        try:
-            given, got = (float(price) for price in str(self.chat_prices).split(","))
-        except ValueError:
-            given = got = -1.0
-        if not (0 <= given < math.inf and 0 <= got < math.inf):
-            raise UsageError(
-                f"{SUITE} setting 'chat_prices' must be IN,OUT of a million tokens, got {self.chat_prices!r}"
-            )
-        return given, got
+        return chat_prices(SUITE, self.chat_prices)
 
     @property
     def talks(self) -> bool:

@@ -1,0 +1,103 @@
+"""One task: what the agent is shown, and what is kept of its answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from worldgauge.agent import Agent, Answer, Problem
+from worldgauge.datasets import build
+from worldgauge.errors import DataError, SubjectError, WorldgaugeError
+from worldgauge.files import put_whole
+from worldgauge.suites.build.settings import Settings
+from worldgauge.suites.build.tasks import row_of, truth_of
+from worldgauge.suites.contract import Bench, Record, Task
+
+ANSWER = "answer.txt"
+MOST_BYTES = 8_000_000
+"""Of an answer that is kept: more than any that can be read."""
+LETTERS = ("A", "B", "C", "D")
+WORDS = ("True", "False")
+
+
+def perform(task: Task, subject: Agent, bench: Bench, settings: Settings) -> Record:
+    """Put the question and keep the answer whole.
+
+    Raises SubjectError where the agent breaks its promise; errors of ours, such as of an endpoint that does not answer,
+    pass: an outage fails the task, it is no wrong answer.
+    """
+    bench.progress(0, 1)
+    problem = problem_of(task, settings, seed=bench.seed, privileged=subject.spec.privileged)
+    answer = _asked(subject, problem)
+    text = answer.text.encode("utf-8", "replace")
+    put_whole(bench.directory / ANSWER, text[:MOST_BYTES])
+    bench.progress(1, 1)
+    facts: dict[str, Any] = {
+        "control": "words",
+        "characters": len(answer.text),
+        "cut": len(text) > MOST_BYTES,
+        "images": len(problem.images),
+        "notes": dict(answer.notes),
+    }
+    return Record(task, subject.spec.name, bench.directory, facts)
+
+
+def problem_of(task: Task, settings: Settings, *, seed: int, privileged: bool) -> Problem:
+    """The question as the agent gets it. privileged: with the right answer. Raises DataError as `row_of`, for pictures
+    that cannot be read too.
+    """
+    row = row_of(task)
+    root = Path(task.sample["source"])
+    shown = (row.options_image,) if row.options_image is not None else row.images
+    images = tuple(build.read_image(root, path) for path in shown)
+    captions = row.captions if len(row.captions) == len(images) else ("",) * len(images)
+    return Problem(
+        task=task.id,
+        kind=row.kind,
+        instruction=row.instruction,
+        seed=seed,
+        variant=row.variant,
+        images=images,
+        captions=captions,
+        materials=row.materials,
+        choices=choices_of(row.kind, row.variant),
+        most=settings.limits,
+        truth=expected_text(task) if privileged else None,
+    )
+
+
+def choices_of(kind: str, variant: str) -> tuple[str, ...]:
+    """What a question of reasoning may be answered with: only what fits it."""
+    return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
+
+
+def expected_text(task: Task) -> str:
+    """The right answer as an agent would give it: for builds the true matrix in a fenced block."""
+    truth = truth_of(task)
+    if truth is not None:
+        return f"```json\n{json.dumps(truth.rows(), separators=(',', ':'))}\n```"
+    return row_of(task).answer or ""
+
+
+def answer_of(record: Record) -> str:
+    """What the agent said. Raises DataError when the file is gone."""
+    try:
+        return (record.directory / ANSWER).read_text("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"{record.directory / ANSWER}: cannot be read ({error.strerror}); ask again") from error
+
+
+def _asked(subject: Agent, problem: Problem) -> Answer:
+    name = subject.spec.name
+    try:
+        answer = subject.answer(problem)
+    except WorldgaugeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise SubjectError(f"agent '{name}' raised {type(error).__name__}: {error}") from error
+    if isinstance(answer, str):
+        return Answer(answer)
+    if not isinstance(answer, Answer) or not isinstance(answer.text, str):
+        raise SubjectError(f"agent '{name}' answered with {type(answer).__name__}; give a text or an Answer")
+    return answer

@@ -1,0 +1,221 @@
+"""Scores of one answer: whether it can be built, how it is graded, and how far it is what was wanted."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from worldgauge.agents.critic import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
+from worldgauge.agents.language.endpoint import open_chat
+from worldgauge.blueprint import Blueprint
+from worldgauge.datasets.build import BuildTask
+from worldgauge.metrics.blueprint_matching import (
+    best_shift_score,
+    matching_f1,
+    matching_precision,
+    matching_score,
+    occupancy_iou,
+    typed_iou,
+)
+from worldgauge.metrics.blueprint_reading import Reading, executable, read_blueprint, strict
+from worldgauge.metrics.build_marks import full_marks
+from worldgauge.metrics.build_scores import (
+    commonsense,
+    commonsense_success,
+    comprehensive,
+    evaluation,
+    graded_only,
+)
+from worldgauge.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
+from worldgauge.suites.build.chance import random_matching
+from worldgauge.suites.build.protocol import answer_of, choices_of
+from worldgauge.suites.build.settings import SUITE, Settings
+from worldgauge.suites.build.tasks import row_of, truth_of
+from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.scores import score_of
+from worldgauge.worlds.build.views import contact_sheet
+
+HEADLINE = "task/full_marks"
+"""What a task came to, in percent of full marks."""
+MATCHED = {
+    "build_matching": matching_score,
+    "build_precision": matching_precision,
+    "build_f1": matching_f1,
+    "build_typed_iou": typed_iou,
+    "build_occupancy_iou": occupancy_iou,
+    "build_best_shift": best_shift_score,
+}
+METRICS = (
+    *("full_marks", "build_executable", "build_strict", "build_evaluation", "build_graded", "build_grade"),
+    *("build_comprehensive", *MATCHED),
+    *("reasoning_accuracy", "build_commonsense", "build_commonsense_success"),
+)
+_MISSPELT = "Ture"
+"""What the released generator writes for "True": no honest answer is equal to it."""
+_NOT_BUILT = "the plan cannot be built, and such plans are left out"
+_NO_GRADE = "ungraded: "
+
+
+def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+    """All scores of one record; what cannot be known has none, with the reason."""
+    row = row_of(record.task)
+    text = answer_of(record)
+    if row.kind == "reasoning":
+        found = list(_reasoning(record, row, text, settings))
+    elif row.kind == "commonsense":
+        found = list(_commonsense(record, row, text, bench.seed, settings))
+    else:
+        found = list(_build(record, row, text, bench, settings))
+    return sorted(found, key=lambda one: one.metric)
+
+
+def reading_of(row: BuildTask, text: str, settings: Settings) -> Reading:
+    """The build in an answer, as the settings have it read."""
+    return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
+
+
+def critic_of(settings: Settings) -> Critic:
+    """Who grades."""
+    return _critic(settings)
+
+
+def work_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Work:
+    """What a critic is shown of a build: the true one beside it, except where imagination is free."""
+    seen = None if row.kind == "creativity" else truth
+    return Work(
+        task=record_task,
+        kind=row.kind,
+        instruction=row.instruction,
+        built=built,
+        picture=lambda: contact_sheet(built),
+        variant=row.variant,
+        reference=seen,
+        reference_picture=None if seen is None else lambda: contact_sheet(seen),
+    )
+
+
+def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Settings) -> Iterator[Score]:
+    truth = truth_of(record.task)
+    reading = reading_of(row, text, settings)
+    built = reading.blueprint
+    told: dict[str, Any] = {
+        "reason": reading.reason,
+        "warnings": list(reading.warnings),
+        "shape": None if reading.shape is None else list(reading.shape),
+        "blocks": reading.blocks,
+        "chance": None if truth is None else random_matching(truth, row.materials),
+        **_asked(record),
+    }
+    yield score_of(record, "build_executable", executable(reading), facts=told, prefix=f"{row.kind}/")
+    yield score_of(record, "build_strict", strict(reading), prefix=f"{row.kind}/")
+    bench.progress(1, 3)
+    grades, why = None, ""
+    if built is not None and reading.executable:
+        grades, why = _graded(critic_of(settings), work_of(record.task.id, row, built, truth), bench, settings)
+    own = None if grades is None else grades.grades
+    bench.progress(2, 3)
+    yield from _grades(record, row.kind, reading.executable, grades, why)
+    zero = settings.failed_plans == "zero"
+    counts = reading.executable or zero
+    reason = _NO_GRADE + why if counts else _NOT_BUILT
+    marks = evaluation(row.kind, reading.executable, own, weights=settings.weights) if counts else None
+    graded = graded_only(row.kind, reading.executable, own, weights=settings.weights)
+    yield score_of(record, HEADLINE.partition("/")[2], full_marks(marks), reason=reason, facts=told, prefix="task/")
+    yield score_of(record, "build_evaluation", marks, reason=reason, prefix=f"{row.kind}/")
+    lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT
+    yield score_of(record, "build_graded", graded, reason=lacking, prefix=f"{row.kind}/")
+    if row.kind == "creativity" or truth is None:
+        return
+    matched = None
+    for name, measure in MATCHED.items():
+        value = 0.0 if built is None else measure(truth, built)
+        matched = value if name == "build_matching" else matched
+        yield score_of(record, name, value, reason="the true build has no blocks", prefix=f"{row.kind}/")
+    total = comprehensive(reading.executable, marks, matched) if counts else None
+    yield score_of(record, "build_comprehensive", total, reason=reason, prefix=f"{row.kind}/")
+
+
+def _grades(record: Record, kind: str, executable: bool, grades: Grades | None, why: str) -> Iterator[Score]:
+    """Each dimension of what was graded."""
+    for name in DIMENSIONS[kind]:
+        yield score_of(
+            record,
+            "build_grade",
+            None if grades is None else grades.grades[name],
+            reason=_NO_GRADE + why if executable else _NOT_BUILT,
+            facts={} if grades is None else {"comment": grades.comments.get(name, "")},
+            prefix=f"{kind}/{name}/",
+        )
+
+
+def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) -> Iterator[Score]:
+    choices = choices_of(row.kind, row.variant)
+    read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
+    right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
+    value = reasoning_accuracy(read, right)
+    told = {"read": read, "answer": row.answer, "choices": len(choices), **_asked(record)}
+    yield score_of(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
+    yield score_of(record, HEADLINE.partition("/")[2], full_marks(value / 10), facts=told, prefix="task/")
+
+
+def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: Settings) -> Iterator[Score]:
+    marked, why = _marked(critic_of(settings), row, text, seed)
+    mark = None if marked is None else marked.mark
+    told = {"reason": None if marked is None else marked.reason, "expected": row.answer, **_asked(record)}
+    reason = _NO_GRADE + why
+    marks = commonsense(mark)
+    yield score_of(record, HEADLINE.partition("/")[2], full_marks(marks), reason=reason, facts=told, prefix="task/")
+    yield score_of(record, "build_commonsense", marks, reason=reason, facts=told, prefix="commonsense/")
+    success = commonsense_success(mark)
+    yield score_of(record, "build_commonsense_success", success, reason=reason, prefix="commonsense/")
+
+
+def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tuple[Grades | None, str]:
+    """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again."""
+    found = []
+    for number in range(settings.gradings):
+        try:
+            found.append(critic.grade(work, (bench.seed + number) % 2**31))
+        except CriticError as error:
+            if error.outage:
+                raise
+            return None, str(error)
+        bench.progress(1, 3)
+    median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[work.kind]}
+    comments = {name: "; ".join(dict.fromkeys(one.comments.get(name, "") for one in found)) for name in median}
+    return Grades(median, comments, {"gradings": [dict(one.notes) for one in found]}), ""
+
+
+def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[Marked | None, str]:
+    try:
+        return critic.mark(row.instruction, row.answer or "", text, seed), ""
+    except CriticError as error:
+        if error.outage:
+            raise
+        return None, str(error)
+
+
+def _asked(record: Record) -> Mapping[str, Any]:
+    """What the answer took, where the agent says it."""
+    notes = record.facts.get("notes", {})
+    return {name: notes[name] for name in ("input_tokens", "output_tokens", "cost") if notes.get(name) is not None}
+
+
+@lru_cache(maxsize=2)
+def _critic(settings: Settings) -> Critic:
+    """One for all tasks of a worker: its limits on calls a minute hold for all of them."""
+    chat = None
+    if settings.chat is not None:
+        given, got = settings.prices
+        chat = open_chat(
+            settings.chat,
+            settings.chat_recording,
+            replay=settings.chat_replay,
+            input_price=given,
+            output_price=got,
+            budget=settings.chat_budget,
+            key_env=settings.chat_key_env,
+        )
+    return critics.get(settings.critic)(CriticKit(chat, settings.prompts, {"suite": SUITE}))

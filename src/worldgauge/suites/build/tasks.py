@@ -1,0 +1,88 @@
+"""Tasks: one a row of the data set, and how a task finds its row and its build again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from worldgauge.agent import KINDS
+from worldgauge.blueprint import Blueprint, tier_of
+from worldgauge.datasets import build
+from worldgauge.datasets.build import BuildSet, BuildTask
+from worldgauge.errors import DataError
+from worldgauge.suites.build.settings import SUITE, Settings
+from worldgauge.suites.contract import Task
+
+
+def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+    """All tasks of a data folder, kind by kind. Raises DataError when it holds none.
+
+    Rows that cannot be used become tasks that fail with their reason.
+    """
+    data = build.load(Path(source))
+    kinds = KINDS if settings.task is None else (settings.task,)
+    folder = str(Path(source).resolve())
+    found = 0
+    for kind in kinds:
+        for fault in data.faults:
+            if fault.kind == kind:
+                found += 1
+                sample = {"source": folder, "kind": kind, "broken": fault.text}
+                yield Task(SUITE, f"{kind}/{fault.id}", sample, fault.text, {"task": kind})
+        for row in data.tasks.get(kind, ()):
+            found += 1
+            yield Task(
+                suite=SUITE,
+                id=f"{kind}/{row.id}",
+                sample={"source": folder, "kind": kind, "row": row.id},
+                fingerprint=build.fingerprint_of(row, data),
+                group={"task": kind, **_group(row, data)},
+            )
+    if not found:
+        raise DataError(
+            f"{source}: no tasks of {' or '.join(kinds)}; make some with: worldgauge collect build --out DIR"
+        )
+
+
+def row_of(task: Task) -> BuildTask:
+    """The row of a task. Raises DataError when it is faulty or gone."""
+    if task.sample.get("broken"):
+        raise DataError(f"{task.id}: {task.sample['broken']}")
+    rows = _rows(task.sample["source"])
+    key = (task.sample["kind"], task.sample["row"])
+    if key not in rows:
+        raise DataError(f"{task.sample['source']}: task '{task.id}' is gone; plan the run again")
+    return rows[key]
+
+
+def truth_of(task: Task) -> Blueprint | None:
+    """The build that a task is about; None for questions."""
+    row = row_of(task)
+    if row.architecture is None:
+        return None
+    known = _loaded(task.sample["source"]).architectures
+    return known[row.architecture].blueprint if row.architecture in known else None
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: str) -> BuildSet:
+    return build.load(Path(source))
+
+
+@lru_cache(maxsize=2)
+def _rows(source: str) -> dict[tuple[str, str], BuildTask]:
+    return {(kind, row.id): row for kind, rows in _loaded(source).tasks.items() for row in rows}
+
+
+def _group(row: BuildTask, data: BuildSet) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if row.variant:
+        found["variant"] = row.variant
+    if row.difficulty is not None:
+        found["tier"] = tier_of(row.difficulty)
+    known = data.architectures.get(row.architecture or "")
+    if known is not None and known.type:
+        found["type"] = known.type
+    return found
