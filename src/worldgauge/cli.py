@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from worldgauge import __version__
+from worldgauge.cli_build import curate, structure, vote
 from worldgauge.cli_collect import collect_app
 from worldgauge.cli_options import (
     FAILED,
@@ -50,6 +51,9 @@ app = typer.Typer(
 app.add_typer(collect_app, name="collect")
 app.command()(study)
 app.command()(replay)
+app.command()(curate)
+app.command()(structure)
+app.command()(vote)
 app.command("train-recogniser")(train_recogniser)
 
 

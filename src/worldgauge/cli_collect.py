@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from worldgauge.cli_build import collect_build
 from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
 from worldgauge.errors import UsageError
@@ -34,6 +35,7 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 add_coverage(collect_app)
+collect_app.command("build")(collect_build)
 
 
 @collect_app.command("loopnav")

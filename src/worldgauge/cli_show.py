@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
-_ITEMS = {"loopnav": "loops", "target": "scenarios", "mind": "clips and start images", "closedloop": "episodes"}
+_ITEMS = {
+    "loopnav": "loops",
+    "target": "scenarios",
+    "mind": "clips and start images",
+    "closedloop": "episodes",
+    "build": "structures, figures and rooms",
+}
+_PICTURES = {"build": "pictures"}
+"""What is counted beside them, where it is not frames."""
+_FIRST = {"build": "--agent reader"}
+"""A subject to begin with, where it is not a model."""
 
 
 class Bars:
@@ -134,7 +144,7 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
         )
         return
     if tables:
-        _print_headline(tables[0])
+        headline(tables[0])
         for note in tables[0].notes:
             out.print(note, style="dim", markup=False)
         if len(tables) > 1:
@@ -242,11 +252,15 @@ def collected(benchmark: str, found: Collected, json: bool) -> None:
     if json:
         _object(**{**asdict(found), "root": str(found.root), "ok": not found.failures})
         return
-    print(f"{found.root}: {found.trajectories} {_ITEMS[benchmark]}, {found.frames} frames")
+    print(
+        f"{found.root}: {found.trajectories} {_ITEMS[benchmark]}, {found.frames} {_PICTURES.get(benchmark, 'frames')}"
+    )
     for reason, count in found.discarded.items():
         print(f"  {count} tries thrown away: {reason}")
     _endings("failed", [("", failure) for failure in found.failures])
-    print(f"next: worldgauge run {benchmark} --data {found.root} --model freeze --out runs/first")
+    print(
+        f"next: worldgauge run {benchmark} --data {found.root} {_FIRST.get(benchmark, '--model freeze')} --out runs/first"
+    )
 
 
 def written(page: Path, json: bool) -> None:
@@ -271,7 +285,7 @@ def found(finding: Finding, page: Path, json: bool) -> None:
         )
         return
     for table in finding.tables:
-        _print_headline(table)
+        headline(table)
         for note in table.notes:
             out.print(note, style="dim", markup=False)
     for sentence in finding.words:
@@ -350,7 +364,7 @@ def studied(found: Study, json: bool) -> bool:
     return found.accepted
 
 
-def _print_headline(table: Table) -> None:
+def headline(table: Table) -> None:
     """Mean with its 95% interval and n in every cell; references are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
     arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)

@@ -67,7 +67,7 @@ def render(evidence: Evidence, suite: Suite, films: int) -> str:
     failed = {e.label: e.failed for e in evidence.entrants}
     made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed)
     said = Wording.of(suite)
-    script = asset("page.js")
+    script = asset("page.js") + (asset("viewer.js") if getattr(suite, "card", None) is not None else "")
     return (
         environment()
         .get_template("page.html.j2")

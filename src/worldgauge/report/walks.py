@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from worldgauge.report.curves import Look, strip
 from worldgauge.report.evidence import Evidence, cell_of
 from worldgauge.report.exhibits import Shown, exhibit_of
 from worldgauge.report.film import STRIP_PX, Film, make_film, same_rate
+from worldgauge.report.gallery import PAGE_SOLIDS_BYTES, Gallery, gallery_of, without_solids
 from worldgauge.report.map import Map, draw_map
 from worldgauge.report.stills import Row as Stills
 from worldgauge.report.stills import contact_sheet
@@ -55,7 +56,7 @@ class Walk:
     why. gaps: why values are missing. data: what the player needs. legend: of the map, (CSS classes, words).
     stills: (look, frames that were looked at). columns, diagnostics: how each subject's answer was read. lengths: of
     films that do not last as long as the truth. caption: what was asked, where the suite says it. replays: whether the
-    tiles are films of the suite's own making.
+    tiles are films of the suite's own making. gallery: the answers, of a suite whose tasks have those.
     """
 
     ident: str
@@ -80,6 +81,7 @@ class Walk:
     lengths: str = ""
     caption: str = ""
     replays: bool = False
+    gallery: Gallery | None = None
 
     @property
     def planned(self) -> bool:
@@ -101,6 +103,8 @@ def make_walks(
 
     metrics: those shown, the headline first. units: those of them that are shown on an axis from 0 to 1.
     """
+    if getattr(suite, "card", None) is not None:
+        return _answered(evidence, suite, tasks, chosen, looks, metrics, units)
     drawn = [
         _drawn(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, words) for k, name in enumerate(chosen, 1)
     ]
@@ -115,6 +119,29 @@ def make_walks(
         _walk(name, found, film, sheet, evidence, looks, metrics, units)
         for name, found, film, sheet in zip(chosen, drawn, films, sheets, strict=True)
     ]
+
+
+def _answered(
+    evidence: Evidence,
+    suite: Suite,
+    tasks: Mapping[str, Task],
+    chosen: Sequence[str],
+    looks: Mapping[str, Look],
+    metrics: Sequence[str],
+    units: Collection[str],
+) -> list[Walk]:
+    """Cards of tasks with answers in place of films."""
+    with ThreadPoolExecutor() as pool:  # drawing and encoding leave Python's lock alone
+        made = list(pool.map(lambda name: gallery_of(name, evidence, suite, tasks.get(name), looks), chosen))
+    left = PAGE_SOLIDS_BYTES
+    walks = []
+    for place, (name, gallery) in enumerate(zip(chosen, made, strict=True), 1):
+        kept = without_solids(gallery, left)
+        left -= kept.solid_bytes
+        drawn = _Drawn(f"walk-{place}", problem=gallery.problem)
+        walk = _walk(name, drawn, None, ([], []), evidence, looks, metrics, units)
+        walks.append(replace(walk, gallery=kept))
+    return walks
 
 
 def _film(drawn: _Drawn, budget: int) -> Film | None:

@@ -1,4 +1,4 @@
-"""From structure files, or marked boxes of a world, to a data set of the build suite, with reasons for what is left out."""
+"""From structure files, or marked boxes of a world, to a data set of the build suite, and why the rest is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from worldgauge.agents.prompts import Prompts
 from worldgauge.collect.curation import Problem, Reason, Sorted, curated
 from worldgauge.datasets.build import write, write_image
 from worldgauge.datasets.build_files import ARCHITECTURES
-from worldgauge.engine.collect.curate_entries import Describe, Entry, Written, by_template, entry_of
+from worldgauge.engine.collect.curate_entries import PICTURES, Describe, Entry, Written, by_template, entry_of
 from worldgauge.engine.collect.curate_sources import Found, Unreadable, of_files, of_world, spoken
 from worldgauge.engine.store import dumps
 from worldgauge.errors import DataError, UsageError
@@ -102,12 +102,20 @@ def curate(
         if progress is not None:
             progress(number, len(kept), one.name)
     tasks = [task for entry in entries.values() for task in entry.tasks]
+    _remove_others(out, {str(entry.architecture.image) for entry in entries.values()})
     write(out, [entry.architecture for entry in entries.values()], tasks)
     settings = {"seed": seed, "size_px": size_px, "waive": sorted(waive), "boxes": boxes is not None}
     report = _report(settings, found, lost, sorted_, entries)
     put_whole(out / REPORT, (dumps(report, indent=1) + "\n").encode())
     unreadable = {one.name: one.text for one in lost}
     return Curated(out, sorted_.accepted, sorted_.rejected, sorted_.duplicates, unreadable, len(tasks))
+
+
+def _remove_others(out: Path, wanted: Collection[str]) -> None:
+    """Remove pictures that an earlier curation into this folder left and no architecture has."""
+    for path in (out / "data" / PICTURES).glob("*.png"):
+        if f"{PICTURES}/{path.name}" not in wanted:
+            path.unlink()
 
 
 def _report(

@@ -55,9 +55,8 @@ def of_files(folder: Path) -> Iterator[Found | Unreadable]:
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
-    paths = _files(folder)
-    names = _Names()
-    for path in paths:
+    names = Names()
+    for path in _files(folder):
         origin = path.relative_to(folder).as_posix()
         name = names.own(path.stem)
         try:
@@ -65,19 +64,20 @@ def of_files(folder: Path) -> Iterator[Found | Unreadable]:
         except DataError as error:
             yield Unreadable(name, origin, _without(str(error), path, folder))
             continue
-        type = next((part.lower() for part in reversed(path.parent.parts) if part.lower() in TYPES), None)
+        folders = [part.lower() for part in path.relative_to(folder).parent.parts]
+        type = next((part for part in reversed(folders) if part in TYPES), None)
         yield Found(name, origin, read.blueprint, type, metadata=origin, notes=read.warnings)
 
 
 def of_world(world: Path, boxes: Path) -> Iterator[Found | Unreadable]:
-    """The marked boxes of a world. boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] inside the box.
+    """The marked boxes of a world. boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both inside.
 
     A box may also have type, description and biome, texts. Raises DataError for a file that holds no boxes.
     """
     content = parse_json(read_bytes(boxes), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
         raise DataError(f"{boxes}: expected an object of 1 to {MAX_STRUCTURES} boxes by name, got {short(content)}")
-    names = _Names()
+    names = Names()
     for label in sorted(content, key=natural):
         name = names.own(label)
         try:
@@ -91,13 +91,14 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-class _Names:
+class Names:
     """Names of files and boxes as names of structures, no two alike."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def own(self, text: str) -> str:
+        """Lower case letters, digits and underscores, made of `text`; with a number behind it where that is taken."""
         plain = unicodedata.normalize("NFKD", text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", ""))
         ascii = plain.encode("ascii", "ignore").decode().lower()
         base = re.sub(r"[^a-z0-9]+", "_", ascii).strip("_")[:MAX_NAME].strip("_") or "structure"
@@ -130,8 +131,8 @@ def _of_box(world: Path, name: str, label: str, row: Any) -> Found:
     if not isinstance(row, Mapping):
         raise ValueError(f"{short(row)} is no object; give start_pos and end_pos")
     blueprint = read_region_box(world, _corner(row, "start_pos"), _corner(row, "end_pos"))
-    texts = {key: _text(row, key) for key in ("type", "description", "biome", "metadata")}
-    return Found(name, label, blueprint, **texts)
+    type, description, biome, metadata = (_text(row, key) for key in ("type", "description", "biome", "metadata"))
+    return Found(name, label, blueprint, type, description, biome, metadata)
 
 
 def _corner(row: Mapping[str, Any], key: str) -> tuple[int, int, int]:

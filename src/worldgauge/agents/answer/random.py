@@ -1,0 +1,26 @@
+"""`random`: a guess, every answer as likely."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from worldgauge.agent import AgentSpec, Answer, Problem
+from worldgauge.agents.answer import agents
+from worldgauge.agents.answer._words import BUILDS, default_size, dice, fenced, guess
+from worldgauge.blueprint import AIR
+
+
+@agents.register("random")
+class Random:
+    """Guesses: a choice, yes or no, or 8 x 8 x 8 cells of air or any of the materials: the level of chance."""
+
+    def __init__(self) -> None:
+        self.spec = AgentSpec("random")
+
+    def answer(self, problem: Problem) -> Answer:
+        """A guess that depends on task and seed alone."""
+        rng = dice(problem)
+        if problem.kind not in BUILDS:
+            return Answer(guess(problem, rng))
+        numbers = np.array([AIR, *range(1, len(problem.materials) + 1)], np.int32)
+        return Answer(fenced(rng.choice(numbers, default_size(problem))))

@@ -1,0 +1,192 @@
+"""What the build suite has beside running it: its data, from our own structures or yours, single files, and votes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Settings, Workers, resumable, settings_of
+from worldgauge.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from worldgauge.collect.curation import Reason
+    from worldgauge.engine.collect.curate import Curated
+
+_SHOWN = 20
+"""Lines of a list; the rest is counted."""
+
+
+def collect_build(
+    out: Out,
+    structures: Annotated[int, typer.Option(help="Builds, each with six tasks: 22 types in three tiers.")] = 66,
+    stimuli: Annotated[int, typer.Option(help="Figures to turn in the mind, each with 36 questions.")] = 48,
+    commonsense: Annotated[int, typer.Option(help="Questions about furnished rooms.")] = 50,
+    views: Annotated[
+        str, typer.Option(help='Figures turned about the vertical only, as published ("yaw"), or in any way ("full").')
+    ] = "full",
+    size: Annotated[int, typer.Option(help="Side of the pictures of builds in pixels.")] = 512,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Builds, figures and rooms of our own with their tasks, in MineAnyBuild's layout."""
+    from worldgauge import cli_show as show
+    from worldgauge.engine.collect import build as engine
+
+    arguments: dict[str, Any] = {
+        "structures": structures,
+        "stimuli": stimuli,
+        "commonsense": commonsense,
+        "views": views,
+        "size_px": size,
+        "seed": seed,
+    }
+    if dry_run:
+        show.collection_plan("build", out, arguments, engine.count_build(out, arguments), json)
+        return
+    with resumable(), show.Collecting("build") as progress:
+        collected = engine.collect_build(out, **arguments, workers=workers, on=on, progress=progress)
+    show.collected("build", collected, json)
+    if collected.failures:
+        raise typer.Exit(FAILED)
+
+
+def curate(
+    source: Annotated[Path, typer.Argument(help="Folder of structure files; or, with --boxes, a world.")],
+    out: Out,
+    boxes: Annotated[
+        Path | None, typer.Option(help="JSON of marked boxes of a world: {name: {start_pos, end_pos, metadata}}.")
+    ] = None,
+    chat: Annotated[
+        str | None, typer.Option(help="MODEL@URL of a language model that writes the instructions; else by template.")
+    ] = None,
+    recording: Annotated[Path | None, typer.Option(help="Folder that keeps all that the model says.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder whose instruction-writer.txt replaces ours.")] = None,
+    waive: Annotated[
+        list[str] | None, typer.Option(help="A reason for rejection that is overlooked. Can be repeated.")
+    ] = None,
+    size: Annotated[int, typer.Option(help="Side of the pictures in pixels.")] = 512,
+    seed: Seed = 42,
+    json: Json = False,
+) -> None:
+    """From structure files, or marked boxes of a world, to a data set: filtered, pictured, with instructions."""
+    from worldgauge.agents.language.endpoint import open_chat
+    from worldgauge.cli_show import Bars
+    from worldgauge.engine.collect import curate as engine
+
+    if chat is None and (recording is not None or prompts is not None):
+        raise UsageError("--recording and --prompts go with --chat")
+    with resumable(), Bars() as bars:
+        made = engine.curate(
+            source,
+            out,
+            boxes=boxes,
+            instructions="template" if chat is None else open_chat(chat, recording),
+            prompts=prompts,
+            seed=seed,
+            size_px=size,
+            waive=[_reason(name) for name in waive or ()],
+            progress=lambda done, total, name: bars.bar("structures", done, total),
+        )
+    _show_curated(made, json)
+
+
+def structure(
+    file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic; with --box a world.")],
+    box: Annotated[
+        str | None, typer.Option(help="Corners of a box of a world, both included: x,y,z:x,y,z in blocks.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write it: .nbt or .schem opens in the game, .png is a picture.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What a structure file holds: size, blocks, difficulty; and written in another format, or as a picture."""
+    from worldgauge.engine.structure import facts_of, look, save
+
+    found = look(file, box)
+    if out is not None:
+        save(found, out)
+    facts = {"file": str(file), "written": None if out is None else str(out), **facts_of(found)}
+    if json:
+        _object(facts)
+        return
+    width, height, depth = facts["size"]
+    print(f"{file}: {facts['format']}, {width} wide, {height} high, {depth} deep, {facts['blocks']} blocks")
+    if facts["difficulty"] is not None:
+        print(f"  difficulty {facts['difficulty']}, {facts['tier']}")
+    for name, count in list(facts["materials"].items())[:_SHOWN]:
+        print(f"  {count:6d}  {name}")
+    if (more := len(facts["materials"]) - _SHOWN) > 0:
+        print(f"  and {more} more materials")
+    for warning in facts["warnings"]:
+        print(f"  warning: {warning}")
+    if out is not None:
+        print(f"written {out}")
+
+
+def vote(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of two agents or more, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="File of the ballots, a line a brief.")] = Path("votes.jsonl"),
+    rounds: Annotated[int, typer.Option(help="Rounds of each tournament.", min=1)] = 3,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Let the builds of several agents for the same briefs meet (creativity), in a Swiss tournament; --set critic=chat
+    to have a language model choose."""
+    from dataclasses import asdict
+
+    from worldgauge.cli_show import Bars, headline
+    from worldgauge.engine.voting import vote as hold
+
+    with resumable(), Bars() as bars:
+        table = hold(
+            runs,
+            out=out,
+            rounds=rounds,
+            settings=settings_of(settings),
+            progress=lambda done, total: bars.bar("briefs", done, total),
+        )
+    if json:
+        _object({"ballots": str(out), "table": asdict(table)})
+        return
+    headline(table)
+    for note in table.notes:
+        print(note)
+    print(f"ballots {out}")
+
+
+def _show_curated(made: Curated, json: bool) -> None:
+    rejected = {name: [one.text for one in why] for name, why in made.rejected.items()}
+    if json:
+        lost = {"rejected": rejected, "duplicates": dict(made.duplicates), "unreadable": dict(made.unreadable)}
+        _object({"root": str(made.root), "accepted": list(made.accepted), "tasks": made.tasks, **lost})
+        return
+    print(f"{made.root}: {len(made.accepted)} structures accepted, {made.tasks} tasks")
+    lines = [f"rejected {name}: {'; '.join(why)}" for name, why in rejected.items()]
+    lines += [f"duplicate {name}: of {other}" for name, other in made.duplicates.items()]
+    lines += [f"unreadable {name}: {why}" for name, why in made.unreadable.items()]
+    for line in lines[:_SHOWN]:
+        print(f"  {line}")
+    if len(lines) > _SHOWN:
+        print(f"  and {len(lines) - _SHOWN} more; all stand in {made.root / 'curation.json'}")
+
+
+def _reason(name: str) -> Reason:
+    from worldgauge.collect.curation import REASONS
+
+    for known in REASONS:
+        if known == name:
+            return known
+    raise UnknownNameError("reason for rejection", name, REASONS)
+
+
+def _object(facts: dict[str, Any]) -> None:
+    from worldgauge.engine.store import dumps
+
+    sys.stdout.write(dumps(facts) + "\n")

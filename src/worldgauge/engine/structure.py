@@ -1,0 +1,67 @@
+"""One structure file: what it holds, and the same in another format or as a picture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from worldgauge.blueprint import difficulty_factor, tier_of
+from worldgauge.datasets.structures import Structure, read_region_box, read_structure, write_nbt, write_schem
+from worldgauge.errors import UsageError
+from worldgauge.files import put_whole
+from worldgauge.video import png
+from worldgauge.worlds.build.views import contact_sheet, flags_of
+
+_CORNER = r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})"
+_BOX = re.compile(f"{_CORNER}:{_CORNER}")
+WRITERS = (".nbt", ".schem", ".png")
+
+
+def look(file: Path, box: str | None = None) -> Structure:
+    """The structure in `file`, or in a box "x,y,z:x,y,z" of a world, both corners included.
+
+    Raises UsageError for a box that cannot be meant, DataError for a file that cannot be read.
+    """
+    if box is None:
+        return read_structure(file)
+    corners = _BOX.fullmatch(box.replace(" ", ""))
+    if corners is None:
+        raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
+    numbers = [int(number) for number in corners.groups()]
+    start, end = (
+        (min(a, b), min(c, d), min(e, f)) if least else (max(a, b), max(c, d), max(e, f))
+        for least in (True, False)
+        for (a, c, e), (b, d, f) in [(numbers[:3], numbers[3:])]
+    )
+    return Structure(file.stem, read_region_box(file, start, end), "mca", {"box": box}, ())
+
+
+def facts_of(found: Structure) -> dict[str, Any]:
+    """Plain JSON values: format, size as width, height and depth, blocks, materials, difficulty, warnings."""
+    blueprint = found.blueprint
+    factor = difficulty_factor(blueprint.blocks, blueprint.size)
+    counts = blueprint.counts()
+    return {
+        "name": found.name,
+        "format": found.format,
+        "size": list(blueprint.size),
+        "blocks": blueprint.blocks,
+        "difficulty": factor,
+        "tier": None if factor is None else tier_of(factor),
+        "materials": {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))},
+        "warnings": [*found.warnings, *flags_of(blueprint)],
+    }
+
+
+def save(found: Structure, out: Path) -> None:
+    """Write a structure as the ending of `out` says. Raises UsageError for another ending, DataError on a full disk."""
+    ending = out.suffix.lower()
+    if ending == ".nbt":
+        write_nbt(out, found.blueprint)
+    elif ending == ".schem":
+        write_schem(out, found.blueprint)
+    elif ending == ".png":
+        put_whole(out, png(contact_sheet(found.blueprint)))
+    else:
+        raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")

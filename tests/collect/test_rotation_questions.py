@@ -1,0 +1,168 @@
+"""Questions of mental rotation: the published ones, balanced ones that are right, and their sheets."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.vectors import cases
+from worldgauge.collect import mental_rotation as m
+from worldgauge.collect.figures import FIGURES, Shown, clear_views, placed, stimuli
+from worldgauge.collect.rotation_sheets import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
+from worldgauge.errors import ShapeError, UsageError
+from worldgauge.polycube import same_by_rotation
+
+SEED, COUNT = 5, 6
+VIEWS = ("yaw", "full")
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Figures and balanced questions by how figures may be turned."""
+    figures = {views: stimuli(SEED, COUNT, views=views) for views in VIEWS}
+    return {views: (found, m.balanced_questions(found, SEED, views=views)) for views, found in figures.items()}
+
+
+def test_published_questions_of_the_reference() -> None:
+    published = {one.id: [one.id, one.metadata, one.answer] for one in m.released_questions()}
+    known = cases("build_reasoning", "questions")
+    assert len(known) >= 864
+    assert [published[case.values[0][0]] for case in known] == [case.values[0] for case in known]
+
+
+def test_the_published_set_as_a_whole() -> None:
+    questions = m.released_questions()
+    assert Counter(one.variant for one in questions) == {"same": 864, "different": 576, "judge": 288}
+    answers = Counter(one.answer for one in questions)
+    assert answers == {"A": 383, "B": 356, "C": 327, "D": 374, "True": 144, "False": 144}
+    assert len({one.metadata for one in questions}) == 1728
+    assert {one.reference for one in questions} == {Shown("N", 0)}
+    twins = 0
+    for one in questions:
+        across = {shown.figure: shown.view for shown in one.options}
+        twins += one.variant == "same" and abs(across["RX"] - across["RZ"]) == 2
+    assert twins == 288, "a third of the questions shows one wrong picture twice"
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_answers_follow_from_the_figures(asked: Any, views: str) -> None:
+    figures, questions = asked[views]
+    assert len(questions) == 36 * COUNT
+    for one in questions:
+        cells = figures[one.stimulus - 1]
+        left = placed(cells, one.reference)
+        right = [placed(cells, shown) for shown in one.options]
+        same = [same_by_rotation(left, each) for each in right]
+        if one.variant == "judge":
+            assert one.answer == str(same[0])
+        else:
+            assert same.count(one.variant == "same") == 1
+            assert one.answer == "ABCD"[same.index(one.variant == "same")]
+        assert len({left.tobytes(), *(each.tobytes() for each in right)}) == 1 + len(right), "no picture twice"
+        for shown in (one.reference, *one.options):
+            assert shown.view in clear_views(cells, shown.figure, views)
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_answers_and_views_are_balanced(asked: Any, views: str) -> None:
+    _, questions = asked[views]
+    for variant, each in m.EACH.items():
+        mine = [one for one in questions if one.variant == variant]
+        assert [one.id for one in mine] == [
+            f"TSK_SR_{m.VARIANTS.index(variant) + 1}_{n:04d}" for n in range(1, each * COUNT + 1)
+        ]
+        counts = Counter(one.answer for one in mine)
+        assert set(counts) == set(mine[0].choices)
+        assert max(counts.values()) - min(counts.values()) <= 1
+        assert set(Counter(one.stimulus for one in mine).values()) == {each}
+        assert len({one.metadata for one in mine}) == len(mine)
+        if views == "yaw":
+            for shown in ([one.reference for one in mine], [s for one in mine for s in one.options]):
+                used = Counter(one.view for one in shown)
+                assert max(used.values()) - min(used.values()) <= max(2, 0.05 * len(shown)), "no view tells the answer"
+            if variant == "same":
+                best = Counter(one.options["ABCD".index(one.answer)].view for one in mine)
+                assert max(best.values()) - min(best.values()) <= 1
+        else:
+            assert len({s.view for one in mine for s in one.options}) > 12
+
+
+def test_questions_repeat_with_the_seed(asked: Any) -> None:
+    figures, questions = asked["yaw"]
+    assert m.balanced_questions(figures, SEED) == questions
+    assert m.balanced_questions(figures, SEED + 1) != questions
+
+
+def test_every_row_has_the_published_fields(asked: Any) -> None:
+    one = m.released_questions(1)[0]
+    assert one.row() == {
+        "id": "TSK_SR_1_0001",
+        "instruction": one.instruction,
+        "AR_id": None,
+        "block_materials": None,
+        "difficulty_factor": None,
+        "image": None,
+        "image_desp": None,
+        "options_image": "/data/images/reasoning/TSK_SR_1_0001.png",
+        "options": [f"/data/images/stimuli/MR1/{code}.png" for code in ("RZ_3", "RY_2", "N_1", "RX_0")],
+        "metadata": "MR1_RZ3RY2N1RX0",
+        "answer": "C",
+        "env": None,
+    }
+    judged = m.released_questions(1)[-1].row()
+    assert judged["options"] == ["/data/images/stimuli/MR1/RZ_3.png"], "a list, also of one"
+    for one in asked["yaw"][1]:
+        moved = one.reference.view
+        assert one.metadata.endswith(f"_N{moved}") == (moved != 0)
+
+
+@pytest.mark.parametrize(("views", "released"), [("yaw", False), ("yaw", True), ("full", False)])
+def test_sheets_hold_the_pictures_of_the_question(views: Any, released: bool) -> None:
+    saved: dict[str, Any] = {}
+    make = dict(count=1, views=views, released=released, size_px=64)
+    questions = m.make_reasoning(saved.__setitem__, SEED, **make)
+    tiles = {path for one in questions for path in one.option_paths}
+    assert {one.sheet_path for one in questions} | tiles <= set(saved)
+    if views == "yaw":
+        codes = {path.rpartition("/")[2] for path in saved if "/stimuli/MR1/" in path}
+        assert codes <= {f"{figure}_{view}.png" for figure in FIGURES for view in range(4)}
+    for one in questions:
+        whole = saved[one.sheet_path]
+        left = saved[f"data/images/stimuli/MR1/{one.reference.code}.png"]
+        options = [saved[path] for path in one.option_paths]
+        assert np.array_equal(whole, sheet(left, options))
+        assert not any(np.array_equal(left, option) for option in options)
+    again: dict[str, Any] = {}
+    assert m.make_reasoning(again.__setitem__, SEED, **make) == questions
+    assert list(again) == list(saved)
+    assert all(np.array_equal(again[path], saved[path]) for path in saved)
+
+
+def test_a_sheet_is_laid_out_as_published() -> None:
+    pictures = [np.full((50, 50, 3), 10 * n, np.uint8) for n in range(1, 6)]
+    whole, tall = sheet(pictures[0], pictures[1:]), 50 + CAPTION_PX
+    assert whole.shape == (2 * tall + OPTIONS_GAP_PX, 50 + GAP_PX + 2 * 50 + OPTIONS_GAP_PX, 3)
+    left, middle, right = 25, 50 + GAP_PX + 25, 50 + GAP_PX + 50 + OPTIONS_GAP_PX + 25
+    top, bottom = CAPTION_PX + 25, tall + OPTIONS_GAP_PX + CAPTION_PX + 25
+    marks = [whole[y, x, 0] for y in (top, bottom) for x in (middle, right)]
+    assert marks == [20, 30, 40, 50], "A and B over C and D"
+    assert whole[(top + bottom) // 2, left, 0] == 10, "the reference in the middle"
+    pair = sheet(pictures[0], pictures[1:2])
+    assert pair.shape == (tall, 100 + GAP_PX, 3)
+    assert (pair[top, left, 0], pair[top, middle, 0]) == (10, 20)
+    assert (pair[:CAPTION_PX, :50] < 128).any(), "a caption over it"
+
+
+@pytest.mark.parametrize("sizes", [[], [50, 50], [50, 50, 50, 60]])
+def test_no_sheet_of_other_pictures(sizes: list[int]) -> None:
+    reference = np.zeros((50, 50, 3), np.uint8)
+    with pytest.raises(ShapeError):
+        sheet(reference, [np.zeros((size, size, 3), np.uint8) for size in sizes])
+
+
+def test_what_cannot_be_asked_for_is_refused() -> None:
+    with pytest.raises(UsageError, match="yaw"):
+        m.make_reasoning(print, SEED, count=1, views="full", released=True)
+    with pytest.raises(UsageError, match="1 or more"):
+        m.make_reasoning(print, SEED, count=0)
