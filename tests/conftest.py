@@ -14,6 +14,7 @@ from support.target_fixture import make_target_data
 from worldgauge.agents.vision.recognition import FILE_VARIABLE, save
 from worldgauge.agents.vision.training import train
 from worldgauge.engine.collect import collect_loopnav, collect_mind
+from worldgauge.engine.collect.build import collect_build
 from worldgauge.episode import Episode
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav import LoopNav
@@ -73,6 +74,14 @@ def eyes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
     """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
     return make_closedloop_data(tmp_path_factory.mktemp("episodes"), 2)
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of three builds with six tasks each, 36 questions on a figure, two on rooms."""
+    root = tmp_path_factory.mktemp("builds")
+    collect_build(root, structures=3, stimuli=1, commonsense=2, views="yaw", size_px=64, seed=3)
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,9 @@ import pytest
 
 from support.bench import QuietBench
 from support.samples import FOLDERS
+from worldgauge.agent import KINDS, Agent, Answer, Problem
+from worldgauge.agents.answer import agents
+from worldgauge.agents.critic import critics
 from worldgauge.engine.conformance.steps import steps_question
 from worldgauge.episode import Episode
 from worldgauge.errors import WorldgaugeError
@@ -24,7 +27,7 @@ from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.worlds import World, open_world, worlds
 
-REGISTRIES = {r.kind: r for r in (suites, models, metrics, worlds, estimators, decoders)}
+REGISTRIES = {r.kind: r for r in (suites, models, agents, critics, metrics, worlds, estimators, decoders)}
 ALL = [(kind, entry.name) for kind, registry in REGISTRIES.items() for entry in registry]
 
 
@@ -85,6 +88,36 @@ class TestModel:
         assert next(iter(checked_rollout(model, request))).dtype == np.uint8
 
 
+def problem(kind: str) -> Problem:
+    """A small one of a kind."""
+    words = {"reasoning": ("A", "B", "C", "D")}
+    built = kind not in ("reasoning", "commonsense")
+    return Problem(
+        f"{kind}/x",
+        kind,
+        "Build a hut. It is 3 blocks wide (x), 2 blocks deep (z) and 2 blocks high.",
+        seed=5,
+        materials=("oak_planks", "stone") if built else (),
+        choices=words.get(kind, ()),
+        truth="```json\n[[[1, 1]]]\n```" if built else "A",
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in agents.names() if name != "chat"])
+class TestAgent:
+    def test_spec(self, name: str) -> None:
+        agent = agents.get(name)()
+        assert isinstance(agent, Agent)
+        assert agent.spec.name == name
+        json.dumps(dict(agent.spec.settings), allow_nan=False)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_answers_every_kind_alike_by_seed(self, name: str, kind: str) -> None:
+        said = [agents.get(name)().answer(problem(kind)) for _ in range(2)]
+        texts = [one.text if isinstance(one, Answer) else one for one in said]
+        assert texts[0] == texts[1]
+
+
 def example(name: str) -> World:
     """The world that its registration offers for tests."""
     return worlds.get(name)(**worlds.entry(name).facts["example"])
@@ -128,7 +161,9 @@ class TestSuite:
         assert suite.version >= 1
 
     def test_references_exist(self, name: str) -> None:
-        assert set(suites.get(name).references) <= set(models.names())
+        suite = suites.get(name)
+        known = agents if getattr(suite, "asks", "model") == "agent" else models
+        assert set(suite.references) <= set(known.names())
 
     def test_published_numbers_are_marked(self, name: str) -> None:
         for table in suites.get(name)().published():
@@ -138,7 +173,8 @@ class TestSuite:
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         suite = suites.get(name)()
         task = next(iter(suite.tasks(request.getfixturevalue(FOLDERS[name]))))
-        record = suite.perform(task, models.get("freeze")(), QuietBench(tmp_path))
+        asked = agents.get("random")() if getattr(suite, "asks", "model") == "agent" else models.get("freeze")()
+        record = suite.perform(task, asked, QuietBench(tmp_path))
         for score in suite.score(record, QuietBench(tmp_path)):
             # A name may say of which test the metric is taken, as in "lcm/mse_720p".
             metric = score.metric if score.metric in metrics else score.metric.rpartition("/")[2]

@@ -8,9 +8,19 @@ import pytest
 
 from worldgauge.agents.critic.answers import mark_by_rules
 from worldgauge.blueprint import base_name, states_of
-from worldgauge.collect.commonsense import FORMS, MOST_WORDS, RoomQuestion, commonsense
+from worldgauge.collect.commonsense import FORMS, MOST_WORDS, RoomQuestion, _found, commonsense
+from worldgauge.collect.commonsense_forms import Form
+from worldgauge.errors import WorldError
 
 COUNT = 320
+HOMES = {
+    "refrigerator": "kitchen",
+    "stove": "kitchen",
+    "toilet": "bathroom",
+    "bathtub": "bathroom",
+    "bed": "bedroom",
+    "anvil": "workshop",
+}
 STEPS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
 
 
@@ -271,11 +281,17 @@ def test_what_is_named_is_where_it_is_said_to_be(questions):
         assert set(one.room.window.inside) <= set(one.room.piece(one.value).cells)
         assert all(bases(one)[2, z, x] != "air" for x, z in one.room.window.inside)
     for one in of(questions, "misplaced"):
-        assert one.value not in {"bed"} or one.env != "bedroom"
-        assert one.value in one.answer
+        assert one.env != HOMES[one.value]
+        assert f"in the {HOMES[one.value]}, not in a {one.env}" in one.answer
+        assert [piece.name for piece in one.room.pieces if HOMES.get(piece.name, one.env) != one.env] == [one.value]
     for one in of(questions, "close"):
         a, b = one.room.piece(one.facts["thing"]), one.room.piece(one.facts["other"])
         assert min(abs(x - u) + abs(z - v) for x, z in a.cells for u, v in b.cells) == 1
+        dx, dz = STEPS[one.facts["direction"]]
+        shifted = {(x + dx, z + dz) for x, z in b.cells} - set(b.cells)
+        assert all(bases(one)[1, z, x] in ("air", f"{one.room.style.dye}_carpet") for x, z in shifted), (
+            "room to move it"
+        )
     for one in of(questions, "nearer"):
         named = sorted(
             (one.question.find(f"the {piece.name}"), piece)
@@ -284,6 +300,24 @@ def test_what_is_named_is_where_it_is_said_to_be(questions):
         )
         ways = [np.hypot(*(np.array(piece.centre) - 0.5 - one.room.door.inside[0])) for _, piece in named]
         assert (ways[0] < ways[1]) == (one.value == "first")
+
+
+def test_where_things_are_moved_to_is_room_for_them(questions):
+    for one in of(questions, "door") + of(questions, "window"):
+        wall = one.answer.split(" wall, where")[0].removesuffix(" wall.").split()[-1]
+        piece = one.room.piece(one.value)
+        floor = "".join(
+            " " if bases(one)[1, z, x] in ("air", f"{one.room.style.dye}_carpet") else "x"
+            for x, z in one.room.along(wall)
+        )
+        extent = max(np.ptp(np.array(piece.cells), axis=0)[0 if piece.front in ("north", "south") else 1] + 1, 1)
+        assert " " * extent in floor
+
+
+def test_a_form_that_finds_no_room_says_so():
+    form = Form("never", "proximity", ("yes",), lambda rng, value: None, lambda room, rng: None)
+    with pytest.raises(WorldError, match="no room for the question 'never' with the answer 'yes'"):
+        _found(form, "yes", np.random.default_rng(1))
 
 
 def test_expected_answers_get_full_marks_and_guesses_few(questions):

@@ -69,6 +69,7 @@ ARCHITECTURES, PLANNING = "data/architectures.json", "task/Task_Spatial_Planning
         (ARCHITECTURES, 1, {"blueprint": [[[1, -1]], [[1, -1]], [[2, -1]]]}, "warning", "has air all along a side"),
         (ARCHITECTURES, 0, {"type": "castles"}, "warning", "none of the published 22"),
         (ARCHITECTURES, 0, {"3d_info": {"width": 3, "height": 3, "depth": 4}}, "warning", "state another size"),
+        (ARCHITECTURES, 1, {"block_materials": ["Oak Fence (North)", "lantern"]}, "warning", "does not know"),
         (PLANNING, 0, {"block_materials": ["oak_planks"]}, "warning", "so no answer can be right"),
         (PLANNING, 0, {"block_materials": ["glass", "oak_planks", "torch"]}, "warning", "in another order or number"),
         (PLANNING, 0, {"instruction": "word " * 151}, "info", "has 151 words"),

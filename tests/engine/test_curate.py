@@ -236,6 +236,22 @@ def test_words_that_are_no_instruction_are_asked_for_again_then_ours_are_taken(
     assert told["accepted"][0]["instruction"].startswith("template (")
 
 
+def test_a_prompt_of_ones_own_is_asked_with(source: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "instruction-writer.txt").write_text("Say in one sentence how to build $name: $structure")
+    asked: list[str] = []
+
+    def write(question: Question) -> str:
+        asked.append("".join(str(part) for message in question.messages for part in message.parts))
+        return "Put up four walls of planks with one window and a roof of stairs over all of it."
+
+    curated(source, tmp_path / "out", instructions=ScriptedChat(write), prompts=prompts)
+    assert asked[0].startswith("Say in one sentence how to build millers hut: {")
+    told = json.loads((tmp_path / "out/curation.json").read_text())
+    assert told["accepted"][0]["instruction"].startswith("instruction-writer/own@")
+
+
 def test_an_outage_of_the_model_stops_and_writes_no_data_set(source: Path, tmp_path: Path) -> None:
     with pytest.raises(EndpointError):
         curated(source, tmp_path / "out", instructions=ScriptedChat([EndpointError("down")]))

@@ -39,7 +39,7 @@ def test_three_agents_by_hand() -> None:
 
 
 def replay(ids: list[str], found: Tournament) -> dict[str, int]:
-    """Independent: check each round against the definition by looking for a pair that should have been taken instead."""
+    """Independent: check each round for a pair that should have been taken instead. The points that follow."""
     points, met = dict.fromkeys(ids, 0), set()
     for duels in found.rounds:
         standing = {agent: k for k, agent in enumerate(sorted(ids, key=lambda one: (-points[one], one)))}

@@ -46,7 +46,8 @@ def _stage_door(rng: np.random.Generator, value: str) -> Plan | None:
 
 def _ask_door(room: Room, rng: np.random.Generator) -> Asked | None:
     piece = room.taken.get(room.door.inside[0])
-    if piece is None:
+    wall = roomiest(room, room.door.wall)
+    if piece is None or len(free_run(room, wall)) < len(piece.before):
         return None
     name = piece.name
     question = drawn(
@@ -58,7 +59,7 @@ def _ask_door(room: Room, rng: np.random.Generator) -> Asked | None:
     )
     answer = (
         f"The {name}. It stands right before the door in the {room.door.wall} wall, so nobody can come in; "
-        f"move it away, for example to the {roomiest(room, room.door.wall)} wall, where the floor is free."
+        f"move it away, for example to the {wall} wall, where the floor is free."
     )
     return Asked(question, name, answer, {"thing": name, "place": "before the door", "action": "move"})
 
@@ -78,7 +79,8 @@ def _stage_window(rng: np.random.Generator, value: str) -> Plan | None:
 def _ask_window(room: Room, rng: np.random.Generator) -> Asked | None:
     before = {room.taken.get(cell) for cell in room.window.inside}
     piece = before.pop()
-    if before or piece is None or piece.height < 2:
+    wall = roomiest(room, room.window.wall)
+    if before or piece is None or piece.height < 2 or len(free_run(room, wall)) < len(piece.before):
         return None
     question = drawn(
         rng,
@@ -89,7 +91,7 @@ def _ask_window(room: Room, rng: np.random.Generator) -> Asked | None:
     )
     answer = (
         f"The {piece.name}. It stands right before the window in the {room.window.wall} wall and keeps the light out, "
-        f"too; move it aside, for example to the {roomiest(room, room.window.wall)} wall."
+        f"too; move it aside, for example to the {wall} wall."
     )
     return Asked(question, piece.name, answer, {"thing": piece.name, "place": "before the window", "action": "move"})
 
@@ -125,6 +127,12 @@ def _ask_close(room: Room, rng: np.random.Generator) -> Asked | None:
     if len(pairs) != 1 or pairs[0][0].name not in _HINDERED:
         return None
     used, other = pairs[0]
+    dx, dz = COMPASS[used.front]
+    if any(
+        not room.within(cell) or room.taken.get(cell, other) is not other
+        for cell in ((x + dx, z + dz) for x, z in other.cells)
+    ):
+        return None
     question = drawn(
         rng,
         (

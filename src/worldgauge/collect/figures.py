@@ -204,9 +204,9 @@ def _around(place: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 @cache
 def _sides() -> NDArray[np.int64]:
-    """One rotation for each side that a figure can lie on, (6, 3, 3), the identity first."""
-    first = {tuple(turn[:, 1].tolist()): turn for turn in ROTATIONS[::-1]}
-    return np.array(sorted(first.values(), key=lambda turn: (turn != np.eye(3)).any()))
+    """One rotation for each of the figure's own directions that can be up, (6, 3, 3), the identity first."""
+    first = {tuple(turn[1].tolist()): turn for turn in ROTATIONS[::-1]}
+    return np.array(sorted(first.values(), key=lambda turn: bool((turn != np.eye(3)).any())))
 
 
 _STEPS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))

@@ -26,7 +26,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 _TILED = frozenset({"kitchen", "bathroom"})
 _TILES, _BOARDS = ("stone_bricks", "polished_andesite"), ("mangrove_planks", "cyan_terracotta", "gray_terracotta")
 """Floors, of other colours than the wood of the furniture."""
-_SHORTEST, _LONGEST = 7, 11
+_SIDES, _BATH_SIDES = (7, 10), (6, 7)
+"""Least and most blocks of floor along x and z."""
 _TRIES = 40
 _T = TypeVar("_T")
 
@@ -52,16 +53,17 @@ class Plan:
         *,
         door: str | None = None,
         window: str | None = None,
-        sides: tuple[int, int] = (_SHORTEST, _LONGEST),
+        sides: tuple[int, int] | None = None,
     ) -> Plan:
         """A bare room of a kind with one door and one window, which is never in the door's wall.
 
         door, window: compass sides of their walls, drawn where none is given. sides: least and most blocks of floor
-        along x and z. Raises UnknownNameError for unknown kinds.
+        along x and z, by default what fits the kind. Raises UnknownNameError for unknown kinds.
         """
         if kind not in KINDS:
             raise UnknownNameError("kind of room", kind, KINDS)
-        width, depth = (int(n) for n in rng.integers(sides[0], sides[1] + 1, 2))
+        least, most = sides or (_BATH_SIDES if kind == "bathroom" else _SIDES)
+        width, depth = (int(n) for n in rng.integers(least, most + 1, 2))
         door = door or drawn(rng, SIDES)
         window = window or turned(door, int(rng.integers(1, 4)))
         style = Style(

@@ -15,6 +15,7 @@ from worldgauge.datasets.build_load import NEEDS_TRUTH, load
 from worldgauge.datasets.build_record import PUBLISHED, TYPES, Architecture, BuildSet, BuildTask
 from worldgauge.datasets.findings import Finding, Spread, grouped, spread
 from worldgauge.errors import DataError
+from worldgauge.worlds.build.table import known
 
 _SEVERITIES = ("error", "warning", "info")
 _WORDS_OF_INSTRUCTION = 150
@@ -147,6 +148,8 @@ def _odd_builds(builds: Iterable[Architecture]) -> Iterator[tuple[str, str]]:
             yield one.id, "has air all along a side of its box"
         if one.type is not None and one.type not in TYPES:
             yield one.id, "has a type that is none of the published 22"
+        if not all(known(name) for name in one.blueprint.counts()):
+            yield one.id, "has materials that the game (1.20.4) does not know; pictures show them as plain cubes"
 
 
 def _odd_tasks(data: BuildSet, tasks: Iterable[BuildTask]) -> Iterator[tuple[str, str]]:

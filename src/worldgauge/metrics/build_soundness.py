@@ -67,7 +67,7 @@ def soundness(built: Blueprint) -> Soundness:
         blocks=blocks,
         size=plain.size if blocks else Size(0, 0, 0),
         materials=len(plain.counts()),
-        layers=len({layer.tobytes() for layer in solid}) if blocks else 0,
+        layers=len({layer.tobytes() for layer in plain.cells}) if blocks else 0,
         fill=blocks / solid.size if blocks else 0.0,
         inside=int(sheltered(plain).sum()),
         doors=_groups(_called(plain, DOORS)),
@@ -83,15 +83,16 @@ def soundness(built: Blueprint) -> Soundness:
 
 @metrics.register("build_supported", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def supported_share(built: Blueprint) -> float | None:
-    """Share of blocks that are joined to the lowest layer of the build face by face, and do not fall.
+    """Share of blocks that are joined to the lowest layer of the build by faces or edges, and do not fall.
 
-    Sand and its like fall when air is below; torches and carpets count as any other block. None without blocks.
+    Edges count, since roofs of stairs and round shapes hold by them; nothing hangs on a corner. Sand and its like fall
+    when air is below; torches and carpets count as any other block. None without blocks.
     """
     plain = built.trimmed()
     solid = plain.solid
     if not solid.any():
         return None
-    labels, _ = _labels(solid, _FACES)
+    labels, _ = _labels(solid, _FACES_AND_EDGES)
     grounded = solid & np.isin(labels, np.unique(labels[0][solid[0]]))
     falls = np.zeros_like(solid)
     falls[1:] = _called(plain, FALLING)[1:] & ~solid[:-1]
@@ -213,7 +214,8 @@ def _groups(mask: Mask) -> int:
 
 
 _ALL_AROUND = np.array([step for step in product((-1, 0, 1), repeat=3) if any(step)], np.int64)
-_FACES = np.array([step for step in _ALL_AROUND.tolist() if sum(map(abs, step)) == 1], np.int64)
+_FACES = _ALL_AROUND[np.abs(_ALL_AROUND).sum(axis=1) == 1]
+_FACES_AND_EDGES = _ALL_AROUND[np.abs(_ALL_AROUND).sum(axis=1) <= 2]
 
 
 def _labels(mask: Mask, steps: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:

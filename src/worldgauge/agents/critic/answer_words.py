@@ -69,21 +69,21 @@ COMPASS = _phrases(
 PLACES = _phrases(
     {
         "above": ("over",),
-        "before": ("in front", "front"),
+        "before": ("in front", "front", "right before"),
         "behind": ("rear",),
         "below": ("under", "beneath"),
         "between": (),
         "corner": (),
         "far": ("distant", "away", "far away", "farther"),
         "middle": ("centre", "centred", "central", "centrally"),
-        "near": ("close", "next", "beside", "adjacent", "nearby", "nearer"),
+        "near": ("close", "next", "right next", "beside", "adjacent", "nearby", "nearer"),
     }
 )
 SENSES = _phrases(
     {
         "block": ("blocks", "blocked", "blocking", "obstruct", "obstructs", "obstructed", "in the way"),
         "free": ("empty", "clear", "unobstructed"),
-        "move": ("moved", "moving", "relocate", "shift", "push", "pull", "remove", "put", "place", "placed"),
+        "move": ("moved", "moving", "relocate", "shift", "push", "pull", "remove", "put", "placed"),
         "narrow": ("too small", "smaller"),
         "room enough": ("enough room", "enough space", "wide enough", "fits", "space enough"),
         "turn": ("turned", "rotate", "rotated", "turning"),

@@ -78,11 +78,13 @@ def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[Fact, ...]
         if name is not None:
             facts.append(Fact("count", name, int(count[1])))
     rest = text.lower()
+    counted = {fact.name for fact in facts if fact.kind == "count"}
     for name in names:
         pattern = rf"\b{re.escape(name.replace('_', ' '))}\b"
         if re.search(pattern, rest):
-            facts.append(Fact("material", name))
             rest = re.sub(pattern, ";", rest)
+            if name not in counted:
+                facts.append(Fact("material", name))
     words = set(re.findall(r"[a-z]+", rest))
     parts = {PARTS[word]: Fact("part", word) for word in PARTS if word in words}
     return tuple(dict.fromkeys([*facts, *parts.values()]))

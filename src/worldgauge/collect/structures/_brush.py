@@ -5,10 +5,12 @@ Cells are (x, y, z), x east, y up, z south, and may be negative; boxes include b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from worldgauge.blueprint import AIR, Blueprint
 
@@ -92,8 +94,8 @@ class Sketch:
 
     def ball(self, centre: Sequence[float], radii: Sequence[float], block: str | None, *, hollow: bool = False) -> None:
         """An ellipsoid around the centre of a cell, or between cells where `centre` has a half. hollow: its skin."""
-        inside = self._distance(centre, radii) <= 1.0
-        self._fill(inside & ~_core(inside, (0, 1, 2)) if hollow else inside, block)
+        bounds = [(math.floor(at - reach), math.ceil(at + reach)) for at, reach in zip(centre, radii, strict=True)]
+        self._round(bounds, centre, radii, (0, 1, 2) if hollow else (), block)
 
     def disc(
         self,
@@ -109,14 +111,11 @@ class Sketch:
         """A cylinder from `low` to `high` along an axis. centre: the two other coordinates, in the order x, y, z."""
         along = "xyz".index(axis)
         at, radii = list(centre), [radius, radius]
-        at.insert(along, (low + high) / 2)
-        radii.insert(along, np.inf)
-        inside = self._distance(at, radii) <= 1.0
-        if hollow:
-            inside &= ~_core(inside, tuple(other for other in range(3) if other != along))
-        place = np.arange(SIDE) - _ORIGIN
-        inside &= ((place >= low) & (place <= high)).reshape([-1 if axis == "yzx"[k] else 1 for k in range(3)])
-        self._fill(inside, block)
+        bounds = [(math.floor(value - radius), math.ceil(value + radius)) for value in centre]
+        at.insert(along, 0.0)
+        radii.insert(along, math.inf)
+        bounds.insert(along, (low, high))
+        self._round(bounds, at, radii, tuple(other for other in range(3) if other != along) if hollow else (), block)
 
     def gable(self, low: Cell, high: tuple[int, int], stairs: str, ridge: str, *, fill: str | None = None) -> int:
         """A roof of stairs over a rectangle, its ridge along z; returns the layer of its top.
@@ -174,11 +173,17 @@ class Sketch:
                 if (x in (x0, high[0]) or z in (z0, high[1])) and (x - x0 + z - z0) % 2 == 0:
                     self.put(x, y, z, block)
 
-    def tree(self, x: int, y: int, z: int, wood: str, trunk: int, radius: float) -> None:
-        """A trunk of logs under a crown of leaves."""
+    def tree(self, x: int, y: int, z: int, wood: str, trunk: int, radius: float) -> int:
+        """A trunk of logs under a crown of leaves; returns the layer of its top."""
         leaves = f"{wood}_leaves[persistent=true]"
         self.ball((x, y + trunk, z), (radius, radius * 0.8, radius), leaves)
         self.box((x, y, z), (x, y + trunk, z), f"{wood}_log")
+        return y + trunk + math.floor(radius * 0.8)
+
+    def drop_loose(self) -> None:
+        """Takes away what hangs in the air: all but the largest part whose blocks touch, corners included."""
+        labels, _ = ndimage.label(self._cells != AIR, np.ones((3, 3, 3)))
+        self._cells[labels != np.bincount(labels[labels > 0]).argmax()] = AIR
 
     def part(self, words: str, low: int, high: int) -> None:
         """Says what was drawn from layer `low` to `high`: facts of the build, for whoever describes it."""
@@ -217,15 +222,27 @@ class Sketch:
         x, y, z = (slice(a + _ORIGIN, b + 1 + _ORIGIN) for a, b in ends)
         return y, z, x
 
-    def _distance(self, centre: Sequence[float], radii: Sequence[float]) -> NDArray[np.float64]:
-        """(SIDE, SIDE, SIDE) [y][z][x], distance from `centre` in radii; infinite radii stretch without end."""
-        place = np.arange(SIDE) - _ORIGIN
-        x, y, z = (((place - at) / reach) ** 2 for at, reach in zip(centre, radii, strict=True))
-        total: NDArray[np.float64] = y[:, None, None] + z[None, :, None] + x[None, None, :]
-        return total
+    def _round(
+        self,
+        bounds: Sequence[tuple[int, int]],
+        centre: Sequence[float],
+        radii: Sequence[float],
+        hollow: Sequence[int],
+        block: str | None,
+    ) -> None:
+        """Cells within one radius of the centre, of which those with neighbours on both sides along `hollow` stay.
 
-    def _fill(self, where: Mask, block: str | None) -> None:
-        self._cells[where] = self._number(block)
+        bounds: of x, y and z, both included; radii that are infinite stretch without end.
+        """
+        x, y, z = (
+            ((np.arange(low - 1, high + 2) - at) / reach) ** 2
+            for (low, high), at, reach in zip(bounds, centre, radii, strict=True)
+        )
+        inside: Mask = y[:, None, None] + z[None, :, None] + x[None, None, :] <= 1.0
+        if hollow:
+            inside = inside & ~_core(inside, hollow)
+        low, high = ((bounds[0][end], bounds[1][end], bounds[2][end]) for end in (0, 1))
+        self._cells[self._slices(low, high)][inside[1:-1, 1:-1, 1:-1]] = self._number(block)
 
 
 def _core(inside: Mask, axes: Sequence[int]) -> Mask:

@@ -186,7 +186,7 @@ def dragon(draw: Draw) -> Sketch:
     skin, wing = f"{colour}_concrete", f"{other}_wool"
     span = draw.whole(12, 14)
     sketch = Sketch(
-        f"{colour} dragon", f"A {colour} dragon with raised {said(other)} wings, a long tail and two horns."
+        f"{colour} dragon", f"A {colour} dragon with spread {said(other)} wings, a long tail and two horns."
     )
     for x in (5, 13):
         for z in (-3, 3):
@@ -223,7 +223,7 @@ def dragon(draw: Draw) -> Sketch:
     sketch.part("a head with glowing eyes and a snout", 14, 18)
     sketch.part("two horns", 19, 21)
     for reach in range(span):
-        y = 9 + reach
+        y = 9 + reach // 4
         lead = 15 - reach // 3
         # Points between fingers hang back, so that the edge looks torn.
         trail = 4 + reach // 3 + (0, 1, 2, 1)[reach % 4]
@@ -234,5 +234,6 @@ def dragon(draw: Draw) -> Sketch:
                 sketch.box((trail, y, z), (lead, y, z), skin)
     for z in (2, -3):
         sketch.box((8, 8, z), (14, 9, z), skin)
-    sketch.part("two raised wings of wool", 9, 8 + span)
+    sketch.part("two spread wings of wool", 9, 9 + (span - 1) // 4)
+    sketch.drop_loose()
     return sketch

@@ -84,7 +84,7 @@ def formal_garden(draw: Draw) -> Sketch:
     for a, b in ((middle, 0), (middle, far), (0, middle), (far, middle)):
         sketch.box((a - (b in (0, far)), 1, b - (a in (0, far))), (a + (b in (0, far)), 2, b + (a in (0, far))), None)
     sketch.part("a hedge with an opening in the middle of every side", 1, 2)
-    quarter = middle // 2
+    quarter, tops = middle // 2, []
     for x in (quarter, far - quarter):
         for z in (quarter, far - quarter):
             sketch.walls((x - 3, 1, z - 3), (x + 3, 1, z + 3), hedge)
@@ -92,9 +92,9 @@ def formal_garden(draw: Draw) -> Sketch:
                 for b in range(-2, 3):
                     if (a + b) % 2 == 0:
                         sketch.put(x + a, 1, z + b, draw.pick(FLOWERS))
-            sketch.tree(x, 1, z, wood, draw.whole(5, 6), 3.3)
+            tops.append(sketch.tree(x, 1, z, wood, draw.whole(5, 6), 3.3))
     sketch.part("four beds of flowers in low hedges", 1, 1)
-    sketch.part("a tree in each bed", 1, 9)
+    sketch.part("a tree in each bed", 1, max(tops))
     sketch.disc((middle, middle), 4.4, 1, 1, stone.block)
     sketch.disc((middle, middle), 3.4, 1, 1, "water")
     sketch.box((middle, 1, middle), (middle, 7, middle), stone.block)
@@ -226,9 +226,11 @@ def park(draw: Draw) -> Sketch:
         sketch.disc((x, z), 5.2 - step * 1.3, 6 + step, 6 + step, "red_terracotta")
     sketch.put(x, 10, z, "gold_block")
     sketch.part("a round bandstand with a pointed roof", 2, 10)
-    for place in ((8, 8), (far - 9, 8), (15, 10), (far - 15, far - 7), (17, 17), (far - 8, 14)):
-        sketch.tree(*(place[0], 2, place[1]), wood if place[0] % 2 else trim, draw.whole(5, 8), 3.2)
-    sketch.part("trees", 2, 12)
+    tops = [
+        sketch.tree(x, 2, z, wood if x % 2 else trim, draw.whole(5, 8), 3.2)
+        for x, z in ((8, 8), (far - 9, 8), (15, 10), (far - 15, far - 7), (17, 17), (far - 8, 14))
+    ]
+    sketch.part("trees", 2, max(tops))
     for at in range(5, far - 4, 6):
         for a, b in ((2, at), (far - 2, at)):
             sketch.box((a, 2, b), (a, 4, b), f"{trim}_fence")

@@ -174,6 +174,7 @@ def ruined_arch(draw: Draw) -> Sketch:
         if not sketch.holds(x, 1, z):
             sketch.put(x, 1, z, old[draw.whole(0, 1)])
     sketch.part("fallen blocks at the east end", 1, 1)
+    sketch.drop_loose()
     return sketch
 
 
@@ -236,4 +237,5 @@ def abbey(draw: Draw) -> Sketch:
         z = (0, side, draw.whole(0, side))[draw.whole(0, 2)]
         if sketch.holds(x, y, z) and (z in (0, side) or x in (0, far)):
             sketch.put(x, y, z, draw.pick((old, mossy)))
+    sketch.drop_loose()
     return sketch

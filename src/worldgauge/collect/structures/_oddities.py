@@ -119,8 +119,8 @@ def clapperboard(draw: Draw) -> Sketch:
     for x in range(wide):
         sketch.put(x, high, 0, f"{'white' if x % 2 else dark}_{cloth}")
     sketch.part("a striped strip along its top", high, high)
-    for x in range(1, wide - 1):
-        sketch.put(x, high + 1 + (1 if x > wide // 2 else 0), 0, f"{dark if x % 2 else 'white'}_{cloth}")
+    for x in range(1, wide):
+        sketch.put(x, high + 1 + (x > wide // 2), 0, f"{dark if x % 2 else 'white'}_{cloth}")
     sketch.put(0, high + 1, 0, "iron_block")
     sketch.part("a striped stick that rises to the east from a hinge", high + 1, high + 2)
     return sketch

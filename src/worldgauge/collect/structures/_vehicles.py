@@ -21,12 +21,12 @@ def toy_car(draw: Draw) -> Sketch:
     sketch.box((long, 1, 0), (long, 1, 1), "glowstone")
     sketch.part("a body with glowing headlights at its east end", 1, 1)
     sketch.box(
-        (0, 2, 0),
-        (1, 2, 1),
+        (1, 2, 0),
+        (2, 2, 1),
         draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass")),
     )
     sketch.part("a cabin of glass", 2, 2)
-    sketch.box((0, 3, 0), (1, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))
+    sketch.box((1, 3, 0), (2, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))
     sketch.part("a flat roof", 3, 3)
     return sketch
 

@@ -104,7 +104,7 @@ def suspension_bridge(draw: Draw) -> Sketch:
 
 
 def _sag(x: float, towers: tuple[int, int], low: int, high: int, end: int) -> float:
-    """Height of a cable: a parabola between the towers, straight lines from them down to `end` at the ends of the road."""
+    """Height of a cable at `x`: a parabola between the towers, straight lines from them down to `end` outside."""
     middle, half = (towers[0] + towers[1]) / 2, (towers[1] - towers[0]) / 2
     off = abs(x - middle)
     if off <= half:
@@ -121,11 +121,11 @@ def rowing_boat(draw: Draw) -> Sketch:
     last = long - 1
     sketch.box((1, 0, 1), (last - 1, 0, 1), f"{wood}_planks")
     sketch.part("a keel of planks", 0, 0)
-    sketch.put(0, 1, 1, f"{wood}_stairs[facing=west,half=top]")
-    sketch.put(last, 1, 1, f"{wood}_stairs[facing=east,half=top]")
+    sketch.put(0, 1, 1, f"{wood}_stairs[facing=east,half=top]")
+    sketch.put(last, 1, 1, f"{wood}_stairs[facing=west,half=top]")
     for x in range(1, last):
-        sketch.put(x, 1, 0, f"{wood}_stairs[facing=north,half=top]")
-        sketch.put(x, 1, 2, f"{wood}_stairs[facing=south,half=top]")
+        sketch.put(x, 1, 0, f"{wood}_stairs[facing=south,half=top]")
+        sketch.put(x, 1, 2, f"{wood}_stairs[facing=north,half=top]")
     sketch.part("sides of upturned stairs round the middle", 1, 1)
     sketch.put(long // 2 - draw.whole(0, 1), 1, 1, f"{seat}_slab[type=bottom]")
     sketch.part("a seat of slab", 1, 1)

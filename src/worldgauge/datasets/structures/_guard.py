@@ -20,12 +20,15 @@ from worldgauge.errors import DataError, MissingExtraError
 
 @dataclass(frozen=True)
 class Limits:
-    """What a file may ask for. Sizes in bytes; cells and side are of the box of a build."""
+    """What a file may ask for. Sizes in bytes; cells and side are of the box of a build.
+
+    A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times.
+    """
 
     most_file_bytes: int = 64 << 20
     most_nbt_bytes: int = 128 << 20
     most_depth: int = 48
-    most_tags: int = 2_000_000
+    most_tags: int = 1_000_000
     most_cells: int = 1 << 24
     most_side: int = 512
 

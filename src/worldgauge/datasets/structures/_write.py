@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from worldgauge.blueprint import Blueprint, states_of
@@ -13,7 +12,6 @@ from worldgauge.datasets.structures._fields import plain
 from worldgauge.datasets.structures._guard import nbt_library
 from worldgauge.datasets.structures._palette import material_of_text
 from worldgauge.errors import UsageError
-from worldgauge.files import put_whole
 
 DATA_VERSION = 3700
 """Of the game's version 1.20.4."""
@@ -43,8 +41,3 @@ def packed(name: str, content: Callable[[Any], dict[str, Any]]) -> bytes:
     file = io.BytesIO()
     library.File(content(library), root_name=name).write(file)
     return gzip.compress(file.getvalue(), mtime=0)
-
-
-def put_packed(path: Path, data: bytes) -> None:
-    """Put the file in place. Raises DataError when the system refuses."""
-    put_whole(path, data)

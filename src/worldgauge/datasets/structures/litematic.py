@@ -40,13 +40,13 @@ def read(root: Fields, limits: Limits) -> Build:
     if sum(math.prod(region.size) for region in regions) > limits.most_cells:
         raise root.error("Regions", f"have more than the limit of {limits.most_cells} cells in all; split the build")
     cells, warnings = np.zeros((height, depth, width), np.int32), list[str]()
-    known = dict.fromkeys(AIR_NAMES, 0)
+    known: dict[str, int] = {}
     for region in regions:
         inner, own, more = _cells(region)
         warnings += more
         x, y, z = (int(at) for at in np.subtract(region.low, low))
         spot = cells[y : y + inner.shape[0], z : z + inner.shape[1], x : x + inner.shape[2]]
-        table = [known.setdefault(name, 1 + len(known)) for name in own]
+        table = [0 if name in AIR_NAMES else known.setdefault(name, 1 + len(known)) for name in own]
         numbers = np.array(table, np.int32)[inner]
         if ((spot > 0) & (numbers > 0) & (spot != numbers)).any():
             raise region.fields.error("Position", "lets the region lie over another that has other blocks there")
@@ -56,9 +56,7 @@ def read(root: Fields, limits: Limits) -> Build:
         facts["DataVersion"] = facts.pop("MinecraftDataVersion")
     if "Metadata" in root:
         facts |= root.compound("Metadata").facts("Name", "Author")
-    names = {0: "air", **{number: name for name, number in known.items() if number}}
-    every_name = [names.get(number, "air") for number in range(1 + max(names))]
-    return Build(assembled(cells, every_name), facts | {"regions": len(regions)}, tuple(warnings))
+    return Build(assembled(cells, ["air", *known]), facts | {"regions": len(regions)}, tuple(warnings))
 
 
 def spread(words: NDArray[np.uint64], bits: int, count: int) -> NDArray[np.int64]:

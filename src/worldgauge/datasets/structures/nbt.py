@@ -11,7 +11,8 @@ from worldgauge.blueprint import Blueprint
 from worldgauge.datasets.structures._fields import Fields
 from worldgauge.datasets.structures._guard import Limits
 from worldgauge.datasets.structures._palette import Build, Final, assembled, check_box, final_of, material_of, settled
-from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed, put_packed
+from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed
+from worldgauge.files import put_whole
 
 KEYS = frozenset({"size", "blocks"})
 """Fields of the root that only this format has."""
@@ -52,12 +53,11 @@ def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION
     nbtlib, DataError when it cannot be written.
     """
     check_size(blueprint)
-    names = ["air", *blueprint.materials]
-    palette = [_entry(*game_name(name)) for name in names]
+    palette = [game_name(name) for name in ("air", *blueprint.materials)]
     height, depth, width = blueprint.cells.shape
     numbers = np.maximum(blueprint.cells, 0).tolist()
 
-    def content(tags: Any) -> Any:
+    def content(tags: Any) -> dict[str, Any]:
         ints = tags.List[tags.Int]
         blocks = (
             tags.Compound({"pos": ints([tags.Int(x), tags.Int(y), tags.Int(z)]), "state": tags.Int(numbers[y][z][x])})
@@ -68,12 +68,12 @@ def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION
         return {
             "DataVersion": tags.Int(data_version),
             "size": ints([tags.Int(width), tags.Int(height), tags.Int(depth)]),
-            "palette": tags.List[tags.Compound]([_tagged(entry, tags) for entry in palette]),
+            "palette": tags.List[tags.Compound](_entry(tags, *one) for one in palette),
             "blocks": tags.List[tags.Compound](blocks),
             "entities": tags.List[tags.Compound]([]),
         }
 
-    put_packed(path, packed("", content))
+    put_whole(path, packed("", content))
 
 
 def _palette(root: Fields) -> tuple[list[Fields], tuple[str, ...]]:
@@ -86,12 +86,8 @@ def _palette(root: Fields) -> tuple[list[Fields], tuple[str, ...]]:
     return list(first.compounds("palettes[0]")), (f"the first of {len(several)} palettes is taken",)
 
 
-def _entry(name: str, states: dict[str, str]) -> dict[str, Any]:
-    return {"Name": name, "Properties": states} if states else {"Name": name}
-
-
-def _tagged(entry: dict[str, Any], tags: Any) -> Any:
-    found = {"Name": tags.String(entry["Name"])}
-    if "Properties" in entry:
-        found["Properties"] = tags.Compound({key: tags.String(value) for key, value in entry["Properties"].items()})
+def _entry(tags: Any, name: str, states: dict[str, str]) -> Any:
+    found = {"Name": tags.String(name)}
+    if states:
+        found["Properties"] = tags.Compound({key: tags.String(value) for key, value in states.items()})
     return tags.Compound(found)

@@ -22,8 +22,9 @@ from worldgauge.datasets.structures._palette import (
     material_of_text,
     settled,
 )
-from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed, put_packed
+from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed
 from worldgauge.errors import UsageError
+from worldgauge.files import put_whole
 
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""
@@ -96,7 +97,7 @@ def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) ->
         body["Blocks"] = tags.Compound({"Palette": palette, "Data": cells, "BlockEntities": entities})
         return {WRAP: tags.Compound(body)}
 
-    put_packed(path, packed(WRAP if version == 2 else "", content))
+    put_whole(path, packed(WRAP if version == 2 else "", content))
 
 
 def _palette(blocks: Fields) -> tuple[list[str], NDArray[np.int32]]:

@@ -7,9 +7,11 @@ taken from the table; fences, walls and all that a body walks through have shape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from worldgauge.worlds.build import _fittings, _plants, table
 from worldgauge.worlds.build._parts import FULL, Shape, solid, turned
+from worldgauge.worlds.build.table import Box
 
 __all__ = ["SIDES_OF_COMPASS", "Shape", "family_of", "shape_of"]
 
@@ -40,7 +42,8 @@ def shape_of(name: str, states: States) -> Shape:
         return own
     if name in _CUBES or name.endswith("shulker_box"):
         return solid(FULL)
-    return solid(*table.boxes(name, said))
+    clipped = [tuple(min(max(side, 0), 16) for side in box) for box in table.boxes(name, said)]
+    return solid(*(cast("Box", box) for box in clipped if all(box[i] < box[i + 3] for i in range(3))))
 
 
 def family_of(name: str) -> str:
