@@ -132,7 +132,7 @@ def test_sheets_hold_the_pictures_of_the_question(views: Any, released: bool) ->
     assert {one.sheet_path for one in questions} | tiles <= set(saved)
     if views == "yaw":
         codes = {path.rpartition("/")[2] for path in saved if "/stimuli/MR1/" in path}
-        assert codes <= {f"{figure}_{view}.png" for figure in FIGURES for view in range(4)}
+        assert codes == {f"{figure}_{view}.png" for figure in FIGURES for view in range(4)}
     for one in questions:
         whole = saved[one.sheet_path]
         left = saved[f"data/images/stimuli/MR1/{one.reference.code}.png"]

@@ -3,16 +3,13 @@
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support.folders import contents
+from support.killing import kill_when_seen
 from worldgauge.datasets.closedloop import check, goal_image, load
 from worldgauge.engine.collect import Collected, closedloop, closedloop_home, collect_closedloop, count_closedloop
 from worldgauge.errors import DataError, RunError, UsageError, WorldgaugeError
@@ -106,25 +103,10 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     """Kill -9 as soon as a picture is begun, or as soon as one home is done and the other is not."""
     root, _ = collected
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
-    try:
-        while process.poll() is None and not list(out.glob(sight)):
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    _wait_for_orphans(out)
+    kill_when_seen(SCRIPT, out, sight)
     assert len(contents(out)) < len(contents(root))
     collect_closedloop(out, **SMALL)
     assert contents(out) == contents(root)
-
-
-def _wait_for_orphans(out: Path) -> None:
-    """Workers give up within a second of their parent's death."""
-    time.sleep(1.2)
-    while any(time.time() - path.stat().st_mtime < 1 for path in out.rglob("*")):
-        time.sleep(0.1)
 
 
 def test_more_can_be_collected_into_the_same_folder_but_not_less(tmp_path: Path) -> None:

@@ -3,10 +3,6 @@
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from support.folders import contents
+from support.killing import kill_when_seen
 from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_coverage import collect_coverage as collect_command
 from worldgauge.collect.coverage import PAPER, RELEASED
@@ -126,18 +123,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     """Kill -9 as soon as a clip is begun, or as soon as one is there."""
     root, _ = collected
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
-    try:
-        while process.poll() is None and not list(out.glob(sight)):
-            time.sleep(0.002)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    # Workers give up within a second of their parent's death.
-    time.sleep(1.2)
-    while any(time.time() - path.stat().st_mtime < 1 for path in out.rglob("*")):
-        time.sleep(0.1)
+    kill_when_seen(SCRIPT, out, sight)
     collect_coverage(out, **SMALL)
     assert contents(out) == contents(root)
 

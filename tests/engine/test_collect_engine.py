@@ -3,16 +3,12 @@
 import errno
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support.folders import contents
+from support.killing import kill_when_seen
 from worldgauge.collect.walk import Walk
 from worldgauge.engine.collect import collect_loopnav, collect_one, count_loopnav, stamp_of, world_seed_of
 from worldgauge.engine.collect import loopnav as collect
@@ -121,25 +117,10 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(collected, t
     """Kill -9 as soon as a video is begun, or as soon as a trajectory is done and the next ones are not."""
     root, _ = collected
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
-    try:
-        while process.poll() is None and not list(out.rglob(sight)):
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    _wait_for_orphans(out)
+    kill_when_seen(SCRIPT, out, f"**/{sight}")
     assert len(contents(out)) < len(contents(root))
     collect_loopnav(out, **SMALL)
     assert contents(out) == contents(root)
-
-
-def _wait_for_orphans(out: Path) -> None:
-    """Workers give up within a second of their parent's death."""
-    time.sleep(1.2)
-    while any(time.time() - part.stat().st_mtime < 1 for part in out.rglob(".*.part")):
-        time.sleep(0.1)
 
 
 def test_more_can_be_collected_into_the_same_folder(collected, tmp_path, monkeypatch):

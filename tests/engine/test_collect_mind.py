@@ -4,16 +4,13 @@ import errno
 import json
 import math
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support.folders import contents
+from support.killing import kill_when_seen
 from worldgauge.collect.mirror import MIRROR_PATHS
 from worldgauge.datasets import mind
 from worldgauge.engine.collect import Collected, collect_mind, count_mind
@@ -206,17 +203,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     """Kill -9 as soon as one clip is done."""
     root, _ = collected
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
-    try:
-        while process.poll() is None and not list(out.glob("*_data/train/data-*")):
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    time.sleep(1.2)  # workers give up within a second of their parent's death
-    while any(time.time() - path.stat().st_mtime < 1 for path in out.rglob("*")):
-        time.sleep(0.1)
+    kill_when_seen(SCRIPT, out, "*_data/train/data-*")
     assert len(contents(out)) < len(contents(root))
     collect_mind(out, **SMALL)
     assert contents(out) == contents(root)

@@ -2,16 +2,13 @@
 
 import errno
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support.folders import contents
+from support.killing import kill_when_seen
 from worldgauge.datasets.target import discover, path_of_poses
 from worldgauge.engine.collect import Collected, collect_target, count_target, target, world_seed_of
 from worldgauge.errors import DataError, RunError, UsageError
@@ -108,25 +105,10 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     """Kill -9 as soon as a scenario is begun, or as soon as one is done and the other is not."""
     root, _ = collected
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
-    try:
-        while process.poll() is None and not list(out.glob(sight)):
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    _wait_for_orphans(out)
+    kill_when_seen(SCRIPT, out, sight)
     assert len(contents(out)) < len(contents(root))
     collect_target(out, **SMALL)
     assert contents(out) == contents(root)
-
-
-def _wait_for_orphans(out: Path) -> None:
-    """Workers give up within a second of their parent's death."""
-    time.sleep(1.2)
-    while any(time.time() - path.stat().st_mtime < 1 for path in out.rglob("*")):
-        time.sleep(0.1)
 
 
 def test_more_can_be_collected_into_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

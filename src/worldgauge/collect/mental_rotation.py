@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from worldgauge.agent import Image
-from worldgauge.collect.figures import FIGURES, Shown, Views, clear_views, picture, placed, stimuli
+from worldgauge.collect.figures import DIAGONALS, FIGURES, Shown, Views, clear_views, picture, placed, stimuli
 from worldgauge.collect.rotation_sheets import sheet
 from worldgauge.errors import UsageError
 from worldgauge.polycube import Cells
@@ -29,6 +29,8 @@ EACH = {"same": 18, "different": 12, "judge": 6}
 """Questions a figure."""
 STIMULI = 48
 MIRRORS = FIGURES[1:]
+
+_ATTEMPTS = 200
 
 _INSTRUCTIONS: dict[Variant, str] = {
     "same": (
@@ -116,9 +118,8 @@ def make_reasoning(
 
     save: is given a path in the root of a data set and a picture (H, W, 3) uint8: composed sheets, and each figure
     alone; the same seed gives the same. views: "yaw" shows figures as published, upright but for RY, "full" in any of
-    24 positions. released: ask the published questions, which are unbalanced and know "yaw" only. size_px: of one
-    figure.
-    Raises UsageError for a count below 1, and for published questions in "full".
+    24 positions. released: ask the published questions, which are unbalanced and know "yaw" only. size_px: of the
+    picture of one figure. Raises UsageError for a count below 1, and for published questions in "full".
     """
     if released and views != "yaw":
         raise UsageError("the published questions show upright figures; drop released, or take views='yaw'")
@@ -126,8 +127,10 @@ def make_reasoning(
     questions = released_questions(count) if released else balanced_questions(figures, seed, views=views)
     for number, cells in enumerate(figures, 1):
         asked = [question for question in questions if question.stimulus == number]
-        used = sorted({shown for one in asked for shown in (one.reference, *one.options)})
-        pictures = {shown: picture(cells, shown, size_px) for shown in used}
+        used = {shown for one in asked for shown in (one.reference, *one.options)}
+        if views == "yaw":  # the published folder holds all sixteen
+            used |= {Shown(figure, view) for figure in FIGURES for view in range(DIAGONALS)}
+        pictures = {shown: picture(cells, shown, size_px) for shown in sorted(used)}
         for shown, image in pictures.items():
             save(_tile_path(number, shown), image)
         for one in asked:
@@ -144,21 +147,19 @@ def released_questions(count: int = STIMULI) -> list[RotationQuestion]:
     drafts = []
     reference = Shown("N", 0)
     turned = [Shown("N", view) for view in (1, 2, 3)]
-    for number in range(1, count + 1):
-
-        def draft(variant: Variant, group: list[Shown], right: Shown, number: int = number) -> RotationQuestion:
-            return RotationQuestion("", variant, number, reference, tuple(group), LETTERS[group.index(right)])
-
-        rng = random.Random(999 + number)
+    for n in range(count):
+        rng = random.Random(1000 + n)  # not numpy's: the published order is that of Python's own generator
         for right in turned:
-            for rest in permutations(view for view in range(4) if view != right.view):
-                drafts.append(draft("same", rng.sample([right, *map(Shown, MIRRORS, rest)], 4), right))
-        rng = random.Random(1999 + number)
-        for odd in (Shown(figure, view) for figure in MIRRORS for view in range(4)):
-            drafts.append(draft("different", rng.sample([*turned, odd], 4), odd))
+            for rest in permutations(view for view in range(DIAGONALS) if view != right.view):
+                group = tuple(rng.sample([right, *map(Shown, MIRRORS, rest)], 4))
+                drafts.append(RotationQuestion("", "same", n + 1, reference, group, LETTERS[group.index(right)]))
+        rng = random.Random(2000 + n)
+        for odd in (Shown(figure, view) for figure in MIRRORS for view in range(DIAGONALS)):
+            group = tuple(rng.sample([*turned, odd], 4))
+            drafts.append(RotationQuestion("", "different", n + 1, reference, group, LETTERS[group.index(odd)]))
         for shown in (*turned, *map(Shown, MIRRORS, (1, 2, 3))):
             word = "True" if shown.figure == "N" else "False"
-            drafts.append(RotationQuestion("", "judge", number, reference, (shown,), word))
+            drafts.append(RotationQuestion("", "judge", n + 1, reference, (shown,), word))
     return _numbered(drafts)
 
 
@@ -235,9 +236,6 @@ class _Drawer:
         uses[variant, role, chosen.view] += 1
         looks.add(self._looks[chosen])
         return chosen
-
-
-_ATTEMPTS = 200
 
 
 def _deck(rng: np.random.Generator, cards: Sequence[str], count: int) -> list[str]:

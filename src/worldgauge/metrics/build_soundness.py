@@ -128,8 +128,9 @@ def symmetry(built: Blueprint) -> float | None:
 
 @metrics.register("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def order(built: Blueprint) -> float | None:
-    """How much likelier neighbours are alike than by chance (Cohen's kappa over pairs of touching cells, air being one
-    kind): near 0 for blocks strewn at random, 1 for one kind throughout. None without blocks.
+    """How much likelier neighbours are alike than by chance: near 0 for blocks strewn at random, 1 for one kind.
+
+    Cohen's kappa over pairs of touching cells of the smallest box, air being one kind. None without blocks.
     """
     plain = built.trimmed().names_only()
     solid = plain.solid

@@ -149,9 +149,7 @@ def test_random_builds_match_as_often_as_theory_says(tasks: dict[str, list[Task]
     task = tasks["understanding"][1]
     truth = truth_of(task)
     expected = random_matching(truth, row_of(task).materials)
-    seen = [
-        ask(task, agents.get("random")(), seed=seed)["understanding/build_matching"].value for seed in range(30)
-    ]
+    seen = [ask(task, agents.get("random")(), seed=seed)["understanding/build_matching"].value for seed in range(30)]
     error = np.std(seen) / np.sqrt(len(seen))
     assert abs(np.mean(seen) - expected) < 4 * error
     facts = ask(task, agents.get("random")())["understanding/build_executable"].facts

@@ -83,6 +83,16 @@ def test_gates_swing_open_to_where_they_face():
     assert min(part.box[1] for part in lowered.parts) == 2
 
 
+def test_doors_are_leaves_that_some_have_openings_in():
+    for states in ({"facing": "south"}, {"facing": "west", "open": "true", "hinge": "right"}):
+        leaf = filled(shape_of("oak_door", {"half": "lower", **states}))
+        upper = filled(shape_of("oak_door", {"half": "upper", **states}))
+        assert leaf.sum() == 16 * 16 * 3
+        assert leaf.sum() - upper.sum() == 2 * 4 * 8 * 3
+        assert not (upper & ~leaf).any()
+        assert filled(shape_of("dark_oak_door", {"half": "upper", **states})).sum() == leaf.sum()
+
+
 def test_fluids_fall_by_level_and_fill_under_their_own():
     heights = [filled(shape_of("water", {"level": str(level)})).any((0, 2)).sum() for level in range(9)]
     assert heights == [14, 12, 10, 8, 6, 4, 2, 1, 16]

@@ -26,10 +26,9 @@ MAX_TOKENS = 1024
 
 @critics.register("chat", chat=True, version=1)
 class ChatCritic:
-    """A language model judges what it is shown; prompts `critic-planning`, `-understanding`, `-creativity`, `compare`
-    and `commonsense-judge`.
+    """A language model judges what it is shown.
 
-    Options of the kit: max_tokens, of a reply. Raises UsageError without a model.
+    Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options of the kit: max_tokens, of a reply. Raises UsageError without a model.
     """
 
     def __init__(self, kit: CriticKit) -> None:

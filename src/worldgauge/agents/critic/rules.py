@@ -35,7 +35,7 @@ FACTS = 0.25
 """Share of the instruction's facts in completeness of planning."""
 ORDERLY, SLACK = 0.6, 0.7
 """Order from which a build is as neat as can be, and the power below. Blocks at random have 0, our medium structures
-0.34 to 0.8, and every seventh block exchanged takes 0.1 to 0.2 away."""
+0.26 to 0.7, and every seventh cell exchanged takes 0.15 to 0.3 away."""
 GIVEN_PAIRS = 25
 """Pairs of alike neighbours that every build is given, since a few blocks cannot look strewn."""
 MANY_BLOCKS, FEW_BLOCKS = 800, 8

@@ -204,13 +204,16 @@ class Sketch:
 
     def blueprint(self) -> Blueprint:
         """The build, cut to its blocks. Materials in the order a walk over x, then y, then z first meets them."""
-        plan = Blueprint(self._cells, tuple(self._materials)).trimmed()
-        walk = plan.cells.transpose(2, 0, 1).ravel()
+        filled = self._cells != AIR
+        found = [np.flatnonzero(filled.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
+        cells = self._cells[tuple(slice(int(layers[0]), int(layers[-1]) + 1) for layers in found)]
+        walk = cells.transpose(2, 0, 1).ravel()
         used, first = np.unique(walk[walk != AIR], return_index=True)
         order = used[np.argsort(first)]
-        table = np.full(len(plan.materials) + 1, AIR, np.int32)
+        names = list(self._materials)
+        table = np.full(len(names) + 1, AIR, np.int32)
         table[order] = np.arange(1, len(order) + 1)
-        return Blueprint(table[np.maximum(plan.cells, 0)], tuple(plan.materials[number - 1] for number in order))
+        return Blueprint(table[np.maximum(cells, 0)], tuple(names[number - 1] for number in order))
 
     def _number(self, block: str | None) -> int:
         if block is None:

@@ -184,7 +184,7 @@ def dragon(draw: Draw) -> Sketch:
     belly = draw.pick(("yellow_terracotta", "sandstone", "orange_terracotta"))
     other = draw.pick([name for name in ("orange", "yellow", "light_blue", "lime", "magenta") if name != colour])
     skin, wing = f"{colour}_concrete", f"{other}_wool"
-    span = draw.whole(12, 14)
+    span = draw.whole(14, 17)
     sketch = Sketch(
         f"{colour} dragon", f"A {colour} dragon with spread {said(other)} wings, a long tail and two horns."
     )
@@ -230,7 +230,7 @@ def dragon(draw: Draw) -> Sketch:
         for z in (3 + reach, -4 - reach):
             sketch.box((trail, y, z), (lead, y, z), wing)
             sketch.box((lead, y, z), (lead + 1, y, z), skin)
-            if reach % 4 == 0:
+            if reach % 6 == 5:
                 sketch.box((trail, y, z), (lead, y, z), skin)
     for z in (2, -3):
         sketch.box((8, 8, z), (14, 9, z), skin)

@@ -12,7 +12,7 @@ def flower_bed(draw: Draw) -> Sketch:
     """Soil in a frame, a flower on every block of it."""
     stone = draw.pick(("bricks", "stone_bricks", "cobblestone", "mud_bricks", "oak_planks", "spruce_planks"))
     wide = draw.whole(5, 7)
-    sketch = Sketch(f"{said(stone)} flower bed", f"A raised flower bed framed by {said(stone)}.")
+    sketch = Sketch(f"{said(stone).removesuffix('s')} flower bed", f"A raised flower bed framed by {said(stone)}.")
     sketch.box((0, 0, 0), (wide - 1, 0, 2), stone)
     sketch.box((1, 0, 1), (wide - 2, 0, 1), "dirt")
     sketch.part("a frame round a strip of dirt", 0, 0)

@@ -40,7 +40,7 @@ def cottage(draw: Draw) -> Sketch:
     top = sketch.gable((-1, high + 1, -1), (wide, deep), f"{timber}_stairs", f"{timber}_slab", fill=f"{wall}_planks")
     sketch.part("a gable roof of stairs with eaves", high + 1, top)
     sketch.box((1, 1, 0), (1, top + 1, 0), stone.block)
-    sketch.put(1, top + 2, 0, "campfire[lit=true]" if draw.chance(0.3) else stone.wall)
+    sketch.put(1, top + 2, 0, "campfire[facing=north,lit=true]" if draw.chance(0.3) else stone.wall)
     sketch.part("a chimney", 1, top + 2)
     return sketch
 

@@ -36,7 +36,7 @@ def balloon(draw: Draw) -> Sketch:
     colour, other = draw.two(BRIGHT)
     radius = draw.whole(5, 7)
     sketch = Sketch(
-        f"{said(colour)} hot-air balloon", f"A {said(colour)} and {said(other)} hot-air balloon with a basket."
+        f"{said(colour)} hot air balloon", f"A {said(colour)} and {said(other)} hot air balloon with a basket."
     )
     sketch.box((-1, 0, -1), (1, 0, 1), "spruce_planks")
     sketch.walls((-1, 1, -1), (1, 1, 1), "stripped_spruce_wood")
@@ -44,7 +44,7 @@ def balloon(draw: Draw) -> Sketch:
     sketch.part("a square basket that is open on the south side", 0, 1)
     sketch.corners((-1, 2, -1), (1, 4, 1), "spruce_fence")
     sketch.part("a rope of fence from each corner", 2, 4)
-    sketch.put(0, 3, 0, "campfire[lit=true]")
+    sketch.put(0, 3, 0, "campfire[facing=north,lit=true]")
     sketch.box((-1, 4, -1), (1, 4, 1), "spruce_slab[type=top]")
     sketch.put(0, 4, 0, "iron_bars")
     middle = (0, 5 + radius, 0)

@@ -166,7 +166,7 @@ def double_decker(draw: Draw) -> Sketch:
     long, wide, high = draw.whole(26, 30), draw.odd(9, 11), 14
     side = wide - 1
     paint = f"{colour}_concrete"
-    sketch = Sketch(f"{colour} double-decker bus", f"A {colour} bus with two decks of windows and an open back.")
+    sketch = Sketch(f"{colour} double decker bus", f"A {colour} bus with two decks of windows and an open back.")
     _carriage(sketch, (long, wide, high), paint, paint, 8)
     sketch.box((1, 8, 1), (long - 2, 8, side - 1), "smooth_stone")
     _wheels(sketch, (5, long - 6), (0, side), 2, 2.4)

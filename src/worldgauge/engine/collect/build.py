@@ -257,6 +257,8 @@ def _all_made(seed: int, count: int) -> tuple[Made, ...]:
 
 @lru_cache(maxsize=1)
 def _all_figures(seed: int, count: int, views: Views) -> tuple[tuple[Cells, ...], list[RotationQuestion]]:
+    if not count:
+        return (), []
     shapes = stimuli(seed, count, views=views)
     return shapes, balanced_questions(shapes, seed, views=views)
 

@@ -98,6 +98,21 @@ def _chest(name: str, states: States) -> Shape:
     return body + turned(latch + seam, states["facing"])
 
 
+def _door(name: str, states: States) -> Shape:
+    (leaf,) = table.boxes(name, dict(states))
+    if states["half"] == "lower" or not name.startswith(_GLAZED):
+        return solid(leaf)
+    x0, _, z0, x1, _, z1 = leaf
+    # Two openings side by side, left free by stiles and rails.
+    frame = [(0, 3, 0, 16), (7, 9, 4, 12), (13, 16, 0, 16), (3, 13, 0, 4), (3, 13, 12, 16)]
+    if x1 - x0 > z1 - z0:
+        return solid(*((a, low, z0, b, high, z1) for a, b, low, high in frame))
+    return solid(*((x0, low, a, x1, high, b) for a, b, low, high in frame))
+
+
+_GLAZED = ("oak_", "jungle_", "acacia_", "cherry_", "bamboo_", "iron_", "copper_", "warped_")
+
+
 def _sign(name: str, states: States) -> Shape:
     board, post = solid((0, 8, 7, 16, 16, 9)), solid((7, 0, 7, 9, 8, 9))
     return turned(board + post, _nearest(states))
@@ -252,6 +267,7 @@ _BY_NAME: dict[str, Callable[[str, States], Shape]] = {
 _BY_ENDING: tuple[tuple[str, Callable[[str, States], Shape]], ...] = (
     ("torch", _torch),
     ("lantern", _lantern),
+    ("_door", _door),
     ("_button", _button),
     ("_pressure_plate", _plate),
     ("_bed", _bed),

@@ -77,9 +77,8 @@ def _other(name: str, states: States) -> Shape | None:
         return cross(0, 10) if states["half"] == "upper" else solid((5, 0, 5, 11, 4, 11)) + cross(4, 14)
     if name == "big_dripleaf":
         # A leaf that gives way hangs down from its stem in the south.
-        hangs = states["tilt"] == "full"
-        leaf = solid((0, 1, 12, 16, 15, 13) if hangs else (0, 14, 0, 16, 15, 16))
-        return turned(leaf + solid((7, 0, 13, 9, 15, 15), paint="leaf"), states["facing"])
+        pad = (0, 1, 12, 16, 15, 13) if states["tilt"] == "full" else (0, 14, 0, 16, 15, 16)
+        return turned(solid(pad) + solid((7, 0, 13, 9, 15, 15), paint="leaf"), states["facing"])
     if name == "cocoa":
         return solid(*table.boxes(name, dict(states)))
     return None

@@ -15,6 +15,7 @@ LEAVES_OPACITY = 232
 """Leaves hide most of what is behind them: a trunk is guessed, not seen."""
 
 GLASS_OPACITY = 120
+LONGEST_NAME = 64
 
 
 class Look(NamedTuple):
@@ -36,18 +37,25 @@ def look_of(name: str) -> Look:
 
     A name of none of our materials gets a colour that follows from the name alone.
     """
-    return _by_name(name) or _dyed(name) or _wooden(name) or _derived(name) or _plain(_hashed(name))
+    return _made_of(name) or _plain(_hashed(name))
 
 
 def has_colour(name: str) -> bool:
     """Whether `look_of` knows the material, so that its colour is not just one that follows from the name."""
-    return (_by_name(name) or _dyed(name) or _wooden(name) or _derived(name)) is not None
+    return _made_of(name) is not None
 
 
 def mixed(one: RGB, other: RGB, share: float) -> RGB:
     """`one` with a `share` of `other`, 0 to 1."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
+
+
+def _made_of(name: str) -> Look | None:
+    # No block's name is longer, and parts are cut off a name one by one.
+    if len(name) > LONGEST_NAME:
+        return None
+    return _by_name(name) or _dyed(name) or _wooden(name) or _derived(name)
 
 
 def _by_name(name: str) -> Look | None:
@@ -150,7 +158,7 @@ def _derived(name: str) -> Look | None:
 def shorter_names(name: str) -> tuple[str, ...]:
     """Names of what a block may be made of, nearest first: oak_stairs is of oak_planks, brick_slab of bricks."""
     found: list[str] = []
-    rest = [name]
+    rest = [name] if len(name) <= LONGEST_NAME else []
     while rest:
         following = []
         for one in rest:

@@ -20,6 +20,8 @@ from worldgauge.worlds.build.table import Box
 if TYPE_CHECKING:
     from worldgauge.worlds.build.resource_pack import ResourcePack
 
+__all__ = ["MOST_SIDE", "UNITS", "Mesh", "mesh_of"]
+
 MOST_SIDE = 2000
 """Blocks: their sixteenths still fit into 16 bits."""
 
@@ -32,9 +34,6 @@ _TURNS = (
     ((0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)),
     ((0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)),
 )
-
-
-__all__ = ["UNITS", "Mesh", "mesh_of"]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from worldgauge.worlds.build import _fittings, _plants, table
 from worldgauge.worlds.build._parts import FULL, Shape, solid, turned
 from worldgauge.worlds.build.table import Box
 
-__all__ = ["SIDES_OF_COMPASS", "Shape", "family_of", "shape_of"]
+__all__ = ["Shape", "family_of", "shape_of"]
 
-SIDES_OF_COMPASS = ("north", "east", "south", "west")
+_COMPASS = ("north", "east", "south", "west")
 States = Mapping[str, str]
 
 _NONE = Shape()
@@ -100,7 +100,7 @@ def _fluid(name: str, states: States) -> Shape:
 
 def _arms(arm: Shape, states: States, value: str) -> list[Shape]:
     """An arm made for the north, on each side whose state has `value`."""
-    return [turned(arm, side) for side in SIDES_OF_COMPASS if states.get(side) == value]
+    return [turned(arm, side) for side in _COMPASS if states.get(side) == value]
 
 
 _FAMILIES: dict[str, Callable[[str, States], Shape]] = {

@@ -1,0 +1,131 @@
+"""Tables of made-up scores: kinds count alike, failures count, and nothing is averaged that was not asked."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from support.vectors import cases
+from worldgauge.metrics.build_marks import build_grade, full_marks
+from worldgauge.metrics.build_scores import overall
+from worldgauge.suites.build.published import published
+from worldgauge.suites.build.scoring import HEADLINE
+from worldgauge.suites.build.summary import summarize
+from worldgauge.suites.contract import Failure, Row, Score, Table
+
+POINTS = {
+    "planning": "planning/build_evaluation",
+    "understanding": "understanding/build_evaluation",
+    "creativity": "creativity/build_evaluation",
+    "reasoning": "reasoning/reasoning_accuracy",
+    "commonsense": "commonsense/build_commonsense",
+}
+
+
+def scores(kind: str, values: Sequence[float | None]) -> list[Score]:
+    """Full marks in percent, and the paper's points, of tasks of a kind."""
+    made = []
+    for k, value in enumerate(values):
+        facts = {"choices": 4, "read": "A", "answer": "A"} if kind == "reasoning" else {"chance": 1.0, "reason": None}
+        own = {"group": {"task": kind, "tier": "easy", "variant": "same"}, "facts": facts}
+        why = None if value is not None else "ungraded: no reply"
+        points = None if value is None else value if kind == "reasoning" else value / 10
+        made.append(Score(f"{kind}/{k}", HEADLINE, value, "%", reason=why, **own))
+        made.append(Score(f"{kind}/{k}", POINTS[kind], points, reason=why, **own))
+    return made
+
+
+def tables(subjects: dict[str, list[Score]], failed: dict[str, list[Failure]] | None = None) -> dict[str, Table]:
+    made = summarize(
+        subjects, dict.fromkeys(subjects, "subject"), {name: (failed or {}).get(name, []) for name in subjects}
+    )
+    return {table.title: table for table in made}
+
+
+def row(table: Table, label: str) -> Row:
+    return next(one for one in table.rows if one.label == label)
+
+
+MARKS = "Full marks by kind of task"
+PAPER = "The paper's columns: evaluation scores, accuracy, overall"
+
+
+@pytest.mark.parametrize("case", cases("build_overall", "cases"))
+def test_overall_of_the_paper(case: dict) -> None:
+    """Every row of Tables 1 and 8, by our tables: kinds of very different numbers of tasks count alike."""
+    values = {
+        "planning": [10 * case["espg"]] * 3,
+        "understanding": [10 * case["su"]] * 2,
+        "creativity": [10 * case["creativity"]] * 4,
+        "reasoning": [case["sr_acc"]] * 7,
+        "commonsense": [10 * case["sc"]],
+    }
+    made = tables({"a": [one for kind, own in values.items() for one in scores(kind, own)]})
+    for title in (MARKS, PAPER):
+        cell = row(made[title], "a").cells[-1]
+        assert cell.mean == pytest.approx(case["recomputed"], abs=0.005)
+        assert cell.n == 17
+    assert overall(case["espg"], case["su"], case["sr_acc"], case["creativity"], case["sc"]) == pytest.approx(
+        case["recomputed"], abs=0.005
+    )
+
+
+def test_kinds_count_alike_and_rates_have_wilsons_interval() -> None:
+    made = tables({"a": scores("planning", [50.0] * 100) + scores("reasoning", [100.0, 0.0, 0.0, 100.0])})
+    planning, reasoning, everything = row(made[MARKS], "a").cells
+    assert (planning.mean, reasoning.mean, everything.mean) == (50.0, 50.0, 50.0)
+    assert made[MARKS].columns == ("planning", "reasoning", "overall")
+    assert reasoning.low == pytest.approx(15.0, abs=0.1)
+    assert reasoning.high == pytest.approx(85.0, abs=0.1)
+    assert everything.low < 50 < everything.high
+
+
+def test_an_outage_is_counted_beside_the_table_and_flags_the_row() -> None:
+    failed = {"b": [Failure("planning/7", {}, "EndpointError: down")]}
+    made = tables({"a": scores("planning", [10.0] * 4), "b": scores("planning", [90.0] * 3)}, failed)
+    flagged = row(made[MARKS], "b")
+    assert flagged.flag == "1 of 4 tasks failed"
+    assert (flagged.cells[0].mean, flagged.cells[0].n, flagged.cells[0].expected) == (90.0, 3, 4)
+    assert made[MARKS].rows[-1].label == "b"
+
+
+def test_who_was_not_asked_everything_wins_nothing() -> None:
+    made = tables({"a": scores("planning", [10.0]) + scores("commonsense", [10.0]), "b": scores("planning", [90.0])})
+    assert row(made[MARKS], "b").flag == "not asked commonsense"
+    assert row(made[MARKS], "b").cells[-1].mean is None
+
+
+def test_ungraded_is_missing_and_not_zero() -> None:
+    made = tables({"a": scores("creativity", [80.0, None])})
+    (cell,) = row(made[MARKS], "a").cells
+    assert (cell.mean, cell.n, cell.expected) == (80.0, 1, 2)
+
+
+def test_chance_and_ceiling_stand_under_the_first_table() -> None:
+    made = tables({"a": scores("planning", [50.0]) + scores("reasoning", [100.0])})
+    notes = " ".join(made[MARKS].notes)
+    assert "reasoning 25.00 %" in notes
+    assert "planning a matching score of 1.00 of 10" in notes
+    assert "100 %" in notes
+
+
+def test_published_tables_hold_the_papers_numbers() -> None:
+    one, six, seven = published()
+    claude = next(each for each in one.rows if each.label == "Claude-3.5-Sonnet")
+    assert [cell.mean for cell in claude.cells] == [3.21, 4.63, 19.8, 3.24, 6.9, 39.92]
+    assert len(one.rows) == 15
+    assert len(six.rows) == 15
+    proprietary = [cell.mean for each in six.rows[:7] for cell in each.cells]
+    assert sum(proprietary) / 21 == pytest.approx(93.40, abs=0.005)
+    assert {each.label for each in seven.rows} == {"Gemini-2.5-Pro", "GPT-4.1", "GPT-4.1-mini", "InternVL2.5-26B"}
+    assert "29.17" in seven.notes[0]
+
+
+def test_marks_on_one_scale() -> None:
+    assert full_marks(7.5) == 75.0
+    assert full_marks(None) is None
+    assert build_grade(1) == 1.0
+    for wrong in (-0.1, 10.1, float("nan")):
+        with pytest.raises(Exception, match="cannot be"):
+            full_marks(wrong)
+    with pytest.raises(Exception, match="1 to 10"):
+        build_grade(0)
