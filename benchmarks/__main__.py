@@ -10,6 +10,7 @@ import json
 NAMES = (
     "render",
     "panorama",
+    "build_render",
     "closedloop",
     "collect",
     "ssim",

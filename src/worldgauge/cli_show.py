@@ -258,9 +258,8 @@ def collected(benchmark: str, found: Collected, json: bool) -> None:
     for reason, count in found.discarded.items():
         print(f"  {count} tries thrown away: {reason}")
     _endings("failed", [("", failure) for failure in found.failures])
-    print(
-        f"next: worldgauge run {benchmark} --data {found.root} {_FIRST.get(benchmark, '--model freeze')} --out runs/first"
-    )
+    first = _FIRST.get(benchmark, "--model freeze")
+    print(f"next: worldgauge run {benchmark} --data {found.root} {first} --out runs/first")
 
 
 def written(page: Path, json: bool) -> None:

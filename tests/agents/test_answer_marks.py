@@ -268,3 +268,23 @@ def test_long_texts_are_read_in_bounded_time(text):
         texts[place] = text
         assert 0 <= mark_by_rules(*texts).mark <= 10
     assert time.perf_counter() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "I cannot do that.",
+        "I can't see the picture.",
+        "Sorry, I can't help with that.",
+        "As an AI model I cannot view images.",
+        "I'm unable to see it.",
+        "We do not know.",
+    ],
+)
+def test_a_refusal_is_no_answer_and_no_no(refusal: str) -> None:
+    assert mark_by_rules("Is there a way to the desk?", "No. The shelves block it.", refusal).mark == 0.0
+
+
+def test_cannot_within_an_answer_is_a_no() -> None:
+    said = "I cannot walk to the desk: the shelves block the way."
+    assert mark_by_rules("Is there a way to the desk?", "No. The shelves block it.", said).mark >= 8.0

@@ -11,7 +11,7 @@ from worldgauge.datasets.structures import Structure, read_region_box, read_stru
 from worldgauge.errors import UsageError
 from worldgauge.files import put_whole
 from worldgauge.video import png
-from worldgauge.worlds.build.views import contact_sheet, flags_of
+from worldgauge.worlds.build.views import contact_sheet, flag_lines
 
 _CORNER = r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})"
 _BOX = re.compile(f"{_CORNER}:{_CORNER}")
@@ -29,12 +29,9 @@ def look(file: Path, box: str | None = None) -> Structure:
     if corners is None:
         raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
     numbers = [int(number) for number in corners.groups()]
-    start, end = (
-        (min(a, b), min(c, d), min(e, f)) if least else (max(a, b), max(c, d), max(e, f))
-        for least in (True, False)
-        for (a, c, e), (b, d, f) in [(numbers[:3], numbers[3:])]
-    )
-    return Structure(file.stem, read_region_box(file, start, end), "mca", {"box": box}, ())
+    low = tuple(map(min, numbers[:3], numbers[3:]))
+    high = tuple(map(max, numbers[:3], numbers[3:]))
+    return Structure(file.stem, read_region_box(file, low, high), "mca", {"box": box}, ())
 
 
 def facts_of(found: Structure) -> dict[str, Any]:
@@ -50,7 +47,7 @@ def facts_of(found: Structure) -> dict[str, Any]:
         "difficulty": factor,
         "tier": None if factor is None else tier_of(factor),
         "materials": {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))},
-        "warnings": [*found.warnings, *flags_of(blueprint)],
+        "warnings": [*found.warnings, *flag_lines(blueprint)],
     }
 
 

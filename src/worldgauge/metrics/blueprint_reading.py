@@ -10,17 +10,18 @@ nothing is raised for what it says. Source: MineAnyBuild, sections 3.3 and 4.2, 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from worldgauge.blueprint import AIR, AIR_NAMES, Blueprint, base_name
+from worldgauge.blueprint import AIR, AIR_NAMES, Blueprint, Cells, base_name
 from worldgauge.errors import UsageError
 from worldgauge.metrics import metrics
+from worldgauge.metrics.matrix_text import Matrix, Unreadable, read_matrix, read_matrix_released
 
 Parser = Literal["ours", "released"]
 
@@ -47,8 +48,10 @@ WARNINGS: Mapping[str, str] = {
 
 MOST_CHARACTERS = 1_500_000
 """Of an answer; a matrix that fills the published limits takes a million. A longer one is oversized, unread."""
-MOST_CELLS = 2**22
-"""Of a matrix read as released, which knows no limits; a larger one is oversized."""
+MOST_PARTS = 10_000
+"""Fenced, of an answer; what follows them is not looked at."""
+MOST_CELLS = 2**20
+"""Of a matrix read as released, which knows no limits; a larger one is oversized, which only a ragged one can be."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +103,12 @@ def strict(reading: Reading) -> float:
     return 100.0 if reading.strict else 0.0
 
 
-_MARK = re.compile(r"```|'''")
+_FENCES = ("```", "'''")
 _TAG = re.compile(r"[ \t]*[A-Za-z0-9_+-]*")
 _NAME = re.compile(r"[A-Za-z_]\w*+\s*+[=:]\s*+(?=\[)")
 _DASHES = re.compile("[\u2010-\u2015\u2212]")
-_COMMENT = re.compile(r"(?:#|//)[^\r\n]*")
-_LAST_COMMA = re.compile(r",(\s*[\]}])")
-_RELEASED_PART = re.compile(r"(?:```|''')json\n(.*?)(?:```|''')", re.DOTALL)
-_RELEASED_DASHES = re.compile("[\u2010\u2212]")
 _MAPPING = re.compile(r"\{[^{}]*\}")
 _MOST_MAPPINGS, _MOST_MAPPING_CHARACTERS = 8, 20_000
-_FEW_DIGITS = 18
-"""Of numbers that fit 64 bits; Python refuses to read thousands of digits, and no material has such a number."""
 
 
 def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, int] | None = None) -> Reading:
@@ -119,123 +116,68 @@ def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, i
 
 
 def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int]) -> Reading:
-    parts, fenced = _fenced(text)
-    found = [(part, named) for part in parts if (named := _NAME.match(part)) or part.startswith("[")]
+    found: list[tuple[str, bool]] = []
+    complete = False
+    for part in _fenced(text):
+        complete = True
+        named = _NAME.match(part)
+        if named or part.startswith("["):
+            found.append((part[named.end() :] if named else part, named is not None))
+        if len(found) == 2:
+            break
     if not found:
-        return _refused("not_a_list" if parts else "unclosed_fence" if fenced else "no_block")
-    part, named = found[0]
+        fenced = any(fence in text for fence in _FENCES)
+        return _refused("not_a_list" if complete else "unclosed_fence" if fenced else "no_block")
+    matrix_text, has_name = found[0]
     tests = {
-        "assignment_prefix": named is not None,
+        "assignment_prefix": has_name,
         "multiple_blocks": len(found) > 1,
         "mapping_conflict": _conflicts(text, materials),
     }
     warnings = [name for name, true in tests.items() if true]
     try:
-        layers = _parsed(_DASHES.sub("-", part[named.end() :] if named else part))
-    except _Unreadable as error:
+        matrix = read_matrix(matrix_text)
+    except Unreadable as error:
         return _refused(error.reason, warnings)
-    if not _three_levels(layers):
-        return _refused("not_3d", warnings)
-    rows = list(chain.from_iterable(layers))
-    kinds = set(map(type, chain.from_iterable(rows)))
-    if not kinds:
-        return _refused("empty", warnings)
-    if not kinds <= {int, float}:
-        return _refused("non_integer", warnings)
-    if float in kinds:
-        if not all(leaf.is_integer() for leaf in chain.from_iterable(rows) if type(leaf) is float):
-            return _refused("non_integer", warnings)
+    if matrix.points:
         warnings.append("float_id")
-    shape = _shape(layers)
+    shape = matrix.shape
     if any(side > limit for side, limit in zip(shape, most, strict=True)):
         return _refused("oversized", warnings, shape)
-    if len(rows) != shape[0] * shape[1] or any(len(row) != shape[2] for row in rows):
+    if not matrix.even:
         warnings.append("ragged")
-    cells = _cells(layers, shape)
-    unknown = (cells != AIR) & ((cells < 1) | (cells > len(materials)))
-    if unknown.any():
+    cells, unknown = _of_materials(matrix, len(materials))
+    if unknown:
         warnings.append("unknown_id")
-    blueprint = Blueprint(np.where(unknown, AIR, cells).astype(np.int32), materials)
-    if not blueprint.blocks:
+    blueprint = Blueprint(cells, materials)
+    blocks = blueprint.blocks
+    if not blocks:
         return _refused("no_blocks", warnings, shape)
-    return Reading(True, not warnings, None, tuple(warnings), shape, blueprint.blocks, blueprint)
+    return Reading(True, not warnings, None, tuple(warnings), shape, blocks, blueprint)
 
 
-def _fenced(text: str) -> tuple[list[str], bool]:
-    """The fenced parts without their tags, trimmed; and whether there is any fence at all."""
-    parts: list[str] = []
-    opened: re.Match[str] | None = None
-    fenced = False
-    for mark in _MARK.finditer(text):
-        fenced = True
-        if opened is None:
-            opened = mark
-        elif mark.group() == opened.group():
-            tag = _TAG.match(text, opened.end(), mark.start())
-            parts.append(text[tag.end() if tag else opened.end() : mark.start()].strip())
-            opened = None
-    return parts, fenced
+def _fenced(text: str) -> Iterator[str]:
+    """The fenced parts without their tags, trimmed; the first `MOST_PARTS` of them."""
+    at = {fence: text.find(fence) for fence in _FENCES}
+    end = 0
+    for _ in range(MOST_PARTS):
+        for fence in _FENCES:
+            if 0 <= at[fence] < end:
+                at[fence] = text.find(fence, end)
+        fence = min((fence for fence in _FENCES if at[fence] >= 0), key=lambda fence: at[fence], default=None)
+        if fence is None or (close := text.find(fence, at[fence] + len(fence))) < 0:
+            return
+        start = at[fence] + len(fence)
+        tag = _TAG.match(text, start, close)
+        yield text[tag.end() if tag else start : close].strip()
+        end = close + len(fence)
 
 
-class _Unreadable(Exception):
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-
-def _parsed(text: str) -> Any:
-    """A matrix's text as JSON, without comments and commas that end a list. Raises _Unreadable."""
-    clean = _LAST_COMMA.sub(r"\1", _COMMENT.sub("", text))
-    try:
-        try:
-            return json.loads(clean)
-        except json.JSONDecodeError:
-            raise _Unreadable("bad_json") from None
-        except ValueError:
-            return json.loads(clean, parse_int=_whole)
-    except json.JSONDecodeError:
-        raise _Unreadable("bad_json") from None
-    except RecursionError:
-        # Too deep to tell more: complete, it has too many levels; cut off, it is no JSON.
-        complete = clean.count("[") == clean.count("]") and clean.count("{") == clean.count("}")
-        raise _Unreadable("not_3d" if complete else "bad_json") from None
-
-
-def _whole(digits: str) -> int:
-    return int(digits) if len(digits) <= _FEW_DIGITS else 0
-
-
-def _three_levels(layers: Any, cells_apart: tuple[type, ...] = (list, dict)) -> bool:
-    """Whether lists stand within lists within a list, and none of `cells_apart` in those."""
-    if not isinstance(layers, list) or set(map(type, layers)) - {list}:
-        return False
-    if set(map(type, chain.from_iterable(layers))) - {list}:
-        return False
-    return not set(map(type, chain.from_iterable(chain.from_iterable(layers)))) & set(cells_apart)
-
-
-def _shape(layers: Sequence[Sequence[Sequence[Any]]]) -> tuple[int, int, int]:
-    depth = max(map(len, layers), default=0)
-    return len(layers), depth, max(map(len, chain.from_iterable(layers)), default=0)
-
-
-def _cells(layers: Sequence[Sequence[Sequence[float]]], shape: tuple[int, int, int]) -> np.ndarray[Any, Any]:
-    """The numbers as int64 of a shape within the limits, short rows and layers filled up with air at the end; what
-    does not fit 64 bits is 0, which is no material."""
-    rows = np.fromiter(map(len, layers), np.int64, len(layers))
-    lengths = np.zeros(shape[:2], np.int64)
-    lengths[np.arange(shape[1]) < rows[:, None]] = np.fromiter(
-        map(len, chain.from_iterable(layers)), np.int64, int(rows.sum())
-    )
-    leaves = chain.from_iterable(chain.from_iterable(layers))
-    count = int(lengths.sum())
-    cells = np.full(shape, AIR, np.int64)
-    try:
-        given = np.fromiter(leaves, np.int64, count)
-    except OverflowError:
-        leaves = chain.from_iterable(chain.from_iterable(layers))
-        given = np.fromiter((leaf if abs(leaf) < 2**62 else 0 for leaf in leaves), np.int64, count)
-    cells[np.arange(shape[2]) < lengths[..., None]] = given
-    return cells
+def _of_materials(matrix: Matrix, count: int) -> tuple[Cells, bool]:
+    """The cells, air where a number is no material's; and whether there are such numbers beyond that of air."""
+    cells = matrix.filled(AIR)
+    unknown = (cells != AIR) & ((cells < 1) | (cells > count))
+    return np.where(unknown, np.int32(AIR), cells), bool(unknown.any())
 
 
 def _conflicts(text: str, materials: Sequence[str]) -> bool:
@@ -277,36 +219,19 @@ def _mappings(text: str, given: Mapping[str, set[int]]) -> Iterator[dict[str, in
 
 
 def _read_released(text: str, materials: tuple[str, ...]) -> Reading:
-    part = _RELEASED_PART.search(text)
-    if part is None:
+    heads = [at for fence in _FENCES if (at := text.find(f"{fence}json\n")) >= 0]
+    start = min(heads, default=0) + len("```json\n")
+    ends = [at for fence in _FENCES if (at := text.find(fence, start)) >= 0]
+    if not heads or not ends:
         return _refused("no_block")
     try:
-        layers = _parsed_released(part.group(1))
-    except _Unreadable as error:
+        matrix = read_matrix_released(text[start : min(ends)], {k: k for k in range(1, len(materials) + 1)})
+    except Unreadable as error:
         return _refused(error.reason)
-    if not _three_levels(layers, cells_apart=(list,)):
-        return _refused("not_3d")
-    shape = _shape(layers)
-    if int(np.prod([max(side, 1) for side in shape], dtype=object)) > MOST_CELLS:
-        return _refused("oversized", shape=shape)
-    # Its builder compares with ==, so 1.0 and true are 1; whatever equals no number of a material is left out.
-    numbers = set(range(1, len(materials) + 1))
-    placed = [
-        [[int(leaf) if isinstance(leaf, (int, float)) and leaf in numbers else AIR for leaf in row] for row in layer]
-        for layer in layers
-    ]
-    cells = np.full([max(side, 1) for side in shape], AIR, np.int64)
-    cells[tuple(slice(0, side) for side in shape)] = _cells(placed, shape)
-    blueprint = Blueprint(cells.astype(np.int32), materials)
-    return Reading(True, True, None, (), shape, int((cells != AIR).sum()), blueprint)
-
-
-def _parsed_released(part: str) -> Any:
-    clean = _LAST_COMMA.sub(r"\1", _COMMENT.sub("", _RELEASED_DASHES.sub("-", part)))
-    try:
-        return json.loads("".join(clean.split()))
-    except RecursionError:
-        raise _Unreadable("not_3d") from None
-    except ValueError:
-        # Not JSON, or numbers of thousands of digits, which its reader refuses as well.
-        raise _Unreadable("bad_json") from None
+    if math.prod(max(side, 1) for side in matrix.shape) > MOST_CELLS:
+        return _refused("oversized", shape=matrix.shape)
+    filled, _ = _of_materials(matrix, len(materials))
+    cells = np.full([max(side, 1) for side in filled.shape], AIR, np.int32)
+    cells[tuple(slice(0, side) for side in filled.shape)] = filled
+    blueprint = Blueprint(cells, materials)
+    return Reading(True, True, None, (), matrix.shape, int((cells != AIR).sum()), blueprint)

@@ -90,6 +90,32 @@ def test_translucent_blocks_show_what_is_behind_and_join_their_own():
     assert deep.quads[..., 1].max() == 16 + 14
 
 
+def test_no_two_faces_of_a_block_lie_in_one_another():
+    # Two colours at one depth would be told apart by rounding alone.
+    for name in (
+        "chest",
+        "skeleton_skull",
+        "creeper_wall_head",
+        "lantern",
+        "red_bed",
+        "oak_door",
+        "big_dripleaf",
+        "lever",
+    ):
+        mesh = of([[[1]]], name)
+        flat = mesh.quads[~mesh.two_sided]
+        for one in range(len(flat)):
+            for other in range(one):
+                low = np.maximum(flat[one].min(0), flat[other].min(0))
+                high = np.minimum(flat[one].max(0), flat[other].max(0))
+                same_way = (normals(mesh)[~mesh.two_sided][one] == normals(mesh)[~mesh.two_sided][other]).all()
+                assert not (same_way and (high - low >= 0).all() and (high > low).sum() == 2), (
+                    name,
+                    flat[one],
+                    flat[other],
+                )
+
+
 def test_sheets_are_two_sided():
     mesh = of([[[1]]], "short_grass")
     assert len(mesh.quads) == 2

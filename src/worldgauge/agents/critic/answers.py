@@ -15,6 +15,7 @@ without a reason, so half of such questions can be had blindly: 4.5 on average.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from worldgauge.agents.critic import Marked
@@ -44,6 +45,12 @@ _OPPOSITE, _UNCLEAR, _PARTLY = 1.0, 2.0, 5.0
 _FACTS = 2.0
 """What key facts add."""
 _DUMB = frozenset({"i do not know", "do not know", "unknown", "cannot tell", "not sure", "no answer", "none", "n a"})
+_REFUSES = re.compile(
+    r"(?:i am |im |i m |we are )?sorry\b|as an? (?:ai|language)\b|(?:i am |im |i m )?(?:unable|not able) to\b|"
+    r"(?:i|we) (?:cannot|could not|do not|am not able to) "
+    r"(?:do|see|tell|answer|view|help|assist|determine|know|say|provide|make|access|comply)\b"
+)
+"""How somebody begins who gives no answer: "cannot" alone would be read as a no."""
 _COMMON = frozenset(
     {
         *("a", "an", "the", "of", "in", "on", "at", "to", "is", "are", "it", "its", "and", "or", "as", "so"),
@@ -64,7 +71,8 @@ def mark_by_rules(question: str, expected: str, given: str) -> Marked:
     plain = " ".join(word for word in said if word.isalnum())
     if not any(word.isalnum() for word in right):
         return Marked(0.0, "no expected answer to compare with")
-    if not plain or plain.replace("can not", "cannot") in _DUMB:
+    plain = plain.replace("can not", "cannot")
+    if not plain or plain in _DUMB or _REFUSES.match(plain):
         return Marked(0.0, "no answer")
     if [word for word in said if word.isalnum()] == [word for word in right if word.isalnum()]:
         mark, reason = 10.0, "as expected"

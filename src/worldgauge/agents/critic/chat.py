@@ -28,7 +28,8 @@ MAX_TOKENS = 1024
 class ChatCritic:
     """A language model judges what it is shown.
 
-    Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options of the kit: max_tokens, of a reply. Raises UsageError without a model.
+    Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options
+    of the kit: max_tokens, of a reply. Raises UsageError without a model.
     """
 
     def __init__(self, kit: CriticKit) -> None:

@@ -25,7 +25,7 @@ from worldgauge.errors import DataError
 
 __all__ = ["SUFFIXES", "Limits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
 
-Format = Literal["nbt", "schem", "litematic"]
+Format = Literal["nbt", "schem", "litematic", "mca"]
 SUFFIXES = (".nbt", ".schem", ".litematic")
 """Of the files that `read_structure` is made for."""
 
@@ -34,8 +34,8 @@ SUFFIXES = (".nbt", ".schem", ".litematic")
 class Structure:
     """What a structure file holds.
 
-    name: of the file, without suffix. facts: what the file says of itself, such as DataVersion, Name and Author; texts
-    are a stranger's. warnings: what was left out or guessed.
+    name: of the file, without suffix. format: "mca" for a box of a world. facts: what the file says of itself, such as
+    DataVersion, Name and Author; texts are a stranger's. warnings: what was left out or guessed.
     """
 
     name: str

@@ -14,7 +14,7 @@ from worldgauge.suites.build.settings import Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.suites.contract import Card, Plate, Record, Score, Task
 from worldgauge.worlds.build.mesh import mesh_of
-from worldgauge.worlds.build.views import flags_of, picture
+from worldgauge.worlds.build.views import flag_lines, picture
 
 PICTURE_PX = 320
 MOST_TEXT = 6_000
@@ -74,5 +74,5 @@ def _reasons(headline: Score | None, built: Blueprint | None, scores: Sequence[S
             comment = score.facts.get("comment", "")
             lines.append(f"{name} {score.value:g} of 10{': ' + comment if comment else ''}")
     if built is not None:
-        lines += [f"In the picture: {flag}." for flag in flags_of(built)]
+        lines += flag_lines(built)
     return lines

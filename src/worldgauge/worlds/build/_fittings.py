@@ -92,10 +92,8 @@ def _chest(name: str, states: States) -> Shape:
     kind = states.get("type", "single")
     # A double chest's latch is where its halves meet.
     left, right = {"left": (15, 16), "right": (0, 1)}.get(kind, (7, 9))
-    low, high = {"left": (1, 16), "right": (0, 15)}.get(kind, (1, 15))
-    seam = solid((low, 9, 1, high, 10, 1), paint="dark")
     latch = solid((left, 7, 0, right, 11, 1), paint="iron")
-    return body + turned(latch + seam, states["facing"])
+    return body + turned(latch, states["facing"])
 
 
 def _door(name: str, states: States) -> Shape:
@@ -133,12 +131,12 @@ def _wall_hanging_sign(name: str, states: States) -> Shape:
 
 
 def _head(name: str, states: States) -> Shape:
-    face = solid((5, 3, 4, 7, 5, 4), (9, 3, 4, 11, 5, 4), paint="dark")
+    face = solid((5, 3, 3, 7, 5, 4), (9, 3, 3, 11, 5, 4), paint="dark")
     return turned(solid((4, 0, 4, 12, 8, 12)) + face, _nearest(states))
 
 
 def _wall_head(name: str, states: States) -> Shape:
-    face = solid((5, 7, 8, 7, 9, 8), (9, 7, 8, 11, 9, 8), paint="dark")
+    face = solid((5, 7, 7, 7, 9, 8), (9, 7, 7, 11, 9, 8), paint="dark")
     return turned(solid((4, 4, 8, 12, 12, 16)) + face, states["facing"])
 
 
@@ -244,7 +242,7 @@ def _hook(name: str, states: States) -> Shape:
 
 
 def _tripwire(name: str, states: States) -> Shape:
-    return solid((0, 1, 8, 16, 1, 9)) + solid((8, 1, 0, 9, 1, 16))
+    return solid((0, 1, 8, 16, 2, 9), (8, 1, 0, 9, 2, 16))
 
 
 _BY_NAME: dict[str, Callable[[str, States], Shape]] = {

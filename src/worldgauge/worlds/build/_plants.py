@@ -78,7 +78,7 @@ def _other(name: str, states: States) -> Shape | None:
     if name == "big_dripleaf":
         # A leaf that gives way hangs down from its stem in the south.
         pad = (0, 1, 12, 16, 15, 13) if states["tilt"] == "full" else (0, 14, 0, 16, 15, 16)
-        return turned(solid(pad) + solid((7, 0, 13, 9, 15, 15), paint="leaf"), states["facing"])
+        return turned(solid(pad) + solid((7, 0, 13, 9, 14, 15), paint="leaf"), states["facing"])
     if name == "cocoa":
         return solid(*table.boxes(name, dict(states)))
     return None
