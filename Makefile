@@ -26,6 +26,9 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge run closedloop --data $(DEMO)/closedloop/data --model oracle --model warp --model freeze \
 	  --set view_px=160 --set panorama_px=512 --out $(DEMO)/closedloop/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/closedloop/runs --out $(DEMO)/closedloop/report.html
+	$(BIN)/worldgauge collect build --out $(DEMO)/build/data --structures 12 --stimuli 2 --commonsense 16 --workers $(WORKERS)
+	$(BIN)/worldgauge run build --data $(DEMO)/build/data --references --out $(DEMO)/build/runs --workers $(WORKERS)
+	$(BIN)/worldgauge report $(DEMO)/build/runs --out $(DEMO)/build/report.html
 
 test: $(VENV)/.dev $(VENV)/.other chromium
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"

@@ -27,7 +27,7 @@ class Build:
     claim = "plans in space"
     balanced = "task"
     choosing_settings = frozenset({"task"}) | REACHING
-    scoring_settings = frozenset(("critic", "chat", "prompts_digest", "gradings", *RELEASED, "parity"))
+    scoring_settings = frozenset(("critic", "chat", "prompts_digest", "critic_digest", "gradings", *RELEASED, "parity"))
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {
         "headline": "full marks (%)",

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.statistics import LEVEL, Interval, bootstrap_interval
+from worldgauge.suites.build.damage import SHIFTED
 
 MEASURES = ("matching", "f1")
 """What evaluations are correlated with. Typed IoU orders builds of one truth as F1 does: it is f1 / (2 - f1)."""
+UNMOVED = "unmoved"
+"""All cases but those that only stand elsewhere, which the critic forgives and matching does not."""
 RESAMPLES = 1000
 
 Array = NDArray[np.float64]
@@ -40,8 +42,8 @@ class Case:
 class Agreement:
     """Spearman's coefficient of evaluations with a measure, and a 95% interval over structures; None where undefined.
 
-    over: "each structure" for the mean over structures of the coefficient within each; "all" or a damage for cases of
-    all structures together. n: structures, or cases.
+    over: "all", UNMOVED or a damage for the cases of all structures together; "each structure, all" or unmoved for the
+    mean over structures of the coefficient within each. n: cases, or structures.
     """
 
     kind: str
@@ -58,36 +60,43 @@ def agreement_of(cases: Sequence[Case], rng: np.random.Generator) -> Iterator[Ag
     Give damaged builds only: truths and empty ones, on which all agree, would make it look better.
     """
     damages = list(dict.fromkeys(case.damage for case in cases))
+    groups = {"all": list(cases), UNMOVED: [case for case in cases if case.damage != SHIFTED.name]}
     for kind in dict.fromkeys(kind for case in cases for kind in case.grades):
         for measure in MEASURES:
-            within = [
-                found
-                for number in sorted({case.structure for case in cases})
-                if (found := _coefficient([c for c in cases if c.structure == number], kind, measure)) is not None
-            ]
-            mean = float(np.mean(within)) if within else None
-            yield Agreement(kind, measure, "each structure", mean, bootstrap_interval(within, rng=rng), len(within))
-            for over in ("all", *damages):
-                own = [case for case in cases if over in ("all", case.damage)]
+            for over, own in groups.items():
+                yield _within(own, kind, measure, f"each structure, {over}", rng)
+            for over, own in (groups | {name: [c for c in cases if c.damage == name] for name in damages}).items():
                 found = _coefficient(own, kind, measure)
                 interval = None if found is None else _interval(own, kind, measure, rng)
                 yield Agreement(kind, measure, over, found, interval, len(own))
 
 
-def spearman(x: Array, y: Array, weights: NDArray[Any]) -> float | None:
-    """Spearman's coefficient of pairs that count so many times each; None where one of the two does not change."""
-    a, b = _ranks(x, weights), _ranks(y, weights)
-    a, b = (ranks - np.average(ranks, weights=weights) for ranks in (a, b))
-    spread = float((weights * a * a).sum() * (weights * b * b).sum())
-    return float(np.clip((weights * a * b).sum() / np.sqrt(spread), -1, 1)) if spread > 1e-9 else None
+def spearman(x: Array, y: Array, weights: Array) -> Array:
+    """(draws,) coefficients of n pairs; weights: (draws, n), how often each pair counts. NaN where one of the two does
+    not change."""
+    a, b = (_centred(values, weights) for values in (x, y))
+    spread = (weights * a * a).sum(1) * (weights * b * b).sum(1)
+    found = np.full(len(weights), np.nan)
+    np.divide((weights * a * b).sum(1), np.sqrt(spread), out=found, where=spread > 1e-9)
+    clipped: Array = np.clip(found, -1, 1)
+    return clipped
 
 
-def _ranks(values: Array, weights: NDArray[Any]) -> Array:
-    """From 0, equal values sharing the mean of theirs."""
+def _centred(values: Array, weights: Array) -> Array:
+    """(draws, n) ranks less their mean; equal values share the mean of their ranks."""
     levels = np.unique(values, return_inverse=True)[1]
-    counts = np.bincount(levels, weights)
-    ranks: Array = (np.cumsum(counts) - counts + (counts - 1) / 2)[levels]
-    return ranks
+    order = np.argsort(levels, kind="stable")
+    counts = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(levels[order], prepend=-1)), axis=1)
+    ranks: Array = (np.cumsum(counts, axis=1) - counts / 2)[:, levels]
+    return ranks - (weights * ranks).sum(1, keepdims=True) / weights.sum(1, keepdims=True)
+
+
+def _within(cases: Sequence[Case], kind: str, measure: str, over: str, rng: np.random.Generator) -> Agreement:
+    numbers = sorted({case.structure for case in cases})
+    each = [_coefficient([case for case in cases if case.structure == number], kind, measure) for number in numbers]
+    known = [value for value in each if value is not None]
+    mean = float(np.mean(known)) if known else None
+    return Agreement(kind, measure, over, mean, bootstrap_interval(known, rng=rng), len(known))
 
 
 def _pairs(cases: Sequence[Case], kind: str, measure: str) -> tuple[Array, Array]:
@@ -95,19 +104,21 @@ def _pairs(cases: Sequence[Case], kind: str, measure: str) -> tuple[Array, Array
 
 
 def _coefficient(cases: Sequence[Case], kind: str, measure: str) -> float | None:
-    return spearman(*_pairs(cases, kind, measure), np.ones(len(cases))) if len(cases) > 2 else None
+    if len(cases) < 3:
+        return None
+    found = float(spearman(*_pairs(cases, kind, measure), np.ones((1, len(cases))))[0])
+    return None if np.isnan(found) else found
 
 
 def _interval(cases: Sequence[Case], kind: str, measure: str, rng: np.random.Generator) -> Interval | None:
     """Percentile bootstrap that draws structures with all their cases, since those of one are not independent."""
-    pairs = _pairs(cases, kind, measure)
     numbers, place = np.unique([case.structure for case in cases], return_inverse=True)
-    drawn = [
-        spearman(*pairs, np.bincount(rng.integers(0, len(numbers), len(numbers)), minlength=len(numbers))[place])
-        for _ in range(RESAMPLES)
-    ]
-    known = [value for value in drawn if value is not None]
-    if len(numbers) < 2 or not known:
+    if len(numbers) < 2:
+        return None
+    weights = rng.multinomial(len(numbers), np.full(len(numbers), 1 / len(numbers)), RESAMPLES)[:, place]
+    drawn = spearman(*_pairs(cases, kind, measure), weights.astype(float))
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
         return None
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

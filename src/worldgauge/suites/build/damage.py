@@ -155,13 +155,14 @@ def restated(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepri
 
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
+SHIFTED = Damage("shifted", shifted, (1, 2, 4), "blocks")
 DAMAGES: tuple[Damage, ...] = (
     Damage("exchanged", exchanged, (*SHARES, 1.0), "of the blocks"),
     Damage("removed", removed, SHARES, "of the blocks"),
     Damage("added", added, (*SHARES, 1.0), "of the blocks"),
     Damage("truncated", truncated, SHARES[1:], "of the layers"),
     Damage("lifted", lifted, (1, 2, 4), "blocks"),
-    Damage("shifted", shifted, (1, 2, 4), "blocks"),
+    SHIFTED,
     Damage("turned", turned),
     Damage("mirrored", mirrored),
     Damage("recoloured", recoloured),

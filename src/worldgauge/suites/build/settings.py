@@ -54,6 +54,7 @@ class Settings:
     chat_key_env: str | None = None
     prompts: str | None = None
     prompts_digest: str = ""
+    critic_digest: str = ""
     gradings: int = 1
     parser: Literal["ours", "released"] = "ours"
     weights: Literal["paper", "released"] = "paper"
@@ -78,7 +79,9 @@ class Settings:
         prompts = Prompts(settings.prompts, suite=SUITE)
         if settings.chat is not None:
             model_and_url(settings.chat)
-        return replace(settings, prompts_digest=prompts.digest if talks else "")
+        # A critic that grades otherwise than before is another one: its scores are made again.
+        version = f"{settings.critic}@{critics.entry(settings.critic).facts['version']}"
+        return replace(settings, prompts_digest=prompts.digest if talks else "", critic_digest=version)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

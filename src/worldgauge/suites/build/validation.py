@@ -27,7 +27,7 @@ from worldgauge.errors import DataError, UsageError
 from worldgauge.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
 from worldgauge.metrics.build_scores import evaluation
 from worldgauge.statistics import Interval
-from worldgauge.suites.build.agreement import MEASURES, Agreement, Case, agreement_of
+from worldgauge.suites.build.agreement import MEASURES, UNMOVED, Agreement, Case, agreement_of
 from worldgauge.suites.build.damage import DAMAGES, SAME
 from worldgauge.worlds.build.views import contact_sheet
 
@@ -36,12 +36,15 @@ BESIDE: tuple[Kind, ...] = ("planning", "understanding")
 """Kinds whose builds are graded beside a reference."""
 FALLING = ("exchanged", "removed", "added", "truncated")
 """Damages of which more must never be graded higher."""
+STREWN = ("exchanged", "removed", "added")
+"""Damages that leave no order."""
 POSES = ("shifted", "turned", "mirrored")
 """What a build by itself is not worth less for."""
 ANOTHER, TRUTH, EMPTY = "another", "truth", "empty"
 
 ALWAYS, MOSTLY, AGREED = 1.0, 0.9, 0.8
 """Least share of structures for what must hold without and with exceptions; least mean Spearman with F1."""
+HALF = 0.5
 MIN_STRUCTURES = 20
 
 
@@ -139,7 +142,7 @@ def concluded(source: str, structures: int, cases: Sequence[Case], seed: int) ->
     rng = np.random.default_rng([seed, 1])
     sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
     agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))
-    falling = {
+    falling: dict[tuple[str, str], float | None] = {
         (kind, damage.name): _share(cases, structures, lambda own, k=kind, d=damage.name: _falls(own, k, d))  # type: ignore[misc]
         for kind in GRADED
         for damage in DAMAGES
@@ -203,8 +206,8 @@ def _case(subject: Subject, number: int, damage: str, dose: float, built: Bluepr
         assert marks is not None
         # Weighted sums of equal grades must be equal.
         grades[kind] = round(marks, 6)
-    found = [measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou)]
-    return Case(number, damage, float(dose), *found, grades)
+    matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
+    return Case(number, damage, float(dose), matching, f1, iou, grades)
 
 
 def _other(subjects: Sequence[Subject], number: int) -> Blueprint | None:
@@ -239,6 +242,11 @@ def _falls(own: list[Case], kind: str, damage: str) -> bool | None:
     if not grades:
         return None
     return all(less >= more for less, more in pairwise([*_of(own, kind, TRUTH), *grades]))
+
+
+def _spoilt(own: list[Case], damage: str) -> bool:
+    half = _of([case for case in own if case.dose == HALF], "creativity", damage)
+    return all(grade < _of(own, "creativity", TRUTH)[0] for grade in half)
 
 
 def _tells_itself(own: list[Case]) -> bool | None:
@@ -286,31 +294,43 @@ def _held(
     for kind in BESIDE:
         for damage in FALLING:
             yield Bar(f"{kind} never rises the more is {damage}", falling[kind, damage], MOSTLY)
+    for damage in STREWN:
+        yield Bar(f"creativity falls where half is {damage}", share(lambda own, d=damage: _spoilt(own, d)), MOSTLY)  # type: ignore[misc]
     for found in agreement:
-        if (found.measure, found.over) == ("f1", "each structure") and found.kind in BESIDE:
-            yield Bar(f"{found.kind} orders builds as F1 does (Spearman)", found.spearman, AGREED)
+        if (found.measure, found.over) == ("f1", f"each structure, {UNMOVED}") and found.kind in BESIDE:
+            yield Bar(f"{found.kind} orders unmoved builds as F1 does (Spearman)", found.spearman, AGREED)
 
 
 def _means(found: CriticStudy) -> Iterator[str]:
-    """A line a damage and dose."""
-    columns = ("n", "matching", "F1", "typed IoU", *GRADED)
+    """A line a damage and dose; last how far creativity is above that of the same structures undamaged."""
+    columns = ("n", "matching", "F1", "typed IoU", *GRADED, "less truth's")
+    full = {case.structure: case.grades["creativity"] for case in found.cases if case.damage == TRUTH}
     yield f"{'means':24}" + "".join(f"{name:>14}" for name in columns)
     units = {damage.name: damage.unit for damage in DAMAGES}
     for damage, dose in dict.fromkeys((case.damage, case.dose) for case in found.cases):
         own = [case for case in found.cases if (case.damage, case.dose) == (damage, dose)]
         unit = units.get(damage, "")
         said = f" {dose:.0%}" if unit.startswith("of") else f" by {dose:g}" if unit else ""
-        values = [(case.matching, case.f1, case.typed_iou, *case.grades.values()) for case in own]
+        values = [
+            (
+                case.matching,
+                case.f1,
+                case.typed_iou,
+                *case.grades.values(),
+                case.grades["creativity"] - full[case.structure],
+            )
+            for case in own
+        ]
         yield f"{damage + said:24}{len(own):14}" + "".join(f"{mean:14.2f}" for mean in np.mean(values, axis=0))
 
 
 def _agreements(found: CriticStudy) -> Iterator[str]:
     """A line a damage, a column a kind and measure."""
     pairs = [(kind, measure) for kind in GRADED for measure in MEASURES]
-    yield f"{'Spearman with':16}" + "".join(f"{f'{kind}, {measure}':>26}" for kind, measure in pairs)
+    yield f"{'Spearman with':26}" + "".join(f"{f'{kind}, {measure}':>26}" for kind, measure in pairs)
     for over in dict.fromkeys(one.over for one in found.agreement):
         own = [one for pair in pairs for one in found.agreement if (one.kind, one.measure, one.over) == (*pair, over)]
-        yield f"{over:16}" + "".join(f"{_told(one):>26}" for one in own)
+        yield f"{over:26}" + "".join(f"{_told(one):>26}" for one in own)
     yield ""
     yield f"{'never rises':16}" + "".join(f"{kind:>16}" for kind in GRADED)
     for damage in dict.fromkeys(damage for _, damage in found.falling):
