@@ -116,5 +116,22 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
             [sys.executable, "-m", "worldgauge.cli", *verb, "--help"], capture_output=True, text=True, timeout=60
         )
         assert known.returncode == 0, line
-        for option in (word for word in words if word.startswith("--")):
+        for option in (word.partition("=")[0] for word in words if word.startswith("--")):
             assert option in known.stdout, f"{option} in: {line}"
+
+
+def test_agent_of_the_build_page_answers_every_kind(builds: Path, tmp_path: Path) -> None:
+    code = block(ROOT / "docs" / "suites" / "build.md", "python", "class MyAgent")
+    assert len(code.strip().split("\n")) < 15
+    (tmp_path / "mine.py").write_text(code, "utf-8")
+    arguments = ["--data", str(builds), "--agent", "./mine.py:MyAgent", "--out", "runs", "--json"]
+    done = cli("run", "build", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)["counts"]
+    assert counts["scored"] == counts["expected"] == 56
+
+
+def test_environment_of_the_build_page_steps(tmp_path: Path) -> None:
+    code = block(ROOT / "docs" / "suites" / "build.md", "python", "gymnasium.make")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

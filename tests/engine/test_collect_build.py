@@ -128,3 +128,15 @@ def test_a_full_disk_ends_it_and_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(collect, "write_image", full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
         collect_build(tmp_path, **{**SMALL, "structures": 1, "stimuli": 0, "commonsense": 0})
+
+
+def test_a_change_of_the_generators_is_noticed(collected: tuple[Path, Collected]) -> None:
+    """Rows of the data set: builds, instructions, figures, questions and answers. Pictures are left out."""
+    found = contents(collected[0])
+    pinned = {
+        "data/architectures.json": "0",
+        "task/Task_Spatial_Planning.json": "0",
+        "task/Task_Spatial_Reasoning.json": "0",
+        "task/Task_Spatial_Commonsense.json": "0",
+    }
+    assert {name: found[name][:16] for name in pinned} == pinned

@@ -46,9 +46,9 @@ WARNINGS: Mapping[str, str] = {
     "unknown_id": "numbers that no material has, taken as air",
 }
 
-MOST_CHARACTERS = 1_500_000
+MOST_CHARACTERS = 1_400_000
 """Of an answer; a matrix that fills the published limits takes a million. A longer one is oversized, unread."""
-MOST_PARTS = 10_000
+MOST_PARTS = 1_000
 """Fenced, of an answer; what follows them is not looked at."""
 MOST_CELLS = 2**20
 """Of a matrix read as released, which knows no limits; a larger one is oversized, which only a ragged one can be."""

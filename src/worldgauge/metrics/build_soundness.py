@@ -54,6 +54,7 @@ class Soundness:
     connected: float | None
     symmetry: float | None
     order: float | None
+    alike: float | None
     evenness: float | None
     reachable: float | None
 
@@ -76,6 +77,7 @@ def soundness(built: Blueprint) -> Soundness:
         connected=connected_share(plain),
         symmetry=symmetry(plain),
         order=order(plain),
+        alike=alike_share(plain),
         evenness=evenness(plain),
         reachable=reachable_share(plain),
     )
@@ -145,6 +147,24 @@ def order(built: Blueprint) -> float | None:
         return 1.0
     alike = sum(int((one == other).sum()) for one, other in pairs) / count
     return max(-1.0, (alike - chance) / (1 - chance))
+
+
+@metrics.register("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def alike_share(built: Blueprint) -> float | None:
+    """Share of pairs of touching blocks that are of one material: low for materials strewn over a good shape, which
+    `order` hardly sees, most pairs of cells being of air. 1 where no two touch, None without blocks.
+    """
+    plain = built.names_only()
+    solid = plain.solid
+    if not solid.any():
+        return None
+    alike = pairs = 0
+    for axis in range(3):
+        one, other = (np.moveaxis(plain.cells, axis, 0)[part] for part in (slice(1, None), slice(None, -1)))
+        both = np.moveaxis(solid, axis, 0)[1:] & np.moveaxis(solid, axis, 0)[:-1]
+        alike += int((both & (one == other)).sum())
+        pairs += int(both.sum())
+    return alike / pairs if pairs else 1.0
 
 
 @metrics.register("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)

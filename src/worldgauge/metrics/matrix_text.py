@@ -8,7 +8,6 @@ is refused beyond `MOST_OTHER` characters.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
-MOST_OTHER = 400_000
+MOST_OTHER = 200_000
 """Characters of a matrix that is not plain, its comments left out; a longer one is oversized, unread."""
 
 
@@ -69,48 +68,48 @@ class Matrix:
 
 def read_matrix(text: str) -> Matrix:
     """The matrix that a text is. Raises Unreadable for all that is not three levels of lists of whole numbers."""
-    code = _without_comments(_codes(text, _DASHES))
+    code = _without_comments(_ascii(text, {"-": _DASHES}))
     matrix = _plain(code)
-    return _by_json(code) if matrix is None else _not_empty(matrix)
+    if matrix is None:
+        return _by_json(code)
+    if not len(matrix.values):
+        raise Unreadable("empty")
+    return matrix
 
 
 def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
     """The same as the published code has it: all white space is left out first, even between digits, any cell but a
     list is taken, and no cells are a matrix too. known: numbers of materials; other values, where not plain, become 0.
     """
-    code = _without_comments(_codes(text, _RELEASED_DASHES, _SPACES))
+    code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}))
     code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)
     matrix = _plain(code, most_digits=_MOST_DIGITS)
     return _by_json_released(code, known) if matrix is None else matrix
 
 
-_DASHES = (*range(0x2010, 0x2016), 0x2212)
-_RELEASED_DASHES = (0x2010, 0x2212)
-_SPACES = tuple(code for code in range(128, 0x3001) if chr(code).isspace())
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_RELEASED_DASHES = "\u2010\u2212"
+_SPACES = "".join(filter(str.isspace, map(chr, range(128, 0x3001))))
 _BLANKS = bytes(code for code in range(128) if chr(code).isspace())
 _JSON_BLANKS = b" \t\r\n"
 _PLAIN = b"0123456789-[]," + _JSON_BLANKS
-_FOREIGN = 0x7F
-"""Stands for any other character beyond ASCII: right within a JSON string, as those are, and nowhere else."""
+_LAYER, _ROW, _CELL, _MINUS, _ZERO, _NINE = b"*+,-09"
+"""Marks between layers, rows and cells of a flattened matrix; all below those of numbers."""
 _MOST_DIGITS = 4300
 """Of a number that Python reads; see sys.set_int_max_str_digits."""
 _FEW_DIGITS = 9
 """Of numbers that fit 32 bits; no material has a larger one."""
 _FINITE_DIGITS = 300
-_LAST_COMMA = re.compile(r",(\s*[\]}])")
 
 
-def _codes(text: str, dashes: tuple[int, ...], spaces: tuple[int, ...] = ()) -> Bytes:
-    """The characters as ASCII: `dashes` as "-", `spaces` as blanks, all others beyond it as `_FOREIGN`."""
-    if text.isascii():
-        return np.frombuffer(text.encode(), np.uint8)
-    code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    table = np.full(0x3002, _FOREIGN, np.uint8)
-    table[:128] = np.arange(128)
-    table[list(dashes)] = ord("-")
-    table[list(spaces)] = ord(" ")
-    ascii_: Bytes = table[np.minimum(code, len(table) - 1)]
-    return ascii_
+def _ascii(text: str, replaced: Mapping[str, str]) -> Bytes:
+    """The characters as bytes, one each. replaced: what stands for which characters; all others beyond ASCII become
+    "?", which is right within a JSON string, as those are, and nowhere else."""
+    if not text.isascii():
+        for by, characters in replaced.items():
+            for character in characters:
+                text = text.replace(character, by)
+    return np.frombuffer(text.encode("ascii", "replace"), np.uint8)
 
 
 def _without_comments(code: Bytes) -> Bytes:
@@ -127,37 +126,39 @@ def _without_comments(code: Bytes) -> Bytes:
 
 
 def _plain(code: Bytes, most_digits: int | None = None) -> Matrix | None:
-    """A matrix of nothing but whole numbers; None for other texts. Raises Unreadable for a wrong or uneven nesting.
+    """A matrix of nothing but whole numbers, none of its layers without rows; None for any other text.
 
-    most_digits: of a number; one with more is no JSON.
+    most_digits: of a number; one with more is no JSON. Raises Unreadable for what is surely none.
     """
     whole, points = _without_points(code)
     text = whole.tobytes()
     if text.translate(None, _PLAIN):
         return None
-    dense = np.frombuffer(text.translate(None, _JSON_BLANKS).replace(b",]", b"]"), np.uint8)
-    if not _is_json(dense) or _count(_starts(_of_numbers(whole))) != _count(_starts(_of_numbers(dense))):
+    dense = text.translate(None, _JSON_BLANKS).replace(b",]", b"]")
+    if dense.count(b"[") != dense.count(b"]"):
         raise Unreadable("bad_json")
-    starts = _starts(_of_numbers(dense))
-    tokens = np.flatnonzero(starts | (dense >= ord("[")))
-    brackets = np.flatnonzero(~starts[tokens])
-    between = np.diff(brackets) - 1
-    opens = dense[tokens[brackets]] == ord("[")
-    depth = np.cumsum(np.where(opens, 1, -1))
-    if depth[-1] or (depth[:-1] < 1).any():
-        raise Unreadable("bad_json")
-    first, digits = _numbers_at(dense, tokens[starts[tokens]])
-    longest = int(digits.max(initial=0))
-    if points and longest > _FINITE_DIGITS:
+    # Marks for the brackets between layers and rows; if none is left, there were three levels everywhere.
+    flat = dense[2:-2].replace(b"]],[[", b"*").replace(b"],[", b"+")
+    if not dense.startswith(b"[[[") or not dense.endswith(b"]]]") or b"[" in flat[1:] or b"]" in flat[:-1]:
         return None
+    body = np.frombuffer(b"*%b*" % flat[1:-1], np.uint8)
+    marks = np.flatnonzero(body <= _CELL)
+    digits = np.diff(marks) - 1
+    signs = body[marks[:-1] + 1] == _MINUS
+    digits -= signs
+    if not _is_json(body) or np.count_nonzero(digits) != _numbers_in(whole):
+        raise Unreadable("bad_json")
+    longest = int(digits.max())
     if most_digits is not None and longest > most_digits:
         raise Unreadable("bad_json")
-    if depth.max() > 3 or between[depth[:-1] != 3].any():
-        raise Unreadable("not_3d")
-    is_row = opens & (depth == 3)
-    before = np.cumsum(is_row)
-    rows = before[~opens & (depth == 1)] - before[opens & (depth == 2)]
-    return Matrix(rows, between[is_row[:-1]], _values(dense, first, digits), points)
+    if points and longest > _FINITE_DIGITS:
+        return None
+    kinds = body[marks]
+    ends = np.flatnonzero(kinds != _CELL)
+    lengths = np.diff(ends)
+    lengths[digits[ends[:-1]] == 0] = 0
+    rows = np.diff(np.flatnonzero(kinds[ends] == _LAYER))
+    return Matrix(rows, lengths, _values(body, marks[1:], digits, signs), points)
 
 
 def _without_points(code: Bytes) -> tuple[Bytes, bool]:
@@ -167,70 +168,45 @@ def _without_points(code: Bytes) -> tuple[Bytes, bool]:
         return code, False
     around = np.pad(code, (1, 2))
     before, after, end = around[points], around[points + 2], around[points + 3]
-    if not (
-        _is_digit(before) & (after == ord("0")) & np.isin(end, np.frombuffer(b",]" + _JSON_BLANKS, np.uint8))
-    ).all():
+    if not (_is_digit(before) & (after == _ZERO) & np.isin(end, np.frombuffer(b",]" + _JSON_BLANKS, np.uint8))).all():
         return code, False
     kept = np.ones(len(code), bool)
     kept[points] = kept[points + 1] = False
     return code[kept], True
 
 
-def _is_json(code: Bytes) -> bool:
-    """Whether every byte of a plain text without blanks may follow the one before it; nesting apart."""
-    if not len(code) or code[0] != ord("[") or code[-1] != ord("]"):
-        return False
-    opens, closes, commas, minus, digits = (code == ord(mark) for mark in "[],-0")
-    zeros, digits = digits, _is_digit(code)
-    wrong = opens[:-1] & commas[1:]
-    wrong |= closes[:-1] & ~(closes | commas)[1:]
-    wrong |= commas[:-1] & (commas | closes)[1:]
-    wrong |= digits[:-1] & (minus | opens)[1:]
+def _is_json(body: Bytes) -> bool:
+    """Whether every byte of a flattened matrix may follow the one before it."""
+    digits, minus, commas = _is_digit(body), body == _MINUS, body == _CELL
+    wrong = digits[:-1] & minus[1:]
     wrong |= minus[:-1] & ~digits[1:]
-    wrong[1:] |= zeros[1:-1] & digits[2:] & ~digits[:-2]
+    wrong |= commas[:-1] & (body[1:] <= _CELL)
+    wrong |= (body[:-1] <= _CELL) & commas[1:]
+    wrong[1:] |= (body == _ZERO)[1:-1] & digits[2:] & ~digits[:-2]
     return not wrong.any()
 
 
 def _is_digit(code: Bytes) -> NDArray[np.bool_]:
-    return (code - np.uint8(ord("0"))) < 10
+    return (code >= _ZERO) & (code <= _NINE)
 
 
-def _of_numbers(code: Bytes) -> NDArray[np.bool_]:
-    return _is_digit(code) | (code == ord("-"))
+def _numbers_in(code: Bytes) -> int:
+    """Of a plain text: how many numbers stand apart, so that two with nothing but blanks between them are told."""
+    inside = (code >= _MINUS) & (code <= _NINE)
+    return int(np.count_nonzero(inside[1:] > inside[:-1]))
 
 
-def _starts(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    starts = inside.copy()
-    starts[1:] &= ~inside[:-1]
-    return starts
-
-
-def _count(mask: NDArray[np.bool_]) -> int:
-    return int(np.count_nonzero(mask))
-
-
-def _numbers_at(code: Bytes, starts: Numbers) -> tuple[Numbers, Numbers]:
-    """Where the first digit of each number is, and how many it has."""
-    inside = _is_digit(code)
-    ends = np.flatnonzero(inside[:-1] & ~inside[1:]) + 1
-    first = starts + (code[starts] == ord("-"))
-    return first, ends - first
-
-
-def _values(code: Bytes, first: Numbers, digits: Numbers) -> NDArray[np.int32]:
-    values = code[first].astype(np.int32) - ord("0")
+def _values(body: Bytes, ends: Numbers, digits: Numbers, signs: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The numbers that end before `ends`; cells without a digit are rows without cells."""
+    if not digits.all():
+        ends, digits, signs = (each[digits > 0] for each in (ends, digits, signs))
+    values = body[ends - 1].astype(np.int32) - _ZERO
     for position in range(1, min(int(digits.max(initial=0)), _FEW_DIGITS)):
         longer = np.flatnonzero(digits > position)
-        values[longer] = 10 * values[longer] + code[first[longer] + position] - ord("0")
+        values[longer] += 10**position * (body[ends[longer] - 1 - position].astype(np.int32) - _ZERO)
     values[digits > _FEW_DIGITS] = 0
-    values[code[first - 1] == ord("-")] *= -1
+    values[signs] *= -1
     return values
-
-
-def _not_empty(matrix: Matrix) -> Matrix:
-    if not len(matrix.values):
-        raise Unreadable("empty")
-    return matrix
 
 
 def _by_json(code: Bytes) -> Matrix:
@@ -270,7 +246,7 @@ def _matrix(layers: list[list[list[Any]]], values: NDArray[np.int32], points: bo
 def _loaded(code: Bytes, *, released: bool = False) -> Any:
     if len(code) > MOST_OTHER:
         raise Unreadable("oversized")
-    text = _LAST_COMMA.sub(r"\1", code.tobytes().decode("ascii"))
+    text = _without_last_commas(code).tobytes().decode("ascii")
     try:
         return json.loads(text, parse_int=None if released or not _has_huge(code) else _small)
     except RecursionError:
@@ -280,6 +256,13 @@ def _loaded(code: Bytes, *, released: bool = False) -> Any:
     except ValueError:
         # Not JSON, or numbers of thousands of digits, which the published code's reader refuses as well.
         raise Unreadable("bad_json") from None
+
+
+def _without_last_commas(code: Bytes) -> Bytes:
+    """Without one comma before each closing bracket."""
+    dark = np.flatnonzero(~np.isin(code, np.frombuffer(_BLANKS, np.uint8)))
+    last = (code[dark[:-1]] == _CELL) & np.isin(code[dark[1:]], np.frombuffer(b"]}", np.uint8))
+    return np.delete(code, dark[:-1][last])
 
 
 def _has_huge(code: Bytes) -> bool:

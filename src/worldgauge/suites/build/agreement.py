@@ -4,12 +4,13 @@ with intervals over truths.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.agent import Kind
 from worldgauge.statistics import LEVEL, Interval, bootstrap_interval
 from worldgauge.suites.build.damage import SHIFTED
 
@@ -24,18 +25,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Case:
-    """One build. structure: its number among the study's. matching (0 to 10), f1, typed_iou: beside the truth.
+    """One build. structure: its number among the study's. blocks: of the truth. matching (0 to 10), f1, typed_iou: beside the truth.
 
     grades: the critic's evaluation, 1 to 10, by kind of task.
     """
 
     structure: int
+    blocks: int
     damage: str
     dose: float
     matching: float
     f1: float
     typed_iou: float
-    grades: dict[str, float]
+    grades: Mapping[Kind, float]
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Agreement:
     mean over structures of the coefficient within each. n: cases, or structures.
     """
 
-    kind: str
+    kind: Kind
     measure: str
     over: str
     spearman: float | None
@@ -88,10 +90,11 @@ def _centred(values: Array, weights: Array) -> Array:
     order = np.argsort(levels, kind="stable")
     counts = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(levels[order], prepend=-1)), axis=1)
     ranks: Array = (np.cumsum(counts, axis=1) - counts / 2)[:, levels]
-    return ranks - (weights * ranks).sum(1, keepdims=True) / weights.sum(1, keepdims=True)
+    centred: Array = ranks - (weights * ranks).sum(1, keepdims=True) / weights.sum(1, keepdims=True)
+    return centred
 
 
-def _within(cases: Sequence[Case], kind: str, measure: str, over: str, rng: np.random.Generator) -> Agreement:
+def _within(cases: Sequence[Case], kind: Kind, measure: str, over: str, rng: np.random.Generator) -> Agreement:
     numbers = sorted({case.structure for case in cases})
     each = [_coefficient([case for case in cases if case.structure == number], kind, measure) for number in numbers]
     known = [value for value in each if value is not None]
@@ -99,18 +102,18 @@ def _within(cases: Sequence[Case], kind: str, measure: str, over: str, rng: np.r
     return Agreement(kind, measure, over, mean, bootstrap_interval(known, rng=rng), len(known))
 
 
-def _pairs(cases: Sequence[Case], kind: str, measure: str) -> tuple[Array, Array]:
+def _pairs(cases: Sequence[Case], kind: Kind, measure: str) -> tuple[Array, Array]:
     return np.array([case.grades[kind] for case in cases]), np.array([getattr(case, measure) for case in cases])
 
 
-def _coefficient(cases: Sequence[Case], kind: str, measure: str) -> float | None:
+def _coefficient(cases: Sequence[Case], kind: Kind, measure: str) -> float | None:
     if len(cases) < 3:
         return None
     found = float(spearman(*_pairs(cases, kind, measure), np.ones((1, len(cases))))[0])
     return None if np.isnan(found) else found
 
 
-def _interval(cases: Sequence[Case], kind: str, measure: str, rng: np.random.Generator) -> Interval | None:
+def _interval(cases: Sequence[Case], kind: Kind, measure: str, rng: np.random.Generator) -> Interval | None:
     """Percentile bootstrap that draws structures with all their cases, since those of one are not independent."""
     numbers, place = np.unique([case.structure for case in cases], return_inverse=True)
     if len(numbers) < 2:

@@ -154,6 +154,8 @@ def restated(truth: Blueprint, dose: float, rng: np.random.Generator) -> Bluepri
     )
 
 
+TRUTH, EMPTY, ANOTHER = "truth", "empty", "another"
+"""What is no damage: the build itself, none, and the true one of another task."""
 SHARES = (0.1, 0.25, 0.5, 0.75)
 SHIFTED = Damage("shifted", shifted, (1, 2, 4), "blocks")
 DAMAGES: tuple[Damage, ...] = (

@@ -9,16 +9,14 @@ against the critic's evaluation as planning, understanding and creativity. Bars 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.agent import Kind
-from worldgauge.agents.critic import BEST, WORST, Critic, CriticKit, Work, critics
+from worldgauge.agents.critic import Critic, CriticKit, Work, critics
 from worldgauge.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.collect.build_instructions import describe, one_liners
 from worldgauge.collect.structures import structures as starters
@@ -27,55 +25,26 @@ from worldgauge.errors import DataError, UsageError
 from worldgauge.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
 from worldgauge.metrics.build_scores import evaluation
 from worldgauge.statistics import Interval
-from worldgauge.suites.build.agreement import MEASURES, UNMOVED, Agreement, Case, agreement_of
-from worldgauge.suites.build.damage import DAMAGES, SAME
+from worldgauge.suites.build.agreement import MEASURES, Agreement, Case, agreement_of
+from worldgauge.suites.build.bars import GRADED, Bar, Falling, bars_of, falling_of
+from worldgauge.suites.build.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 from worldgauge.worlds.build.views import contact_sheet
 
-GRADED: tuple[Kind, ...] = ("planning", "understanding", "creativity")
-BESIDE: tuple[Kind, ...] = ("planning", "understanding")
-"""Kinds whose builds are graded beside a reference."""
-FALLING = ("exchanged", "removed", "added", "truncated")
-"""Damages of which more must never be graded higher."""
-STREWN = ("exchanged", "removed", "added")
-"""Damages that leave no order."""
-POSES = ("shifted", "turned", "mirrored")
-"""What a build by itself is not worth less for."""
-ANOTHER, TRUTH, EMPTY = "another", "truth", "empty"
-
-ALWAYS, MOSTLY, AGREED = 1.0, 0.9, 0.8
-"""Least share of structures for what must hold without and with exceptions; least mean Spearman with F1."""
-HALF = 0.5
 MIN_STRUCTURES = 20
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What must hold. value: a share of structures, or a mean coefficient; None where there is nothing to measure."""
-
-    name: str
-    value: float | None
-    least: float
-
-    @property
-    def holds(self) -> bool:
-        """A bar without a value is broken."""
-        return self.value is not None and self.value >= self.least
 
 
 @dataclass(frozen=True)
 class CriticStudy:
     """What was measured. falling: share of structures whose evaluation never rises with the dose, by (kind, damage).
 
-    blind: share of structures whose creativity is graded above that of another build of its tier for the same brief;
-    half is chance. accepted: whether all bars hold; `reasons` says which do not.
+    accepted: whether all bars hold; `reasons` says which do not.
     """
 
     source: str
     structures: int
     cases: tuple[Case, ...]
     agreement: tuple[Agreement, ...]
-    falling: dict[tuple[str, str], float | None]
-    blind: float | None
+    falling: Falling
     bars: tuple[Bar, ...]
     accepted: bool
     reasons: tuple[str, ...]
@@ -95,7 +64,6 @@ class CriticStudy:
             "bars": [{**asdict(bar), "holds": bar.holds} for bar in self.bars],
             "agreement": [{**asdict(found), "interval": _list(found.interval)} for found in self.agreement],
             "falling": [{"kind": k, "damage": d, "share": share} for (k, d), share in self.falling.items()],
-            "blind": self.blind,
             "cases": [asdict(case) for case in self.cases],
         }
 
@@ -134,26 +102,20 @@ def study(
         source = f"{data.name}: {len(subjects)} builds"
     judge = critics.get("rules")(CriticKit()) if critic is None else critic
     cases = tuple(case for number in range(len(subjects)) for case in _cases(subjects, number, judge, seed))
-    return concluded(source, len(subjects), cases, seed)
+    return concluded(source, cases, seed=seed)
 
 
-def concluded(source: str, structures: int, cases: Sequence[Case], seed: int) -> CriticStudy:
-    """What the cases of so many structures come to. seed: of the intervals."""
-    rng = np.random.default_rng([seed, 1])
+def concluded(source: str, cases: Sequence[Case], *, seed: int) -> CriticStudy:
+    """What the cases come to. seed: of the intervals."""
     sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
+    rng = np.random.default_rng([seed, 1])
     agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))
-    falling: dict[tuple[str, str], float | None] = {
-        (kind, damage.name): _share(cases, structures, lambda own, k=kind, d=damage.name: _falls(own, k, d))  # type: ignore[misc]
-        for kind in GRADED
-        for damage in DAMAGES
-        if damage.graded
-    }
-    blind = _share(cases, structures, _tells_itself)
-    bars = tuple(_held(cases, structures, agreement, falling))
+    bars = tuple(bars_of(cases, agreement))
     broken = [f"{bar.name}: {_number(bar.value, 3)}, not >= {bar.least:g}" for bar in bars if not bar.holds]
+    structures = len({case.structure for case in cases})
     if structures < MIN_STRUCTURES:
         broken.insert(0, f"{structures} structures, {MIN_STRUCTURES} are needed")
-    return CriticStudy(source, structures, tuple(cases), agreement, falling, blind, bars, not broken, tuple(broken))
+    return CriticStudy(source, structures, tuple(cases), agreement, falling_of(cases), bars, not broken, tuple(broken))
 
 
 def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[Subject]:
@@ -207,7 +169,7 @@ def _case(subject: Subject, number: int, damage: str, dose: float, built: Bluepr
         # Weighted sums of equal grades must be equal.
         grades[kind] = round(marks, 6)
     matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
-    return Case(number, damage, float(dose), matching, f1, iou, grades)
+    return Case(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
 
 
 def _other(subjects: Sequence[Subject], number: int) -> Blueprint | None:
@@ -221,84 +183,6 @@ def _other(subjects: Sequence[Subject], number: int) -> Blueprint | None:
     order = [(number + step) % len(subjects) for step in range(1, len(subjects))]
     own = tier(subjects[number])
     return next((subjects[place].truth for place in order if tier(subjects[place]) == own), None)
-
-
-def _share(cases: Iterable[Case], structures: int, test: Callable[[list[Case]], bool | None]) -> float | None:
-    """Share of structures whose cases pass; those without an answer are left out."""
-    own: list[list[Case]] = [[] for _ in range(structures)]
-    for case in cases:
-        own[case.structure].append(case)
-    told = [passed for mine in own if (passed := test(mine)) is not None]
-    return sum(told) / len(told) if told else None
-
-
-def _of(cases: Iterable[Case], kind: str, *damages: str) -> list[float]:
-    """Evaluations, in the order of the cases, which is that of the doses."""
-    return [case.grades[kind] for case in cases if case.damage in damages]
-
-
-def _falls(own: list[Case], kind: str, damage: str) -> bool | None:
-    grades = _of(own, kind, damage)
-    if not grades:
-        return None
-    return all(less >= more for less, more in pairwise([*_of(own, kind, TRUTH), *grades]))
-
-
-def _spoilt(own: list[Case], damage: str) -> bool:
-    half = _of([case for case in own if case.dose == HALF], "creativity", damage)
-    return all(grade < _of(own, "creativity", TRUTH)[0] for grade in half)
-
-
-def _tells_itself(own: list[Case]) -> bool | None:
-    other = _of(own, "creativity", ANOTHER)
-    return _of(own, "creativity", TRUTH)[0] > other[0] if other else None
-
-
-def _held(
-    cases: Sequence[Case],
-    structures: int,
-    agreement: Iterable[Agreement],
-    falling: Mapping[tuple[str, str], float | None],
-) -> Iterator[Bar]:
-    same = [damage.name for damage in SAME]
-    sound = (TRUTH, *same)
-
-    def share(test: Callable[[list[Case]], bool | None]) -> float | None:
-        return _share(cases, structures, test)
-
-    def best(own: list[Case]) -> bool:
-        damaged = [case for case in own if case.damage not in sound]
-        return all(
-            _of(own, kind, TRUTH) == [BEST] and all(case.grades[kind] < BEST for case in damaged) for kind in BESIDE
-        )
-
-    def worst(own: list[Case]) -> bool:
-        built = [case for case in own if case.damage != EMPTY]
-        return all(
-            _of(own, kind, EMPTY) == [WORST] and all(case.grades[kind] >= WORST for case in built) for kind in GRADED
-        )
-
-    def alike(own: list[Case], kinds: Iterable[str], damages: Iterable[str]) -> bool:
-        return all(set(_of(own, kind, *damages)) <= {_of(own, kind, TRUTH)[0]} for kind in kinds)
-
-    yield Bar("the truth, and nothing else, gets full marks beside a reference", share(best), ALWAYS)
-    yield Bar("nothing gets the lowest", share(worst), ALWAYS)
-    yield Bar(
-        "order of materials, names, air around and states change nothing",
-        share(lambda own: alike(own, GRADED, same)),
-        ALWAYS,
-    )
-    yield Bar(
-        "place, turn and mirror change no creativity", share(lambda own: alike(own, ["creativity"], POSES)), ALWAYS
-    )
-    for kind in BESIDE:
-        for damage in FALLING:
-            yield Bar(f"{kind} never rises the more is {damage}", falling[kind, damage], MOSTLY)
-    for damage in STREWN:
-        yield Bar(f"creativity falls where half is {damage}", share(lambda own, d=damage: _spoilt(own, d)), MOSTLY)  # type: ignore[misc]
-    for found in agreement:
-        if (found.measure, found.over) == ("f1", f"each structure, {UNMOVED}") and found.kind in BESIDE:
-            yield Bar(f"{found.kind} orders unmoved builds as F1 does (Spearman)", found.spearman, AGREED)
 
 
 def _means(found: CriticStudy) -> Iterator[str]:
@@ -338,9 +222,11 @@ def _agreements(found: CriticStudy) -> Iterator[str]:
 
 
 def _bars(found: CriticStudy) -> Iterator[str]:
+    """The bars, then the limits, which have no bound."""
     for bar in found.bars:
-        yield f"{'holds' if bar.holds else 'BROKEN':8}{_number(bar.value, 3)} >= {bar.least:g}  {bar.name}"
-    yield f"{'':8}{_number(found.blind, 3)}         creativity above that of another build for the same brief; chance is 0.5"
+        state = "" if bar.least is None else "holds" if bar.holds else "BROKEN"
+        bound = "" if bar.least is None else f">= {bar.least:g}"
+        yield f"{state:8}{_number(bar.value, 3)} {bound:8}{bar.name}"
     yield "accepted" if found.accepted else "NOT accepted: " + "; ".join(found.reasons)
 
 
