@@ -11,6 +11,7 @@ NAMES = (
     "render",
     "panorama",
     "build_render",
+    "build_reading",
     "closedloop",
     "collect",
     "ssim",

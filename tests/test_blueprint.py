@@ -10,6 +10,7 @@ from worldgauge.blueprint import (
     Blueprint,
     base_name,
     difficulty_factor,
+    first_seen,
     material,
     shared_blocks,
     states_of,
@@ -63,7 +64,7 @@ def test_equal_by_blocks_whatever_their_numbers() -> None:
     assert HUT != "hut"
 
 
-@pytest.mark.parametrize("rows", [[[1]], [[[1], [1, 2]]], [[["a"]]], [[[2**40]]], [], 3])
+@pytest.mark.parametrize("rows", [[[1]], [[[1], [1, 2]]], [[["a"]]], [], 3])
 def test_what_is_no_matrix_is_refused(rows: list) -> None:
     with pytest.raises(ShapeError, match="blueprint"):
         Blueprint.of(rows, ["stone"])
@@ -83,8 +84,10 @@ def test_materials_in_words() -> None:
         "oak_stairs",
         {"half": "top", "facing": "east"},
     )
+    assert material("stone", {"lit": None}) == material("stone", None) == "stone"
     assert states_of("stone[]") == ("stone", {})
     assert base_name(" minecraft:Oak_Stairs[half=top] ") == "oak_stairs"
+    assert base_name("some_mod:glass[a=b:c]") == "glass", "matching leaves out every namespace (specification, 5)"
 
 
 def test_names_only_joins_states() -> None:
@@ -114,3 +117,28 @@ def test_shared_blocks_are_those_of_one_name_at_one_place(a: Blueprint, b: Bluep
             count += base_name(str(a.named()[place])) == base_name(str(b.named()[place]))
     assert shared_blocks(a, b) == count == shared_blocks(b, a)
     assert shared_blocks(a, a) == a.blocks
+
+
+def test_blocks_of_one_material_that_is_listed_twice_are_counted_together() -> None:
+    assert Blueprint.of([[[1, 2, 3, 2]]], ["stone", "stone", "cave_air"]).counts() == {"stone": 3}
+
+
+@pytest.mark.parametrize("cell", [1.7, "1", True, None, 2**70])
+def test_what_is_no_whole_number_is_not_bent_into_one(cell: object) -> None:
+    with pytest.raises(ShapeError, match="whole numbers"):
+        Blueprint.of([[[cell]]], ["stone"])
+    with pytest.raises(ShapeError, match="whole numbers"):
+        Blueprint(np.array([[[cell]]]), ("stone",))
+
+
+def test_numbers_that_do_not_fit_are_not_wrapped() -> None:
+    with pytest.raises(ShapeError, match=r"holds 4294967297; give -1 for air, or 1 to 1"):
+        Blueprint(np.array([[[2**32 + 1]]]), ("stone",))
+    assert Blueprint.of([[[2**32 + 1, 1]]], ["stone"], unknown="air").rows() == [[[-1, 1]]]
+
+
+def test_materials_in_the_order_of_first_sight() -> None:
+    cells = np.array([[[3, 2], [0, 1]], [[2, 4], [0, 0]]], np.int32)
+    built = first_seen(cells, ["air", "glass", "stone", "oak_planks", "stone", "never"])
+    assert built.materials == ("oak_planks", "stone", "glass"), "x outermost, then y, then z"
+    assert built.rows() == [[[1, 2], [-1, 3]], [[2, 2], [-1, -1]]]

@@ -117,7 +117,7 @@ def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) 
         (["structure", "d"], "d"),
         (["curate", "nowhere", "--out", "e"], "nowhere"),
         (["curate", ".", "--out", "e", "--waive", "few_block"], "Did you mean 'few_blocks'?"),
-        (["curate", ".", "--out", "e", "--recording", "r"], "go with --chat"),
+        (["curate", ".", "--out", "e", "--recording", "r"], "--recording goes with --chat"),
         (["vote", "nowhere"], "nowhere"),
     ],
 )

@@ -125,7 +125,10 @@ def test_cells_given_twice_count_once() -> None:
 
 @pytest.mark.parametrize(
     "cells",
-    [[], np.zeros((0, 3), int), [(1, 2)], [(0.0, 0.0, 0.0)], [[(1, 2, 3)]], [(0, 0, 1 << 40)], [("a", "b", "c")]],
+    [
+        *([], np.zeros((0, 3), int), [(1, 2)], [(0.0, 0.0, 0.0)], [[(1, 2, 3)]], [("a", "b", "c")]),
+        *([(0, 0, 1 << 40)], [(0, 0, -(1 << 20))], [(-(1 << 63), 0, 0), (5, 0, 0)], [(0, 0, 1 << 63)]),
+    ],
 )
 def test_what_is_no_figure_is_refused(cells: Any) -> None:
     with pytest.raises(ShapeError):

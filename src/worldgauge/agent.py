@@ -14,6 +14,8 @@ from worldgauge.errors import UsageError
 Image = NDArray[np.uint8]
 Kind = Literal["planning", "understanding", "creativity", "reasoning", "commonsense"]
 KINDS: tuple[Kind, ...] = ("planning", "understanding", "creativity", "reasoning", "commonsense")
+BUILDS: tuple[Kind, ...] = ("planning", "understanding", "creativity")
+"""Kinds that are answered with a matrix; the others with a choice, or in words."""
 PRIVILEGED = frozenset({"truth"})
 
 

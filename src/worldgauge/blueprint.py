@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -49,16 +50,17 @@ class Blueprint:
     materials: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        cells = np.ascontiguousarray(self.cells, np.int32)
+        cells = _whole_numbers(self.cells)
         if cells.ndim != 3:
             raise ShapeError(f"a blueprint has three axes [y][z][x], got {cells.ndim}")
+        # Before the numbers are made smaller: 2**32 + 1 would become 1.
         wrong = (cells != AIR) & ((cells < 1) | (cells > len(self.materials)))
         if wrong.any():
             y, z, x = np.argwhere(wrong)[0]
             raise ShapeError(
                 f"cell [{y}][{z}][{x}] holds {cells[y, z, x]}; give -1 for air, or 1 to {len(self.materials)}"
             )
-        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "cells", np.ascontiguousarray(cells, np.int32))
         object.__setattr__(self, "materials", tuple(self.materials))
 
     @classmethod
@@ -74,8 +76,8 @@ class Blueprint:
         unknown: what becomes of numbers that no material has.
         """
         try:
-            cells = np.array(rows, np.int32)
-        except (ValueError, TypeError, OverflowError) as error:
+            cells = _whole_numbers(np.array(rows))
+        except ValueError as error:
             raise ShapeError(f"a blueprint is whole numbers in layers and rows of one length: {error}") from None
         if unknown == "air":
             cells[(cells < 1) | (cells > len(materials))] = AIR
@@ -123,12 +125,13 @@ class Blueprint:
         return rows
 
     def counts(self) -> dict[str, int]:
-        """Blocks of each material that is used, in the order of the materials."""
-        return {
-            name: int(count)
-            for number, name in enumerate(self.materials, 1)
-            if (count := (self.cells == number).sum()) and base_name(name) not in AIR_NAMES
-        }
+        """Blocks of each material that is used, in the order of the materials; those of one text together."""
+        found: Counter[str] = Counter()
+        amounts = np.bincount(np.maximum(self.cells, 0).ravel(), minlength=len(self.materials) + 1)[1:]
+        for name, amount in zip(self.materials, amounts.tolist(), strict=True):
+            if amount and base_name(name) not in AIR_NAMES:
+                found[name] += amount
+        return dict(found)
 
     def named(self) -> NDArray[np.str_]:
         """(height, depth, width) of the materials' texts, "air" for air."""
@@ -154,13 +157,35 @@ class Blueprint:
         return Blueprint(self.cells[cut], self.materials)
 
 
+def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
+    """The blueprint of (height, depth, width) numbers of `names`, counted from 0 and all in range.
+
+    Materials come in the order of first sight, x outermost, then y, then z; names that are equal become one; kinds of
+    air are air.
+    """
+    flat = cells.transpose(2, 0, 1).ravel()
+    first = np.full(len(names), flat.size, np.int64)
+    first[flat[::-1]] = np.arange(flat.size - 1, -1, -1)  # of equal places the last write stays: the first sight
+    table = np.full(len(names), AIR, np.int32)
+    numbers: dict[str, int] = {}
+    for entry in np.argsort(first, kind="stable"):
+        if first[entry] < flat.size and base_name(names[entry]) not in AIR_NAMES:
+            table[entry] = numbers.setdefault(names[entry], len(numbers) + 1)
+    return Blueprint(table[cells], tuple(numbers))
+
+
 def material(name: str, states: Mapping[str, Any] | None = None) -> str:
-    """A material's text: name without namespace, then its states with sorted keys; booleans as true and false."""
+    """A material's text: name without the game's namespace, then its states with sorted keys.
+
+    Booleans are true and false; a state of None is not said.
+    """
     plain = name.strip().lower().removeprefix("minecraft:")
-    if not states:
-        return plain
-    said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in states.items()}
-    return f"{plain}[{','.join(f'{key}={said[key]}' for key in sorted(said))}]"
+    said = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in (states or {}).items()
+        if value is not None
+    }
+    return f"{plain}[{','.join(f'{key}={said[key]}' for key in sorted(said))}]" if said else plain
 
 
 def states_of(text: str) -> tuple[str, dict[str, str]]:
@@ -171,8 +196,8 @@ def states_of(text: str) -> tuple[str, dict[str, str]]:
 
 
 def base_name(text: str) -> str:
-    """A material's name as matching compares it: lower case, without namespace and states."""
-    return text.partition("[")[0].strip().lower().removeprefix("minecraft:")
+    """A material's name as matching compares it: lower case, without states and namespace, the game's or another."""
+    return text.partition("[")[0].rpartition(":")[2].strip().lower()
 
 
 def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
@@ -201,3 +226,11 @@ def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float |
 def tier_of(factor: float) -> Tier:
     """Easy up to 1.8, hard from 3.8, by the rounded factor."""
     return "easy" if factor <= EASY_MOST else "hard" if factor >= HARD_LEAST else "medium"
+
+
+def _whole_numbers(cells: NDArray[Any]) -> NDArray[Any]:
+    """The array itself. Raises ShapeError for texts, fractions and the like, which a cast would bend into numbers."""
+    found = np.asarray(cells)
+    if found.size and found.dtype.kind not in "iu":
+        raise ShapeError(f"a blueprint is whole numbers in layers and rows of one length, got {found.dtype}")
+    return found

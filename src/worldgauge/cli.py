@@ -35,9 +35,10 @@ from worldgauge.cli_options import (
     settings_of,
 )
 from worldgauge.cli_study import replay, study, train_recogniser
-from worldgauge.errors import UsageError, WorldgaugeError
+from worldgauge.errors import UnknownNameError, UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
+    from worldgauge.cli_show import Study
     from worldgauge.engine.result import RunResult
 
 app = typer.Typer(
@@ -292,19 +293,32 @@ def check(
 
 @app.command("validate-metric")
 def validate_metric(
-    metric: Annotated[str, typer.Argument(metavar="METRIC", help="Which metric to put to the test: sgcs.")],
-    data: Annotated[Path | None, typer.Option(help="Recorded walks to test it on; without, drawn scenes.")] = None,
-    scenes: Annotated[int, typer.Option(help="Drawn scenes.")] = 40,
-    segmenter: Annotated[Segmenter, typer.Option(help="Where the objects come from.")] = Segmenter.exact,
+    metric: Annotated[
+        str, typer.Argument(metavar="METRIC", help="What to put to the test: sgcs, or the critic rules.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Recorded walks, or builds, to test it on; without, drawn scenes and our own builds."),
+    ] = None,
+    scenes: Annotated[int, typer.Option(help="sgcs: drawn scenes.")] = 40,
+    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: where the objects come from.")] = Segmenter.exact,
+    structures: Annotated[int, typer.Option(help="rules: builds that are damaged.")] = 66,
     json: Json = False,
 ) -> None:
-    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it."""
+    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it. And does
+    the critic by rules grade damaged builds as the matching score does?"""
     from worldgauge import cli_show as show
-    from worldgauge.suites.loopnav.validation import study
+    from worldgauge.suites.build import validation as critic
+    from worldgauge.suites.loopnav import validation as consistency
 
-    if metric != "sgcs":
-        raise UsageError(f"no study of the metric '{metric}' is known; known: sgcs")
-    if not show.studied(study(data, scenes=scenes, segmenter=segmenter.value), json):
+    found: Study
+    if metric == "sgcs":
+        found = consistency.study(data, scenes=scenes, segmenter=segmenter.value)
+    elif metric == "rules":
+        found = critic.study(data, structures=structures)
+    else:
+        raise UnknownNameError("study of a metric", metric, ("sgcs", "rules"))
+    if not show.studied(found, json):
         raise typer.Exit(FAILED)
 
 

@@ -66,6 +66,11 @@ def curate(
         str | None, typer.Option(help="MODEL@URL of a language model that writes the instructions; else by template.")
     ] = None,
     recording: Annotated[Path | None, typer.Option(help="Folder that keeps all that the model says.")] = None,
+    prices: Annotated[str | None, typer.Option(help="IN,OUT of a million tokens.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Most that is spent through the recording, in that money.")
+    ] = None,
+    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="Folder whose instruction-writer.txt replaces ours.")] = None,
     waive: Annotated[
         list[str] | None, typer.Option(help="A reason for rejection that is overlooked. Can be repeated.")
@@ -78,15 +83,22 @@ def curate(
     from worldgauge.agents.language.endpoint import open_chat
     from worldgauge.cli_show import Bars
     from worldgauge.engine.collect import curate as engine
+    from worldgauge.suites.options import chat_prices
 
-    if chat is None and (recording is not None or prompts is not None):
-        raise UsageError("--recording and --prompts go with --chat")
+    given = {"recording": recording, "prices": prices, "budget": budget, "key-env": key_env, "prompts": prompts}
+    if chat is None and (lone := [name for name, value in given.items() if value is not None]):
+        raise UsageError(f"--{lone[0]} goes with --chat")
+    spent_in, spent_out = chat_prices("curate", prices)
     with resumable(), Bars() as bars:
         made = engine.curate(
             source,
             out,
             boxes=boxes,
-            instructions="template" if chat is None else open_chat(chat, recording),
+            instructions="template"
+            if chat is None
+            else open_chat(
+                chat, recording, input_price=spent_in, output_price=spent_out, budget=budget, key_env=key_env
+            ),
             prompts=prompts,
             seed=seed,
             size_px=size,
@@ -104,6 +116,9 @@ def structure(
     out: Annotated[
         Path | None, typer.Option(help="Also write it: .nbt or .schem opens in the game, .png is a picture.")
     ] = None,
+    pack: Annotated[
+        Path | None, typer.Option(help="A resource pack, folder or zip, whose mean colours the picture takes.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """What a structure file holds: size, blocks, difficulty; and written in another format, or as a picture."""
@@ -111,7 +126,7 @@ def structure(
 
     found = look(file, box)
     if out is not None:
-        save(found, out)
+        save(found, out, pack)
     facts = {"file": str(file), "written": None if out is None else str(out), **facts_of(found)}
     if json:
         _object(facts)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from worldgauge.registry import Registry
     from worldgauge.suites.closedloop.studies import Finding
     from worldgauge.suites.contract import Cell, Row, Table
-    from worldgauge.suites.loopnav.validation import Study
 
 out = Console(highlight=False, soft_wrap=False)
 SHOWN = 5
@@ -43,6 +42,23 @@ _PICTURES = {"build": "pictures"}
 """What is counted beside them, where it is not frames."""
 _FIRST = {"build": "--agent reader"}
 """A subject to begin with, where it is not a model."""
+
+
+class Study(Protocol):
+    """What a study of a metric found. accepted: whether it keeps its bounds."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether all bounds are kept."""
+        ...
+
+    def table(self) -> str:
+        """All of it for people."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        ...
 
 
 class Bars:

@@ -87,8 +87,9 @@ def as_cells(cells: ArrayLike) -> Cells:
     given: NDArray[Any] = np.asarray(cells)
     if given.ndim != 2 or given.shape[1] != 3 or not len(given) or given.dtype.kind not in "iu":
         raise ShapeError(f"a figure is cells (n, 3) of whole numbers, at least one; got {given.shape} {given.dtype}")
-    if int(np.abs(given).max()) >= _WIDEST:
-        raise ShapeError(f"cell {given[np.abs(given).max(axis=1).argmax()].tolist()} lies too far out")
+    far = (given >= _WIDEST) | (given <= -_WIDEST)
+    if far.any():
+        raise ShapeError(f"cell {given[far.any(axis=1).argmax()].tolist()} lies too far out")
     found: Cells = given.astype(np.int64)[np.lexsort(given.T[::-1])]
     found = found[np.concatenate([[True], (np.diff(found, axis=0) != 0).any(axis=1)])]
     return found

@@ -149,6 +149,23 @@ def test_the_more_is_wrong_the_lower_all_grades() -> None:
         assert all((better >= worse).all() for better, worse in itertools.pairwise(means)), (kind, means)
 
 
+def test_full_marks_are_for_the_truth_alone() -> None:
+    truth = Blueprint(np.ones((12, 12, 12), np.int32), MATERIALS)
+    nearly = lost(truth, np.array([[6, 6, 6]]))
+    for kind in ("planning", "understanding"):
+        assert grade(kind, nearly, truth).grades["completeness"] == 9.9
+
+
+def test_materials_strewn_over_a_good_shape_are_graded_lower(made: list[Made]) -> None:
+    for one in made:
+        truth = one.blueprint
+        if truth.blocks > 100:
+            numbers = np.random.default_rng(0).integers(1, len(truth.materials) + 1, truth.cells.shape)
+            strewn = Blueprint(np.where(truth.solid, numbers, -1).astype(np.int32), truth.materials)
+            good, poor = (grade("creativity", built).grades["creativity"] for built in (truth, strewn))
+            assert poor < good - 2, one.name
+
+
 def test_a_moved_build_is_nearly_right() -> None:
     truth = hut()
     moved = Blueprint(np.pad(truth.cells, ((0, 0), (2, 0), (1, 0)), constant_values=-1), MATERIALS)

@@ -47,7 +47,7 @@ def test_a_jigsaw_is_what_it_becomes_with_states_and_air_is_air() -> None:
     found = box_to_blueprint(row, (0, 0, 0), (4, 0, 0))
     assert found == Blueprint.of([[[1, -1, -1, -1, 1]]], ["oak_stairs[facing=north,half=top]"])
     with pytest.raises(DataError, match="jigsaw without final_state"):
-        box_to_blueprint([(0, 0, 0, "jigsaw", {})], (0, 0, 0), (0, 0, 0))
+        box_to_blueprint([(0, 0, 0, "jigsaw", None)], (0, 0, 0), (0, 0, 0))
 
 
 def test_a_block_that_is_not_loaded_is_an_error_and_moves_nothing() -> None:

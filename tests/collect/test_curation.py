@@ -51,6 +51,8 @@ def tall() -> Blueprint:
         (floating(), ["loose_box", "above_ground"]),
         (far_away(), ["scattered"]),
         (Blueprint(hut().cells, ("oak_planks", "no_such_block")), ["unknown_names"]),
+        (Blueprint(hut().cells, ("oak_planks", "some_mod:glass[lit=true]")), ["unknown_names"]),
+        (Blueprint(hut().cells, ("oak_planks", "minecraft:oak_planks[a=b]")), ["few_materials"]),
         (tall(), ["too_large"]),
         (Blueprint(hut().cells, ("oak_planks", "minecraft:chain_command_block[facing=up]")), ["machine_blocks"]),
         (Blueprint.of([[[-1]]], []), ["few_blocks", "few_materials"]),

@@ -12,9 +12,9 @@ import pytest
 
 from support.vectors import DEFAULT
 from worldgauge.collect import mental_rotation as m
-from worldgauge.collect.figures import FIGURES, Shown, clear_views, placed, stimuli
+from worldgauge.collect.figures import Shown, clear_views, picture, placed, stimuli
 from worldgauge.collect.rotation_sheets import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
-from worldgauge.errors import ShapeError, UsageError
+from worldgauge.errors import ShapeError
 from worldgauge.polycube import same_by_rotation
 
 SEED, COUNT = 5, 6
@@ -100,49 +100,25 @@ def test_questions_repeat_with_the_seed(asked: Any) -> None:
     assert m.balanced_questions(figures, SEED + 1) != questions
 
 
-def test_every_row_has_the_published_fields(asked: Any) -> None:
+def test_questions_are_called_as_the_published_ones(asked: Any) -> None:
     one = m.released_questions(1)[0]
-    assert one.row() == {
-        "id": "TSK_SR_1_0001",
-        "instruction": one.instruction,
-        "AR_id": None,
-        "block_materials": None,
-        "difficulty_factor": None,
-        "image": None,
-        "image_desp": None,
-        "options_image": "/data/images/reasoning/TSK_SR_1_0001.png",
-        "options": [f"/data/images/stimuli/MR1/{code}.png" for code in ("RZ_3", "RY_2", "N_1", "RX_0")],
-        "metadata": "MR1_RZ3RY2N1RX0",
-        "answer": "C",
-        "env": None,
-    }
-    judged = m.released_questions(1)[-1].row()
-    assert judged["options"] == ["/data/images/stimuli/MR1/RZ_3.png"], "a list, also of one"
+    assert (one.id, one.metadata, one.answer) == ("TSK_SR_1_0001", "MR1_RZ3RY2N1RX0", "C")
+    assert one.sheet_path == "data/images/reasoning/TSK_SR_1_0001.png"
+    assert one.option_paths == tuple(f"data/images/stimuli/MR1/{code}.png" for code in ("RZ_3", "RY_2", "N_1", "RX_0"))
+    assert m.released_questions(1)[-1].option_paths == ("data/images/stimuli/MR1/RZ_3.png",)
     for one in asked["yaw"][1]:
         moved = one.reference.view
         assert one.metadata.endswith(f"_N{moved}") == (moved != 0)
 
 
-@pytest.mark.parametrize(("views", "released"), [("yaw", False), ("yaw", True), ("full", False)])
-def test_sheets_hold_the_pictures_of_the_question(views: Any, released: bool) -> None:
-    saved: dict[str, Any] = {}
-    make: Any = {"count": 1, "views": views, "released": released, "size_px": 64}
-    questions = m.make_reasoning(saved.__setitem__, SEED, **make)
-    tiles = {path for one in questions for path in one.option_paths}
-    assert {one.sheet_path for one in questions} | tiles <= set(saved)
-    if views == "yaw":
-        codes = {path.rpartition("/")[2] for path in saved if "/stimuli/MR1/" in path}
-        assert codes == {f"{figure}_{view}.png" for figure in FIGURES for view in range(4)}
-    for one in questions:
-        whole = saved[one.sheet_path]
-        left = saved[f"data/images/stimuli/MR1/{one.reference.code}.png"]
-        options = [saved[path] for path in one.option_paths]
-        assert np.array_equal(whole, sheet(left, options))
-        assert not any(np.array_equal(left, option) for option in options)
-    again: dict[str, Any] = {}
-    assert m.make_reasoning(again.__setitem__, SEED, **make) == questions
-    assert list(again) == list(saved)
-    assert all(np.array_equal(again[path], saved[path]) for path in saved)
+@pytest.mark.parametrize("views", ["yaw", "full"])
+def test_no_option_is_the_picture_of_the_reference(views: Any, asked: Any) -> None:
+    figures, questions = asked[views]
+    own = [question for question in questions if question.stimulus == 1]
+    shown = {one for question in own for one in (question.reference, *question.options)}
+    drawn = {one: picture(figures[0], one, 64) for one in shown}
+    for question in own:
+        assert not any(np.array_equal(drawn[question.reference], drawn[one]) for one in question.options)
 
 
 def test_a_sheet_is_laid_out_as_published() -> None:
@@ -165,10 +141,3 @@ def test_no_sheet_of_other_pictures(sizes: list[int]) -> None:
     reference = np.zeros((50, 50, 3), np.uint8)
     with pytest.raises(ShapeError):
         sheet(reference, [np.zeros((size, size, 3), np.uint8) for size in sizes])
-
-
-def test_what_cannot_be_asked_for_is_refused() -> None:
-    with pytest.raises(UsageError, match="yaw"):
-        m.make_reasoning(print, SEED, count=1, views="full", released=True)
-    with pytest.raises(UsageError, match="1 or more"):
-        m.make_reasoning(print, SEED, count=0)

@@ -131,6 +131,17 @@ def test_an_id_that_is_there_twice_is_used_once(tmp_path: Path) -> None:
     assert "twice" in fault.text
 
 
+def test_rows_that_cannot_be_used_have_ids_of_their_own(tmp_path: Path) -> None:
+    """Two refused rows of one id, and a good one behind them, are three tasks."""
+    files = published_rows()
+    rows = files["task/Task_Spatial_Planning.json"]
+    rows[:0] = [{**rows[0], "instruction": None}, {**rows[0], "instruction": 3}, {**rows[1], "id": "odd", "image": 4}]
+    rows.append({"id": "odd"})
+    data = build.load(write_rows(tmp_path, files))
+    assert [fault.id for fault in data.faults] == ["row-0", "row-1", "odd", "row-6"]
+    assert [task.id for task in data.tasks["planning"]] == [row["id"] for row in rows[3:6]]
+
+
 def test_ids_of_another_form_are_used_with_a_warning(tmp_path: Path) -> None:
     files = published_rows()
     files[PLANNING][0]["id"] = "hut-1"

@@ -1,6 +1,7 @@
 """Structure files and marked boxes to a data set: what is written, what is left out and why, and by whom it is told."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,26 @@ def test_names_that_are_alike_are_told_apart(tmp_path: Path) -> None:
     write_nbt(source / "more" / "a_hut.nbt", hut(7))
     write_nbt(source / "\N{CJK UNIFIED IDEOGRAPH-5BB6}.nbt", hut(8))
     assert set(curated(source, tmp_path / "out").accepted) == {"a_hut", "a_hut_2", "a_hut_3", "structure"}
+
+
+def test_names_that_are_no_text_are_written_as_text(tmp_path: Path) -> None:
+    """A file name of bytes that are no UTF-8, as old archives have, and half a letter in the JSON of boxes."""
+    source = tmp_path / "source"
+    source.mkdir()
+    odd = os.fsdecode(os.fsencode(source) + b"/caf\xe9")
+    write_nbt(Path(f"{odd}.nbt"), hut())
+    Path(f"{odd}.schem").write_bytes(b"nothing")
+    made = curated(source, tmp_path / "out")
+    assert (made.accepted, list(made.unreadable)) == (("caf",), ["caf_2"])
+    (one,) = build.load(tmp_path / "out").architectures.values()
+    assert one.metadata == "caf?.nbt"
+    world = tmp_path / "world"
+    _write_world(world, _placed(hut(), (0, 64, 0)))
+    row = {"start_pos": [0, 64, 0], "end_pos": [4, 67, 3], "description": "a hut \ud800", "metadata": "\udfff"}
+    (tmp_path / "boxes.json").write_text(json.dumps({"half \ud800": row, "none \ud800": 3}))
+    curated(world, tmp_path / "of_world", boxes=tmp_path / "boxes.json")
+    (one,) = build.load(tmp_path / "of_world").architectures.values()
+    assert (one.name, one.description, one.metadata) == ("half", "a hut ?", "?")
 
 
 @pytest.mark.parametrize("case", cases("build_curation", "cases"))

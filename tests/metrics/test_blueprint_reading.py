@@ -132,7 +132,7 @@ def test_reasons_come_in_their_order() -> None:
         (f"[[[{'9' * 5000}, 1]", "bad_json"),
         ("[" * 100_000, "bad_json"),
         ("[" * 50_000 + "]" * 50_000, "not_3d"),
-        ('[{"a":' * 50_000 + "1" + "}]" * 50_000, "not_3d"),
+        ('[{"a":' * 15_000 + "1" + "}]" * 15_000, "not_3d"),
         ("[[[{}]]]", "not_3d"),
         ("[{}]", "not_3d"),
         ("[[[1]],[]]", None),
@@ -242,7 +242,8 @@ def test_the_release_knows_no_limits_but_ours_of_memory() -> None:
     assert read([[[1]]] * 500, parser="released").blocks == 500
     wide, many = [[1] * 3000], [[[1]]] * 3000
     assert read([wide, *many], parser="released").reason == "oversized"
-    assert read("[" * 100_000, parser="released").reason == "not_3d"
+    assert read("[" * 50_000 + "]" * 50_000, parser="released").reason == "not_3d"
+    assert read("[" * 100_000, parser="released").reason == "bad_json"
     assert read(f"[[[{'9' * 5000}]]]", parser="released").reason == "bad_json"
 
 

@@ -12,6 +12,7 @@ from support.vectors import cases
 from worldgauge.agents.critic import DIMENSIONS
 from worldgauge.errors import UsageError
 from worldgauge.metrics import build_scores as s
+from worldgauge.suites.contract import mean_of
 
 
 def grades_of(case: dict[str, Any], item: dict[str, Any]) -> dict[str, float] | None:
@@ -33,16 +34,17 @@ def test_means_of_the_reference(case: dict[str, Any]) -> None:
     released = [s.graded_only(kind, *pair, weights="released") for pair in zip(done, grades, strict=True)]
     assert own == pytest.approx(expected["item_evaluation"], abs=1e-6)
     assert more == pytest.approx(expected["item_comprehensive"], abs=1e-6)
-    assert s.mean_of(own) == pytest.approx(expected["mean_evaluation_failures_zero"], abs=1e-6)
-    assert s.mean_of(more) == pytest.approx(expected["mean_comprehensive_failures_zero"], abs=1e-6)
+    assert mean_of(own) == pytest.approx(expected["mean_evaluation_failures_zero"], abs=1e-6)
+    assert mean_of(more) == pytest.approx(expected["mean_comprehensive_failures_zero"], abs=1e-6)
     if expected["released_mean_over_graded_only"] is not None:
-        assert s.mean_of(released) == pytest.approx(expected["released_mean_over_graded_only"], abs=1e-6)
+        assert mean_of(released) == pytest.approx(expected["released_mean_over_graded_only"], abs=1e-6)
     assert 100 * sum(done) / len(done) == pytest.approx(expected["output_success_rate"], abs=1e-6)
 
 
 @pytest.mark.parametrize("case", cases("build_overall", "cases"))
 def test_overall_of_the_papers_tables(case: dict[str, Any]) -> None:
-    found = s.overall(case["espg"], case["su"], case["sr_acc"], case["creativity"], case["sc"])
+    points = [case[name] for name in ("espg", "su", "creativity", "sc")]
+    found = s.overall([*map(s.full_marks, points), case["sr_acc"]])
     assert found == pytest.approx(case["recomputed"], abs=1e-6)
     assert (round(found, 2) == case["printed"]) == case["reproduces"]
 
@@ -60,7 +62,6 @@ def test_planning_by_hand_in_both_weightings() -> None:
     own = {"completeness": 0.5, "aesthetic": 0.5}
     assert s.evaluation("planning", True, grades, weights=own) == 8.5
     assert s.comprehensive(True, 7.3, 2.0) == pytest.approx(0.95 * 7.3 + 0.1)
-    assert s.comprehensive(True, 7.3, 2.0, share=0.1) == pytest.approx(0.9 * 7.3 + 0.2)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +104,6 @@ def test_missing_is_not_zero_but_a_failure_is() -> None:
     assert s.comprehensive(False, None, None) == 0
     assert s.comprehensive(True, 5.0, None) is None
     assert s.comprehensive(True, None, 5.0) is None
-    assert s.mean_of([None, 4.0, 0.0]) == 2
-    assert s.mean_of([None]) is s.mean_of([]) is None
 
 
 def test_marks_of_commonsense() -> None:
@@ -116,10 +115,21 @@ def test_marks_of_commonsense() -> None:
 
 
 def test_overall_is_symmetric_in_the_kinds() -> None:
-    found = {round(s.overall(p, u, 10 * r, c, q), 9) for p, u, r, c, q in itertools.permutations((1, 2, 3, 4, 5.0))}
+    found = {round(s.overall(marks), 9) for marks in itertools.permutations((10, 20, 30, 40, 50.0))}
     assert found == {30.0}
-    assert s.overall(10, 10, 100, 10, 10) == 100
-    assert s.overall(0, 0, 0, 0, 0) == 0
+    assert s.overall([100.0]) == 100
+    assert s.overall([0, 0, 0, 0, 0]) == 0
+
+
+def test_marks_and_grades_keep_their_range() -> None:
+    assert s.full_marks(7.5) == 75.0
+    assert s.full_marks(None) is None
+    assert s.build_grade(1) == 1.0
+    for wrong in (-0.1, 10.1, math.nan):
+        with pytest.raises(UsageError, match="points cannot be"):
+            s.full_marks(wrong)
+        with pytest.raises(UsageError, match="1 to 10"):
+            s.build_grade(wrong)
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
@@ -136,8 +146,6 @@ def test_what_cannot_be_meant_is_refused() -> None:
     for weights in ({"completeness": 0.9}, {"completeness": 1.5, "complexity": -0.5}, {}):
         with pytest.raises(UsageError, match="add up to 1"):
             s.evaluation("planning", True, good, weights=weights)
-    with pytest.raises(UsageError, match="give 0 to 1"):
-        s.comprehensive(True, 5, 5, share=1.5)
-    for means in ((11, 5, 50, 5, 5), (5, 5, 101, 5, 5), (5, 5, 50, 5, math.nan)):
-        with pytest.raises(UsageError, match="means of 0 to 10"):
-            s.overall(*means)
+    for marks in ([], [50, 101], [-1, 50], [50, math.nan]):
+        with pytest.raises(UsageError, match="means of 0 to 100"):
+            s.overall(marks)

@@ -19,6 +19,7 @@ MEASURES: tuple[Callable[[Blueprint], float | None], ...] = (
     s.connected_share,
     s.symmetry,
     s.order,
+    s.alike_share,
     s.evenness,
     s.reachable_share,
 )
@@ -109,6 +110,8 @@ def test_counts_as_one_does_by_lists(seed: int) -> None:
     if pairs and chance < 1:
         alike = sum(everywhere[a] == everywhere[b] for a, b in pairs) / len(pairs)
         assert s.order(built) == pytest.approx(max(-1, (alike - chance) / (1 - chance)))
+    touching = [cells[a] == cells[b] for a, b in pairs if a in cells and b in cells]
+    assert s.alike_share(built) == pytest.approx(np.mean(touching) if touching else 1)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.booleans())
@@ -118,7 +121,18 @@ def test_turns_mirrors_and_room_around_change_nothing(seed: int, turns: int, mir
     cells = np.rot90(built.cells, turns, axes=(1, 2))
     cells = np.pad(cells[:, :, ::-1] if mirrored else cells, ((0, 2), (1, 0), (2, 1)), constant_values=-1)
     one, other = s.soundness(built), s.soundness(Blueprint(cells, MATERIALS))
-    for name in ("supported", "connected", "symmetry", "order", "evenness", "reachable", "inside", "doors", "layers"):
+    for name in (
+        "supported",
+        "connected",
+        "symmetry",
+        "order",
+        "alike",
+        "evenness",
+        "reachable",
+        "inside",
+        "doors",
+        "layers",
+    ):
         assert getattr(one, name) == pytest.approx(getattr(other, name)), name
 
 
@@ -128,7 +142,7 @@ def test_builds_without_blocks_and_of_one() -> None:
         found = s.soundness(nothing)
         assert (found.blocks, found.size, found.inside, found.layers, found.fill) == (0, (0, 0, 0), 0, 0, 0)
     one = Blueprint.of([[[1]]], MATERIALS)
-    assert [measure(one) for measure in MEASURES] == [1, 1, 1, 1, 0, None]
+    assert [measure(one) for measure in MEASURES] == [1, 1, 1, 1, 1, 0, None]
     assert s.offered_used(one, MATERIALS) == 1 / 5
     assert s.offered_used(one, ["air"]) is None
 
@@ -144,6 +158,20 @@ def test_blocks_at_random_have_no_order_and_a_house_has() -> None:
     found = s.order(house())
     assert found is not None
     assert found > 0.3
+
+
+def test_materials_strewn_over_a_good_shape_are_seen() -> None:
+    """A box of 5 x 5 x 5 has 300 pairs of blocks, 54 within its inside of 3 x 3 x 3 and 54 from there to the shell."""
+    shell = house(door=False)
+    cells = shell.cells.copy()
+    cells[2, 0, 2] = 1
+    assert s.alike_share(Blueprint(cells, MATERIALS)) == 1
+    assert s.alike_share(shell) == pytest.approx(188 / 192), "one window touches four blocks"
+    strewn = np.where(shell.solid, np.random.default_rng(0).integers(1, 6, cells.shape), -1)
+    found = s.alike_share(Blueprint(strewn, MATERIALS))
+    assert found is not None
+    assert abs(found - 1 / 5) < 0.1
+    assert s.alike_share(Blueprint.of([[[1, -1, 2]]], MATERIALS)) == 1, "none touch"
 
 
 def test_the_largest_builds_take_little_time() -> None:

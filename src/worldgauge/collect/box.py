@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.blueprint import AIR, AIR_NAMES, Blueprint, base_name, material, states_of
+from worldgauge.blueprint import Blueprint, base_name, first_seen, material, states_of
 from worldgauge.errors import DataError
 
-Block = tuple[int, int, int, str, Mapping[str, Any]]
-"""World coordinates x, y, z, name, states; those of a jigsaw hold its final_state."""
+Block = tuple[int, int, int, str, Mapping[str, Any] | None]
+"""World coordinates x, y, z, name, and states, if it has any; those of a jigsaw hold its final_state."""
 
 MAX_SIDE = 512
 MAX_CELLS = 2**24
@@ -31,38 +31,28 @@ def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequenc
     if max(width, height, depth) > MAX_SIDE or width * height * depth > MAX_CELLS:
         raise DataError(f"a box of {width} x {height} x {depth} blocks passes {MAX_SIDE} a side or {MAX_CELLS} in all")
     numbers: dict[str, int] = {}
-    texts = ["air"]
-    # x outermost, then y, then z, so that raveled cells are in the order materials are numbered by.
-    seen = np.full((width, height, depth), -1, np.int32)
+    seen = np.full((height, depth, width), -1, np.int32)
     for x, y, z, name, states in blocks:
-        at = (x - low[0], y - low[1], z - low[2])
+        at = (y - low[1], z - low[2], x - low[0])
         if any(not 0 <= place < side for place, side in zip(at, seen.shape, strict=True)):
             raise DataError(f"the block at {(x, y, z)} lies outside the box from {low} to {high}")
         if seen[at] >= 0:
             raise DataError(f"the block at {(x, y, z)} is there twice; which one stands?")
-        text = settled(name, states)
-        if text not in numbers:
-            numbers[text] = 0 if base_name(text) in AIR_NAMES else len(texts)
-            texts += [text] if numbers[text] else []
-        seen[at] = numbers[text]
-    missing = np.argwhere(seen < 0)
+        seen[at] = numbers.setdefault(settled(name, states), len(numbers))
+    missing = np.argwhere(seen.transpose(2, 0, 1) < 0)
     if len(missing):
         first = tuple(int(a + b) for a, b in zip(missing[0], low, strict=True))
         raise DataError(
             f"{len(missing)} of {seen.size} blocks of the box are missing (first: {first}); load that part of the world"
         )
-    used, order = np.unique(seen, return_index=True)
-    kept = [int(number) for number in used[np.argsort(order)] if number]
-    table = np.full(len(texts), AIR, np.int32)
-    table[kept] = np.arange(1, len(kept) + 1)
-    return Blueprint(table[seen].transpose(1, 2, 0), tuple(texts[number] for number in kept))
+    return first_seen(seen, list(numbers))
 
 
-def settled(name: str, states: Mapping[str, Any]) -> str:
+def settled(name: str, states: Mapping[str, Any] | None) -> str:
     """The material that a block stands for: a jigsaw's final state, else itself. Raises DataError for a bare jigsaw."""
     if base_name(name) != "jigsaw":
         return material(name, states)
-    final = states.get("final_state")
+    final = (states or {}).get("final_state")
     if not isinstance(final, str) or not final.strip():
         raise DataError("a jigsaw without final_state stands for nothing; give the block that it becomes")
     return material(*states_of(final))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.blueprint import AIR, AIR_NAMES, Blueprint, base_name
+from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name
 from worldgauge.errors import ShapeError
 
 MAX_WORDS = 149
@@ -202,7 +202,7 @@ def _found(blueprint: Blueprint) -> Iterator[Part]:
             yield (one if count <= 1 else many), int(where[:, 0].min()), int(where[:, 0].max())
     for kind in ("stairs", "slab"):
         numbers = [k for k, name in enumerate(plain.materials, 1) if base_name(name).endswith(f"_{kind}")]
-        roof = np.isin(plain.cells, numbers).sum((1, 2)) * 2 > (plain.cells != AIR).sum((1, 2))
+        roof = np.isin(plain.cells, numbers).sum((1, 2)) * 2 > plain.solid.sum((1, 2))
         layers = len(roof) - int(np.argmin(roof[::-1])) if not roof.all() else 0
         if 0 < layers < len(roof):
             words = "a top of slabs" if kind == "slab" else "a top of stairs"

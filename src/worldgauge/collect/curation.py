@@ -98,9 +98,9 @@ def problems_of(blueprint: Blueprint) -> Iterator[Problem]:
     share = together(blueprint.solid)
     if share < LEAST_TOGETHER:
         yield Problem(
-            "scattered", f"its largest part holds {share:.0%} of the blocks; {LEAST_TOGETHER:.0%} is the least"
+            "scattered", f"its largest part holds {share:.1%} of the blocks; {LEAST_TOGETHER:.0%} is the least"
         )
-    if strange := sorted(name for name in names if not known(name)):
+    if strange := sorted({name.partition("[")[0] for name in counts if not known(name)}):
         yield Problem("unknown_names", f"has names that the game (1.20.4) does not know: {', '.join(strange[:5])}")
     if any(side > most for side, most in zip(blueprint.cells.shape, MOST, strict=True)):
         most = MOST[2], MOST[0], MOST[1]

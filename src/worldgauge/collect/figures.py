@@ -122,12 +122,12 @@ def picture(cells: Cells, shown: Shown, size_px: int = 256) -> Image:
     )
 
 
-def blueprint_of(cells: Cells, material: str = MATERIAL) -> Blueprint:
-    """A build of a figure's cells in one material."""
+def blueprint_of(cells: Cells) -> Blueprint:
+    """A build of a figure's cells in blocks of MATERIAL."""
     x, y, z = normalised(cells).T
     blocks = np.full((y.max() + 1, z.max() + 1, x.max() + 1), AIR, np.int32)
     blocks[y, z, x] = 1
-    return Blueprint(blocks, (material,))
+    return Blueprint(blocks, (MATERIAL,))
 
 
 def outlook(cells: Cells) -> NDArray[np.int64]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from worldgauge.agent import Image
-from worldgauge.collect.figures import DIAGONALS, FIGURES, Shown, Views, clear_views, picture, placed, stimuli
-from worldgauge.collect.rotation_sheets import sheet
+from worldgauge.collect.figures import DIAGONALS, FIGURES, Shown, Views, clear_views, placed
 from worldgauge.errors import UsageError
 from worldgauge.polycube import Cells
 
@@ -90,52 +88,6 @@ class RotationQuestion:
     def option_paths(self) -> tuple[str, ...]:
         """Of the pictures of its options, in the root of a data set."""
         return tuple(_tile_path(self.stimulus, shown) for shown in self.options)
-
-    def row(self) -> dict[str, Any]:
-        """The row of the task file: every published field, null where it does not apply."""
-        empty = ("AR_id", "block_materials", "difficulty_factor", "image", "image_desp", "env")
-        return {
-            **dict.fromkeys(empty),
-            "id": self.id,
-            "instruction": self.instruction,
-            "options_image": f"/{self.sheet_path}",
-            "options": [f"/{path}" for path in self.option_paths],
-            "metadata": self.metadata,
-            "answer": self.answer,
-        }
-
-
-def make_reasoning(
-    save: Callable[[str, Image], None],
-    seed: int,
-    *,
-    count: int = STIMULI,
-    views: Views = "yaw",
-    released: bool = False,
-    size_px: int = 256,
-) -> list[RotationQuestion]:
-    """Figures of a seed, their pictures, and 36 questions each, 1,728 for 48, by kind and figure.
-
-    save: is given a path in the root of a data set and a picture (H, W, 3) uint8: composed sheets, and each figure
-    alone; the same seed gives the same. views: "yaw" shows figures as published, upright but for RY, "full" in any of
-    24 positions. released: ask the published questions, which are unbalanced and know "yaw" only. size_px: of the
-    picture of one figure. Raises UsageError for a count below 1, and for published questions in "full".
-    """
-    if released and views != "yaw":
-        raise UsageError("the published questions show upright figures; drop released, or take views='yaw'")
-    figures = stimuli(seed, count, views=views)
-    questions = released_questions(count) if released else balanced_questions(figures, seed, views=views)
-    for number, cells in enumerate(figures, 1):
-        asked = [question for question in questions if question.stimulus == number]
-        used = {shown for one in asked for shown in (one.reference, *one.options)}
-        if views == "yaw":  # the published folder holds all sixteen
-            used |= {Shown(figure, view) for figure in FIGURES for view in range(DIAGONALS)}
-        pictures = {shown: picture(cells, shown, size_px) for shown in sorted(used)}
-        for shown, image in pictures.items():
-            save(_tile_path(number, shown), image)
-        for one in asked:
-            save(one.sheet_path, sheet(pictures[one.reference], [pictures[shown] for shown in one.options]))
-    return questions
 
 
 def released_questions(count: int = STIMULI) -> list[RotationQuestion]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from worldgauge.agent import KINDS, Kind
 from worldgauge.datasets.build_files import ARCHITECTURES, TASKS, image_digest, missing, read_rows
 from worldgauge.datasets.build_record import Architecture, BuildSet, BuildTask, Fault
-from worldgauge.datasets.build_rows import REFUSALS, Notes, architecture_of, task_of, wrong
+from worldgauge.datasets.build_rows import REFUSALS, Notes, Row, architecture_of, task_of, wrong
 from worldgauge.datasets.foreign import short
 from worldgauge.errors import DataError
 
 NEEDS_TRUTH: tuple[Kind, ...] = ("planning", "understanding")
 """Kinds that are scored against a blueprint; creativity is not."""
+
+Made = TypeVar("Made", Architecture, BuildTask)
 
 
 def load(root: Path) -> BuildSet:
@@ -33,14 +36,18 @@ def load(root: Path) -> BuildSet:
             f"{root}: holds neither {ARCHITECTURES} nor a file of tasks; give the folder with data and task"
         )
     notes, faults = Notes(), list[Fault]()
-    architectures = {} if ARCHITECTURES in absent else dict(_architectures(root, notes, faults))
+    architectures: dict[str, Architecture] = {}
+    if ARCHITECTURES not in absent:
+        make = partial(architecture_of, notes=notes)
+        architectures = _usable(root, ARCHITECTURES, "architecture", make, faults)
     warnings = list(notes.lines("architecture"))
     tasks: dict[Kind, tuple[BuildTask, ...]] = {}
     broken = {fault.id for fault in faults}
     for kind in KINDS:
-        notes = Notes()
-        told = () if TASKS[kind] in absent else _tasks(root, kind, architectures, broken, notes, faults)
-        tasks[kind] = tuple(told)
+        notes, told = Notes(), dict[str, BuildTask]()
+        if TASKS[kind] not in absent:
+            told = _usable(root, TASKS[kind], kind, partial(_task, kind, architectures, broken, notes), faults)
+        tasks[kind] = tuple(told.values())
         warnings += notes.lines(f"{kind} task")
     return BuildSet(root, architectures, tasks, tuple(faults), tuple(warnings))
 
@@ -57,43 +64,35 @@ def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def _architectures(root: Path, notes: Notes, faults: list[Fault]) -> Iterator[tuple[str, Architecture]]:
-    seen: set[str] = set()
-    for number, row in enumerate(read_rows(root, ARCHITECTURES)):
+def _usable(
+    root: Path, name: str, kind: Kind | Literal["architecture"], make: Callable[[Row], Made], faults: list[Fault]
+) -> dict[str, Made]:
+    """By id, what `make` makes of the rows of a file; a row that it refuses becomes a fault of an id of its own."""
+    found: dict[str, Made] = {}
+    refused: list[tuple[int, Any, Exception]] = []
+    for number, row in enumerate(read_rows(root, name)):
         try:
-            architecture = architecture_of(_object(row), notes)
-            _once(architecture.id, seen)
+            one = make(_object(row))
+            if one.id in found:
+                raise ValueError(f"the id '{one.id}' is there twice; rename one of the two")
         except REFUSALS as error:
-            faults.append(Fault("architecture", _named(row, number, seen), _said(ARCHITECTURES, number, error)))
+            refused.append((number, row, error))
             continue
-        seen.add(architecture.id)
-        yield architecture.id, architecture
+        found[one.id] = one
+    # Named only now: a later row may have the id of a refused one, and be fine.
+    taken = set(found)
+    for number, row, why in refused:
+        id = _named(row, number, taken)
+        taken.add(id)
+        faults.append(Fault(kind, id, f"{name}: row {number}: {wrong(why)}"))
+    return found
 
 
-def _tasks(
-    root: Path,
-    kind: Kind,
-    architectures: Mapping[str, Architecture],
-    broken: set[str],
-    notes: Notes,
-    faults: list[Fault],
-) -> Iterator[BuildTask]:
-    seen: set[str] = set()
-    for number, row in enumerate(read_rows(root, TASKS[kind])):
-        try:
-            task = _with_architecture(task_of(_object(row), kind, notes), architectures, broken, notes)
-            _once(task.id, seen)
-        except REFUSALS as error:
-            faults.append(Fault(kind, _named(row, number, seen), _said(TASKS[kind], number, error)))
-            continue
-        seen.add(task.id)
-        yield task
-
-
-def _with_architecture(
-    task: BuildTask, architectures: Mapping[str, Architecture], broken: set[str], notes: Notes
+def _task(
+    kind: Kind, architectures: Mapping[str, Architecture], broken: Collection[str], notes: Notes, row: Row
 ) -> BuildTask:
-    """A task of building with what its architecture gives: materials, difficulty and picture where its row has none."""
+    """A task; one of building with what its architecture gives: materials, difficulty and picture it has none of."""
+    task = task_of(row, kind, notes)
     if task.kind in ("reasoning", "commonsense"):
         return task
     found = architectures.get(task.architecture or "")
@@ -120,17 +119,8 @@ def _object(row: Any) -> Mapping[str, Any]:
     return row
 
 
-def _once(id: str, seen: set[str]) -> None:
-    if id in seen:
-        raise ValueError(f"the id '{id}' is there twice; rename one of the two")
-
-
-def _named(row: Any, number: int, seen: set[str]) -> str:
+def _named(row: Any, number: int, taken: Collection[str]) -> str:
     """The id of a row that cannot be used, where it has one of its own that can be a name; else its number."""
     id = row.get("id") if isinstance(row, dict) else None
     plain = isinstance(id, str) and id.isascii() and id.replace("_", "").isalnum() and len(id) <= 128
-    return str(id) if plain and id not in seen else f"row-{number}"
-
-
-def _said(name: str, number: int, error: Exception) -> str:
-    return f"{name}: row {number}: {wrong(error)}"
+    return str(id) if plain and id not in taken else f"row-{number}"

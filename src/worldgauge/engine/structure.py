@@ -11,6 +11,7 @@ from worldgauge.datasets.structures import Structure, read_region_box, read_stru
 from worldgauge.errors import UsageError
 from worldgauge.files import put_whole
 from worldgauge.video import png
+from worldgauge.worlds.build.resource_pack import ResourcePack
 from worldgauge.worlds.build.views import contact_sheet, flag_lines
 
 _CORNER = r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})"
@@ -51,14 +52,20 @@ def facts_of(found: Structure) -> dict[str, Any]:
     }
 
 
-def save(found: Structure, out: Path) -> None:
-    """Write a structure as the ending of `out` says. Raises UsageError for another ending, DataError on a full disk."""
+def save(found: Structure, out: Path, pack: Path | None = None) -> None:
+    """Write a structure as the ending of `out` says. pack: whose colours a picture takes.
+
+    Raises UsageError for another ending, DataError for a pack that cannot be read and on a full disk.
+    """
     ending = out.suffix.lower()
+    if pack is not None and ending != ".png":
+        raise UsageError(f"{out}: a resource pack is for pictures; give --out FILE.png")
     if ending == ".nbt":
         write_nbt(out, found.blueprint)
     elif ending == ".schem":
         write_schem(out, found.blueprint)
     elif ending == ".png":
-        put_whole(out, png(contact_sheet(found.blueprint)))
+        colours = None if pack is None else ResourcePack.open(pack)
+        put_whole(out, png(contact_sheet(found.blueprint, pack=colours)))
     else:
         raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")

@@ -1,4 +1,4 @@
-"""The vote: builds of several runs for the same briefs meet, each duel noted before the next."""
+"""The vote: builds of several runs for the same briefs meet, and every duel is noted."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def vote(
     """Hold the vote on all briefs that two runs or more have records of, and write its ballots to `out`, a line each.
 
     settings: of the suite, for the critic; those of the first run unless said. Asked again with a recording, the critic
-    answers from it. Raises UsageError for runs of another suite, or without two that share a brief, RunError where one
-    cannot be read.
+    answers from it. A brief it cannot decide has a ballot that says so. Raises UsageError for runs of another suite, or
+    without two that share a brief, RunError where one cannot be read, CriticError for an outage.
     """
     folders = find_runs(Path(one) for one in runs)
     facts = [folder.facts() for folder in folders]
@@ -61,7 +61,8 @@ def vote(
         name: {score.task: score.value for score in scores if score.metric == EVALUATION}
         for name, scores in result.scores.items()
     }
-    return table_of(ballots, evaluations, {fact["subject"]["name"]: fact["subject"]["kind"] for fact in facts})
+    kinds = {fact["subject"]["name"]: fact["subject"]["kind"] for fact in facts}
+    return table_of(ballots, evaluations, kinds, suite.options.failed_plans)
 
 
 def _records(folders: Sequence[RunFolder]) -> dict[str, dict[str, Record]]:

@@ -47,7 +47,8 @@ WARNINGS: Mapping[str, str] = {
 }
 
 MOST_CHARACTERS = 1_400_000
-"""Of an answer; a matrix that fills the published limits takes a million. A longer one is oversized, unread."""
+"""Of an answer; one that fills the limits takes 1.34 million, with numbers of two digits, a blank between them and a
+line a row. A longer one is oversized, unread."""
 MOST_PARTS = 1_000
 """Fenced, of an answer; what follows them is not looked at."""
 MOST_CELLS = 2**20
@@ -164,10 +165,14 @@ def _fenced(text: str) -> Iterator[str]:
         for fence in _FENCES:
             if 0 <= at[fence] < end:
                 at[fence] = text.find(fence, end)
-        fence = min((fence for fence in _FENCES if at[fence] >= 0), key=lambda fence: at[fence], default=None)
-        if fence is None or (close := text.find(fence, at[fence] + len(fence))) < 0:
+        places = [(place, fence) for fence, place in at.items() if place >= 0]
+        if not places:
             return
-        start = at[fence] + len(fence)
+        place, fence = min(places)
+        start = place + len(fence)
+        close = text.find(fence, start)
+        if close < 0:
+            return
         tag = _TAG.match(text, start, close)
         yield text[tag.end() if tag else start : close].strip()
         end = close + len(fence)
@@ -230,8 +235,8 @@ def _read_released(text: str, materials: tuple[str, ...]) -> Reading:
         return _refused(error.reason)
     if math.prod(max(side, 1) for side in matrix.shape) > MOST_CELLS:
         return _refused("oversized", shape=matrix.shape)
-    filled, _ = _of_materials(matrix, len(materials))
-    cells = np.full([max(side, 1) for side in filled.shape], AIR, np.int32)
-    cells[tuple(slice(0, side) for side in filled.shape)] = filled
+    cells, _ = _of_materials(matrix, len(materials))
+    if not cells.size:
+        cells = np.full([max(side, 1) for side in cells.shape], AIR, np.int32)
     blueprint = Blueprint(cells, materials)
     return Reading(True, True, None, (), matrix.shape, int((cells != AIR).sum()), blueprint)

@@ -1,7 +1,8 @@
 """Scores of builds from grades: weighted means, what comes on top of them, and the overall score of an agent.
 
-All are between 0 and 10, except the overall score (0 to 100). A plan that cannot be built scores 0; one that no grade
-came for has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its released code.
+All are between 0 and 10, except full marks and the overall score (percent). A plan that cannot be built scores 0; one
+that no grade came for has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its
+released code.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ON_TOP = 0.05
 SUCCESS = 7.0
 """Least mark of an answer of commonsense that counts as a success; the code tests >= 7, its comment says > 7."""
 LOWEST, HIGHEST = 1.0, 10.0
-"""Of a critic's grade."""
+"""Of a critic's grade; 10 are full marks in every kind of task."""
 
 _DIMENSIONS = {
     "creativity": "creativity",
@@ -60,6 +61,16 @@ _DIMENSIONS = {
 def dimension_of(name: str) -> str | None:
     """Our word for a dimension that the paper or its code spells otherwise; None for what is none."""
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
+
+
+@metrics.register(
+    "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+)
+def build_grade(grade: float) -> float:
+    """A critic's grade in one dimension. Raises UsageError for one out of range."""
+    if not LOWEST <= grade <= HIGHEST:
+        raise UsageError(f"a grade of {grade} cannot be; grades are 1 to 10")
+    return float(grade)
 
 
 @metrics.register(
@@ -100,18 +111,14 @@ def graded_only(
 @metrics.register(
     "build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
-def comprehensive(
-    executable: bool, evaluated: float | None, on_top: float | None, *, share: float = ON_TOP
-) -> float | None:
-    """The evaluation score with `share` of the matching score (planning, understanding) or voting score (creativity).
+def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
+    """0.95 of the evaluation score and 0.05 of the matching (planning, understanding) or voting score (creativity).
 
-    0 for what cannot be built, None where either score is missing. Raises UsageError for a share outside 0 to 1.
+    0 for what cannot be built, None where either score is missing.
     """
-    if not 0 <= share <= 1:
-        raise UsageError(f"a share of {share} cannot be; give 0 to 1")
     if not executable:
         return 0.0
-    return None if evaluated is None or on_top is None else (1 - share) * evaluated + share * on_top
+    return None if evaluated is None or on_top is None else (1 - ON_TOP) * evaluated + ON_TOP * on_top
 
 
 @metrics.register(
@@ -138,28 +145,29 @@ def commonsense_success(mark: float | None) -> float | None:
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
 
 
+@metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.1")
+def full_marks(points: float | None) -> float | None:
+    """Points of 10, of any kind of task, in percent of full marks; None where there are none.
+
+    Raises UsageError for points out of range.
+    """
+    if points is not None and not 0 <= points <= HIGHEST:
+        raise UsageError(f"{points} points cannot be; give 0 to 10")
+    return None if points is None else 100 * points / HIGHEST
+
+
 @metrics.register(
     "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
 )
-def overall(
-    planning: float, understanding: float, reasoning_percent: float, creativity: float, commonsense: float
-) -> float:
-    """Of 100: the five kinds of tasks count alike, whatever their numbers. All but reasoning are means of 0 to 10.
+def overall(marks: Sequence[float]) -> float:
+    """Of 100, from the mean full marks of each kind of task, in percent: kinds count alike, whatever their numbers.
 
-    Raises UsageError for a mean out of its range.
+    The paper's, of all five kinds: 10 / 5 of the sum of four means of 0 to 10 and of reasoning's accuracy / 10.
+    Raises UsageError without kinds, and for marks out of range.
     """
-    means = (planning, understanding, reasoning_percent / 10, creativity, commonsense)
-    if not all(0 <= mean <= HIGHEST for mean in means):
-        raise UsageError(
-            f"means of 0 to 10 and a percentage are wanted, got {means[:2]}, {reasoning_percent}, {means[3:]}"
-        )
-    return 10 / len(means) * math.fsum(means)
-
-
-def mean_of(scores: Sequence[float | None]) -> float | None:
-    """Mean over those that there are; None without any. State beside it how many are missing."""
-    known = [score for score in scores if score is not None]
-    return math.fsum(known) / len(known) if known else None
+    if not marks or not all(0 <= mark <= 100 for mark in marks):
+        raise UsageError(f"the overall score is of means of 0 to 100, one a kind of task; got {list(marks)}")
+    return math.fsum(marks) / len(marks)
 
 
 def _weights(kind: str, weights: Weighting | Mapping[str, float]) -> Mapping[str, float]:
@@ -177,7 +185,4 @@ def _weights(kind: str, weights: Weighting | Mapping[str, float]) -> Mapping[str
 def _mean(weights: Mapping[str, float], grades: Mapping[str, float]) -> float:
     if missing := sorted(set(weights) - set(grades)):
         raise UsageError(f"no grade for {', '.join(missing)}")
-    for name in weights:
-        if not LOWEST <= grades[name] <= HIGHEST:
-            raise UsageError(f"the grade of {name} is {grades[name]}; grades are 1 to 10")
-    return math.fsum(weight * grades[name] for name, weight in weights.items())
+    return math.fsum(weight * build_grade(grades[name]) for name, weight in weights.items())

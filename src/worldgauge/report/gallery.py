@@ -7,7 +7,7 @@ import json
 import logging
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +102,10 @@ def without_solids(gallery: Gallery, left: int) -> Gallery:
     if gallery.solid_bytes <= left:
         return gallery
     answers = tuple(
-        Answered(a.look, a.picture, a.text, a.verdict, a.reasons, NOTHING, "Too large to be turned on this page.")
-        if a.solid
-        else a
-        for a in gallery.answers
+        replace(answer, solid=NOTHING, note="Too large to be turned on this page.") if answer.solid else answer
+        for answer in gallery.answers
     )
-    return Gallery(gallery.asked, gallery.shown, answers, gallery.problem)
+    return replace(gallery, answers=answers)
 
 
 def packed(mesh: Mesh) -> Markup:

@@ -59,7 +59,7 @@ def verdict(
     tail = (*out, *_stand_in(evidence, compared, name, shown, memoryless, words.lacks))
     if not claim or not judged or not bar:
         no_bar = f"no reference that {words.lacks} was run beside it"
-        missing = "" if not claim else _none_judged(evidence, flags) if not judged else no_bar
+        missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
         leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
         return Verdict(leading.headline, (*leading.support, *tail))
     sign = 1 if higher else -1
@@ -80,7 +80,7 @@ def verdict(
             if seeing
             else ""
         )
-        support.append(f"Only references are compared, {_none_judged(evidence, flags)}{unjudged}.")
+        support.append(f"Only references are compared, {_none_judged(evidence, flags, words)}{unjudged}.")
     headline = _headline(tested, passed, claim, words.lacks) if tested else _headline_of_references(passed, bar, claim)
     return Verdict(headline, (*support, *tail))
 
@@ -90,12 +90,16 @@ def _flagged(flags: Mapping[str, str]) -> str:
     return listed([f"{label} ({flag})" for label, flag in flags.items()])
 
 
-def _none_judged(evidence: Evidence, flags: Mapping[str, str]) -> str:
+def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Wording) -> str:
     """Why there is no model to judge: none was run, or none of those that were has a score, or all are flagged."""
     run = [e.label for e in evidence.entrants if e.kind == "subject"]
     if any(label in flags for label in run):
-        return "no model under test can be judged"
-    return f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score" if run else "no model under test was run"
+        return f"no {words.subject} under test can be judged"
+    return (
+        f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score"
+        if run
+        else f"no {words.subject} under test was run"
+    )
 
 
 def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:

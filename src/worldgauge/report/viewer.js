@@ -124,11 +124,12 @@
       const [cy, sy, cp, sp] = [Math.cos(this.yaw), Math.sin(this.yaw), Math.cos(this.pitch), Math.sin(this.pitch)];
       // Rows of the camera: right, up, away; x east, y up, z south.
       const rows = [[cy, 0, -sy], [-sy * sp, cp, -cy * sp], [-sy * cp, -sp, -cy * cp]];
-      const scale = this.zoom / this.radius;
+      // Depth does not grow with the zoom: what comes near must not be cut off.
+      const scale = this.zoom / this.radius, deep = 0.9 / this.radius;
       const shift = rows.map((row) => -row.reduce((sum, value, axis) => sum + value * this.centre[axis], 0));
       const matrix = [];
-      for (const axis of [0, 1, 2]) matrix.push(rows[0][axis] * scale, rows[1][axis] * scale, rows[2][axis] * scale * 0.3, 0);
-      matrix.push(shift[0] * scale, shift[1] * scale, shift[2] * scale * 0.3, 1);
+      for (const axis of [0, 1, 2]) matrix.push(rows[0][axis] * scale, rows[1][axis] * scale, rows[2][axis] * deep, 0);
+      matrix.push(shift[0] * scale, shift[1] * scale, shift[2] * deep, 1);
       gl.uniformMatrix4fv(this.view, false, matrix);
       gl.disable(gl.BLEND);
       gl.depthMask(true);

@@ -17,14 +17,15 @@ class Wording:
     """What the page calls things, where a suite has words of its own (its attribute `words`, a mapping).
 
     task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
-    lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot remember"). seen, asked: the
-    two parts of a walk on the map. films: what they show. read: title of the
-    table that an exhibit's diagnostics stand in.
+    subject: who is tested. lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot
+    remember"). seen, asked: the two parts of a walk on the map. films: what they show. read: title of the table that an
+    exhibit's diagnostics stand in.
     """
 
     task: str = "task"
     tasks: str = "tasks"
     headline: str = ""
+    subject: str = "model"
     lacks: str = "cannot do so"
     seen: str = "shown"
     asked: str = "asked for"

@@ -250,6 +250,10 @@ BOMBS = {
     "long text": (_field(8, b"\xff\xff"), "field 'long': the file ends early"),
     "no kind": (_field(99, b""), "field 'long': a tag of kind 99"),
     "tags without end": (nbt.root({"l": nbt.listed([nbt.compound({})] * 100)}), "more than the limit of 90 tags"),
+    "a list after one with names": (
+        nbt.root({"l": nbt.listed([nbt.compound({"k": nbt.integer(n)}) for n in range(100)])}),
+        "field 'l.k': more than the limit of 90 tags; split the build",
+    ),
     "numbers without end": (nbt.root({"l": nbt.listed([nbt.byte(0)] * 100)}), "more than the limit of 90 tags"),
     "a name with a bell": (b"\x0a\x00\x00\x63\x00\x02\x07\x0a", "field '??': a tag of kind 99"),
 }

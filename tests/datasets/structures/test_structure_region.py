@@ -180,6 +180,16 @@ def test_chunks_that_contradict_themselves_name_the_field(name: str, tmp_path: P
     assert "chunk (0, 0)" in str(caught.value)
 
 
+def test_a_section_of_one_block_needs_no_data(tmp_path: Path) -> None:
+    stone = nbt.listed([nbt.entry("stone")])
+    for fields in ({}, {"data": nbt.longs([])}):
+        section = nbt.compound(_states(palette=stone, **fields))
+        chunk = nbt.chunk(0, 0, []) | {"sections": nbt.listed([section])}
+        (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file({(0, 0): chunk}))
+        found = read_region_box(tmp_path, (5, 62, 5), (6, 64, 5))
+        assert (found.materials, found.rows()) == (("stone",), [[[-1, -1]], [[-1, -1]], [[1, 1]]])
+
+
 def test_a_chunk_that_unpacks_to_too_much(tmp_path: Path) -> None:
     fields = {"fill": nbt.raw_bytes(bytes(20 << 20))}
     chunk = nbt.chunk(0, 0, [nbt.section(4, {(5, 6, 5): "stone"})], **fields)

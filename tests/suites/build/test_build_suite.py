@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from worldgauge.agent import AgentSpec, Answer, Problem
 from worldgauge.agents.answer import agents
 from worldgauge.agents.chat import EndpointError
 from worldgauge.agents.critic import CriticError, Grades, critics
-from worldgauge.errors import DataError, SubjectError, UsageError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError
 from worldgauge.statistics import wilson
 from worldgauge.suites.build import Build, scoring
 from worldgauge.suites.build.chance import random_matching
@@ -105,6 +106,18 @@ def test_the_truth_gets_full_marks(tasks: dict[str, list[Task]], ask: Ask, kind:
             assert found[f"{kind}/build_f1"].value == 1.0
 
 
+def test_without_a_right_answer_the_truth_is_not_asked(builds: Path, tmp_path: Path, ask: Ask) -> None:
+    """Creativity without an architecture: an empty answer would pass for what the truth is worth."""
+    root = _without(builds, tmp_path)
+    path = root / "task" / "Task_Creativity.json"
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([{**row, "AR_id": None} for row in rows]))
+    task = next(Build(task="creativity").tasks(root))
+    with pytest.raises(NotApplicableError, match="no right answer"):
+        ask(task, agents.get("truth")())
+    assert ask(task, agents.get("solid-box")())[HEADLINE].value is not None
+
+
 @pytest.mark.parametrize("kind", ["planning", "understanding", "creativity", "reasoning", "commonsense"])
 def test_who_says_nothing_gets_nothing(tasks: dict[str, list[Task]], ask: Ask, kind: str) -> None:
     for task in tasks[kind][:2]:
@@ -136,8 +149,9 @@ def test_guessing_comes_to_its_chance(tasks: dict[str, list[Task]]) -> None:
     right = total = 0
     for task in tasks["reasoning"]:
         answer = row_of(task).answer
+        problem = problem_of(task, options, seed=0, privileged=False)
         for seed in range(40):
-            said = agents.get("random")().answer(problem_of(task, options, seed=seed, privileged=False))
+            said = agents.get("random")().answer(replace(problem, seed=seed))
             right += (said.text if isinstance(said, Answer) else said).strip(". ") == answer
             total += 1
     interval = wilson(right, total, level=0.999)
@@ -166,6 +180,35 @@ def test_an_agent_that_breaks_its_promise_is_named(tasks: dict[str, list[Task]],
         ask(tasks["planning"][0], Says(ZeroDivisionError("oh")))
     with pytest.raises(SubjectError, match="agent 'says' answered with int"):
         ask(tasks["planning"][0], Says(3))
+
+
+@pytest.mark.parametrize("notes", [None, ["a"], "a"])
+def test_notes_that_are_no_mapping_break_the_promise(tasks: dict[str, list[Task]], ask: Ask, notes: object) -> None:
+    with pytest.raises(SubjectError, match="gave notes that are a"):
+        ask(tasks["planning"][0], Says(Answer("x", notes)))  # type: ignore[arg-type]
+
+
+def test_odd_amounts_in_notes_are_passed_over(tasks: dict[str, list[Task]], ask: Ask) -> None:
+    for amount in ("many", [1], True, -5, float("inf"), float("nan"), None):
+        facts = ask(tasks["planning"][0], Says(Answer("x", {"input_tokens": amount, "output_tokens": 3})))[
+            HEADLINE
+        ].facts
+        assert "input_tokens" not in facts
+        assert facts["output_tokens"] == 3
+
+
+def test_only_a_missing_value_has_a_reason(tasks: dict[str, list[Task]], ask: Ask) -> None:
+    for kind in ("planning", "creativity", "reasoning", "commonsense"):
+        for text in ("no matrix", "```json\n[[[1]]]\n```"):
+            for score in ask(tasks[kind][0], Says(text)).values():
+                assert (score.reason is None) is (score.value is not None), score
+
+
+def test_line_ends_of_an_answer_are_kept(tasks: dict[str, list[Task]], ask: Ask) -> None:
+    """The released reading refuses a fence that ends with CRLF, ours takes it."""
+    said = Says("```json\r\n[[[1,1]]]\r\n```")
+    assert ask(tasks["planning"][0], said)["planning/build_executable"].value == 100.0
+    assert ask(tasks["planning"][0], said, parser="released")["planning/build_executable"].value == 0.0
 
 
 def test_half_characters_are_kept_as_far_as_they_go(tasks: dict[str, list[Task]], tmp_path: Path) -> None:
@@ -219,7 +262,9 @@ class Critic:
         if self.error is not None:
             raise self.error
         self.asked += 1
-        return Grades({"completeness": 2 + 2 * self.asked}, {"completeness": f"take {self.asked}"})
+        return Grades(
+            {"completeness": 2 + 2 * self.asked}, {"completeness": f"take {self.asked}"}, {"replies": self.asked}
+        )
 
 
 def test_a_reply_that_cannot_be_read_is_ungraded_not_zero(
@@ -248,6 +293,28 @@ def test_of_several_gradings_the_median_counts(
     found = ask(tasks["understanding"][0], agents.get("truth")(), gradings=3)
     assert found["understanding/build_evaluation"].value == 6.0
     assert "take 1; take 2; take 3" in found["understanding/completeness/build_grade"].facts["comment"]
+    noted = found["understanding/build_evaluation"].facts["gradings"]
+    assert noted == [{"replies": 1}, {"replies": 2}, {"replies": 3}]
+
+
+def test_a_critic_that_leaves_out_a_dimension_is_named(
+    tasks: dict[str, list[Task]], ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_critic", lambda settings: Critic())
+    with pytest.raises(UsageError, match="critic 'rules' gave no grade of aesthetic, complexity"):
+        ask(tasks["planning"][0], agents.get("truth")())
+
+
+def test_data_that_have_changed_are_read_anew(builds: Path, tmp_path: Path) -> None:
+    root = _without(builds, tmp_path)
+    first = next(Build(task="planning").tasks(root))
+    assert row_of(first).instruction
+    path = root / "task" / "Task_Spatial_Planning.json"
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([{**row, "instruction": "Construct a ship."} for row in rows]))
+    again = next(Build(task="planning").tasks(root))
+    assert again.fingerprint != first.fingerprint
+    assert row_of(again).instruction == "Construct a ship."
 
 
 def test_a_card_shows_the_question_and_every_answer(tasks: dict[str, list[Task]], tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from support.vectors import cases
-from worldgauge.metrics.build_marks import build_grade, full_marks
-from worldgauge.metrics.build_scores import overall
 from worldgauge.suites.build.published import published
 from worldgauge.suites.build.scoring import HEADLINE
 from worldgauge.suites.build.summary import summarize
@@ -64,9 +62,6 @@ def test_overall_of_the_paper(case: dict) -> None:
         cell = row(made[title], "a").cells[-1]
         assert cell.mean == pytest.approx(case["recomputed"], abs=0.005)
         assert cell.n == 17
-    assert overall(case["espg"], case["su"], case["sr_acc"], case["creativity"], case["sc"]) == pytest.approx(
-        case["recomputed"], abs=0.005
-    )
 
 
 def test_kinds_count_alike_and_rates_have_wilsons_interval() -> None:
@@ -94,6 +89,24 @@ def test_who_was_not_asked_everything_wins_nothing() -> None:
     assert row(made[MARKS], "b").cells[-1].mean is None
 
 
+def test_who_has_no_score_of_a_kind_wins_nothing() -> None:
+    """All of a kind ungraded: a mean of the others would be compared with means of all."""
+    graded = scores("planning", [10.0, 20.0]) + scores("creativity", [10.0])
+    ungraded = scores("planning", [90.0, 80.0]) + scores("creativity", [None])
+    made = tables({"a": graded, "b": ungraded})
+    assert row(made[MARKS], "b").flag == "no score of creativity"
+    assert row(made[MARKS], "b").cells[-1].mean is None
+    assert row(made[MARKS], "a").flag == ""
+
+
+def test_the_evaluation_says_what_becomes_of_failed_plans() -> None:
+    own = {"a": scores("planning", [50.0])}
+    kinds: dict[str, str] = {"a": "subject"}
+    for failed_plans, said in (("zero", "counts as 0"), ("left_out", "is left out")):
+        made = {table.title: table for table in summarize(own, kinds, {}, failed_plans)}  # type: ignore[arg-type]
+        assert said in made["Planning: both means"].notes[0]
+
+
 def test_ungraded_is_missing_and_not_zero() -> None:
     made = tables({"a": scores("creativity", [80.0, None])})
     (cell,) = row(made[MARKS], "a").cells
@@ -118,14 +131,3 @@ def test_published_tables_hold_the_papers_numbers() -> None:
     assert sum(proprietary) / 21 == pytest.approx(93.40, abs=0.005)
     assert {each.label for each in seven.rows} == {"Gemini-2.5-Pro", "GPT-4.1", "GPT-4.1-mini", "InternVL2.5-26B"}
     assert "29.17" in seven.notes[0]
-
-
-def test_marks_on_one_scale() -> None:
-    assert full_marks(7.5) == 75.0
-    assert full_marks(None) is None
-    assert build_grade(1) == 1.0
-    for wrong in (-0.1, 10.1, float("nan")):
-        with pytest.raises(Exception, match="cannot be"):
-            full_marks(wrong)
-    with pytest.raises(Exception, match="1 to 10"):
-        build_grade(0)

@@ -75,7 +75,7 @@ def test_from_above_north_is_up():
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 9, 2), (12, 2, 3), (4, 4, 4), (2, 30, 30)])
 def test_the_whole_build_is_in_the_picture(shape):
-    build = Blueprint(np.ones(shape), ("stone",))
+    build = Blueprint(np.ones(shape, int), ("stone",))
     corners = in_world(mesh_of(build).quads).reshape(-1, 3)
     camera = Camera.from_vertical_fov(64, 64, AROUND_FOV_DEG)
     for azimuth_deg in range(0, 360, 45):
@@ -97,7 +97,7 @@ def test_pictures_are_squares_of_the_size_asked_for():
 
 
 def test_the_standard_rig_is_the_published_one_and_four_diagonals():
-    build = Blueprint(np.ones((4, 6, 10)), ("stone",))
+    build = Blueprint(np.ones((4, 6, 10), int), ("stone",))
     poses = standard_poses(build, top=True)
     assert list(poses) == [
         *("south", "north", "east", "west"),

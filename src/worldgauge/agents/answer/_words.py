@@ -8,10 +8,8 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.agent import Kind, Problem
+from worldgauge.agent import Problem
 
-BUILDS: frozenset[Kind] = frozenset({"planning", "understanding", "creativity"})
-"""Kinds of task that are answered with a matrix."""
 SIDE = 8
 """Blocks along each side of a build that nobody has thought about."""
 YES, NO = "Yes, it is.", "No, it is not."
@@ -25,7 +23,7 @@ def fenced(cells: NDArray[np.int32]) -> str:
 
 def dice(problem: Problem) -> np.random.Generator:
     """Randomness of this problem: the same for the same task and seed."""
-    facts = json.dumps([problem.task, problem.kind, problem.seed]).encode()
+    facts = json.dumps([problem.task, problem.seed]).encode()
     return np.random.default_rng(list(hashlib.sha256(facts).digest()))
 
 

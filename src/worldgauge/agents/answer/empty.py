@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from worldgauge.agent import AgentSpec, Answer, Problem
+from worldgauge.agent import BUILDS, AgentSpec, Answer, Problem
 from worldgauge.agents.answer import agents
-from worldgauge.agents.answer._words import BUILDS, fenced
+from worldgauge.agents.answer._words import fenced
 from worldgauge.blueprint import AIR
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.agent import AgentSpec, Answer, Problem
+from worldgauge.agent import BUILDS, AgentSpec, Answer, Problem
 from worldgauge.agents.answer import agents
 from worldgauge.agents.answer._layers import read_layers
 from worldgauge.agents.answer._stated import read_stated
-from worldgauge.agents.answer._words import BUILDS, default_size, dice, fenced, guess
+from worldgauge.agents.answer._words import default_size, dice, fenced, guess
 from worldgauge.blueprint import AIR
 from worldgauge.errors import NotApplicableError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from worldgauge.agent import AgentSpec, Answer, Problem
+from worldgauge.agent import BUILDS, AgentSpec, Answer, Problem
 from worldgauge.agents.answer import agents
 from worldgauge.agents.answer._stated import read_stated
-from worldgauge.agents.answer._words import BUILDS, constant, default_size, fenced
+from worldgauge.agents.answer._words import constant, default_size, fenced
 from worldgauge.errors import NotApplicableError
 
 

@@ -16,7 +16,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "understanding": ("completeness",),
     "creativity": ("creativity", "completeness", "complexity", "structure", "aesthetic"),
 }
-"""What a build is graded in, by kind of task; the paper's names are in `agents.critic.chat`."""
+"""What a build is graded in, by kind of task; the paper's names are in `metrics.build_scores`."""
 WORST, BEST = 1, 10
 
 

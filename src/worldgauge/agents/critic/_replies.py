@@ -1,4 +1,4 @@
-"""What a critic's reply means: its form as JSON Schema, and its reading, with the names that the paper uses too."""
+"""What a critic's reply means: its form as JSON Schema, and its reading."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from typing import Any
 from worldgauge.agents.chat.reply import one_line, read_json
 from worldgauge.agents.critic import BEST, WORST
 from worldgauge.agents.language.reading import Misread
+from worldgauge.metrics.build_scores import dimension_of
 
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "creativity": ("Creativity",),
-    "completeness": ("Completeness", "Completeness(Instruction Following)", "Instruction Following(Completeness)"),
-    "complexity": ("Complexity",),
-    "structure": ("Architecture Structure", "Structure"),
-    "aesthetic": ("Overall Aesthetic, Atmosphere and Fidelity", "Aesthetic", "Overall Aesthetic"),
-}
-"""How the paper and its release call our dimensions; a prompt of a user's may ask for these."""
-FULL_MARK = 10
 LONGEST = 600
 """Characters of a comment that are kept."""
 
@@ -45,14 +37,13 @@ def mark_form() -> Form:
 def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
     """Grade, 1 to 10, and comment of each dimension. Raises Misread when one is missing or out of range.
 
-    Other names of a dimension are those of `NAMES`, whatever their case and signs.
+    A dimension may have the name that the paper or its release gives it (`build_scores.dimension_of`).
     """
-    given = {_letters(name): value for name, value in _json_object(text).items()}
+    given = {dimension_of(name): value for name, value in _json_object(text).items()}
     grades: dict[str, float] = {}
     comments: dict[str, str] = {}
     for dimension in dimensions:
-        names = [_letters(name) for name in (dimension, *NAMES[dimension])]
-        found = next((given[name] for name in names if name in given), None)
+        found = given.get(dimension)
         if found is None:
             raise Misread(f"no grade of {dimension}")
         fields = found if isinstance(found, dict) else {"grade": found}
@@ -73,7 +64,7 @@ def read_choice(text: str) -> tuple[bool, str]:
 def read_mark(text: str) -> tuple[float, str]:
     """Mark 0 to 10, and why. Raises Misread."""
     given = _json_object(text)
-    return _number(given.get("score"), 0, FULL_MARK, "the score"), one_line(str(given.get("reason") or ""), LONGEST)
+    return _number(given.get("score"), 0, BEST, "the score"), one_line(str(given.get("reason") or ""), LONGEST)
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -98,10 +89,6 @@ def _number(value: Any, least: float, most: float, what: str) -> float:
     if not least <= value <= most:
         raise Misread(f"{what} is {value:g}, where {least} to {most} was asked for")
     return float(value)
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[^a-z]", "", name.lower())
 
 
 def _object(**fields: Any) -> Form:

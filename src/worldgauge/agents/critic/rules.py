@@ -11,7 +11,7 @@ Limits. The rules see no beauty and no meaning: a well-made house gets the same 
 boxes, noise and fragments, not good ones from better ones. In a build of a few dozen blocks holes and strewn blocks
 may count as shape, and materials that alternate block by block count as disorder wherever they stand.
 What improves on the reference counts as a deviation from it. They are no stand-in for the paper's critic: never compare
-the two point by point.
+the two point by point. `suites.build.validation` measures how far they can be trusted.
 """
 
 from __future__ import annotations

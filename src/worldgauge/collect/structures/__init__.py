@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.blueprint import Blueprint, difficulty_factor, tier_of
+from worldgauge.collect.curation import canonical
 from worldgauge.collect.structures import (  # noqa: F401  (entered into the list of designs by their import)
     _creatures,
     _defence,
@@ -54,7 +55,7 @@ def structures(seed: int, count: int = 66) -> Iterator[Made]:
     if count < 0:
         raise UsageError(f"structures: count is 0 or more, got {count}")
     names: set[str] = set()
-    shapes: set[tuple[tuple[int, ...], bytes]] = set()
+    shapes: set[bytes] = set()
     for number in range(count):
         tier = TIERS[number % len(TIERS)]
         type_ = TYPES[number // len(TIERS) % len(TYPES)]
@@ -64,7 +65,7 @@ def structures(seed: int, count: int = 66) -> Iterator[Made]:
             sketch = drawn(Draw(np.random.default_rng([seed, number, attempt])))
             blueprint = sketch.blueprint()
             factor = difficulty_factor(blueprint.blocks, blueprint.size)
-            shape = _canonical(blueprint)
+            shape = canonical(blueprint)
             if factor is not None and tier_of(factor) == tier and shape not in shapes:
                 break
         else:
@@ -81,14 +82,3 @@ def _unused(name: str, taken: set[str]) -> str:
         number += 1
         found = f"{name} number {number}"
     return found
-
-
-def _canonical(blueprint: Blueprint) -> tuple[tuple[int, ...], bytes]:
-    """Shape and cells of the smallest of its eight turns and mirrors, by names without states."""
-    plain = blueprint.names_only()
-    order = {name: rank for rank, name in enumerate(sorted(plain.materials), 1)}
-    ranks = np.array([0, *(order[name] for name in plain.materials)], np.int32)
-    cells = ranks[np.maximum(plain.cells, 0)]
-    turned = [np.rot90(side, turn, (1, 2)) for side in (cells, cells[:, :, ::-1]) for turn in range(4)]
-    names = "\n".join(sorted(plain.materials)).encode()
-    return min((turn.shape, names + np.ascontiguousarray(turn).tobytes()) for turn in turned)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from worldgauge.blueprint import AIR, Blueprint
+from worldgauge.blueprint import AIR, Blueprint, first_seen
 
 Cell = tuple[int, int, int]
 Mask = NDArray[np.bool_]
@@ -207,13 +207,7 @@ class Sketch:
         filled = self._cells != AIR
         found = [np.flatnonzero(filled.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
         cells = self._cells[tuple(slice(int(layers[0]), int(layers[-1]) + 1) for layers in found)]
-        walk = cells.transpose(2, 0, 1).ravel()
-        used, first = np.unique(walk[walk != AIR], return_index=True)
-        order = used[np.argsort(first)]
-        names = list(self._materials)
-        table = np.full(len(names) + 1, AIR, np.int32)
-        table[order] = np.arange(1, len(order) + 1)
-        return Blueprint(table[np.maximum(cells, 0)], tuple(names[number - 1] for number in order))
+        return first_seen(np.maximum(cells, 0), ["air", *self._materials])
 
     def _number(self, block: str | None) -> int:
         if block is None:

@@ -39,7 +39,6 @@ MASONRY = {
         _cut("diorite", "diorite", "diorite"),
     )
 }
-STONES = tuple(MASONRY)
 
 
 def said(name: str) -> str:

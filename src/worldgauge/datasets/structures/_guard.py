@@ -127,7 +127,7 @@ class _Walk:
                     stack.pop()
                     continue
                 top[1] -= 1
-                kind = top[0]
+                kind, self._name = top[0], top[2]
             else:
                 kind = data[at]
                 at += 1
@@ -167,13 +167,15 @@ class _Walk:
             if len(stack) > limits.most_depth:
                 raise self._error(f"nested deeper than the limit of {limits.most_depth}")
             if tags > limits.most_tags:
-                raise self._error(f"more than the limit of {limits.most_tags} tags")
+                raise self._error(
+                    f"more than the limit of {limits.most_tags} tags", "split the build, or save it as .schem"
+                )
 
-    def _error(self, why: str) -> DataError:
+    def _error(self, why: str, mend: str = "export the file again") -> DataError:
         starts = [start for _, _, start in self._open[1:]]
         names = [self._text(start) for start in dict.fromkeys([*starts, self._name]) if start > 1]
         field = f"field '{'.'.join(names)[-MOST_NAME:]}': " if names else ""
-        return DataError(f"{self._what}: {field}{why}; export the file again")
+        return DataError(f"{self._what}: {field}{why}; {mend}")
 
     def _text(self, start: int) -> str:
         size = int.from_bytes(self._data[start : start + 2], "big")

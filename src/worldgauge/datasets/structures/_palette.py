@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.blueprint import AIR, AIR_NAMES, Blueprint, base_name, material
+from worldgauge.blueprint import Blueprint, Cells, base_name, material
 from worldgauge.datasets.structures._fields import Fields, plain
 from worldgauge.datasets.structures._guard import Limits
-
-Cells = NDArray[np.int32]
 
 _NAME = re.compile(r"(?:[a-z0-9_.-]{1,64}:)?[a-z0-9_./-]{1,128}")
 _STATE = re.compile(r"[a-z0-9_]{1,64}")
@@ -102,23 +100,6 @@ def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tupl
             jigsaws[y, z, x] = False
             left -= 1
     return cells, found, (f"{left} jigsaw blocks have no final state and are air",) if left else ()
-
-
-def assembled(cells: Cells, names: Sequence[str]) -> Blueprint:
-    """The blueprint of (height, depth, width) numbers of `names`, counted from 0 and all in range.
-
-    Materials come in the order of first sight, x outermost, then y, then z; names that are equal become one; kinds of
-    air are air.
-    """
-    flat = cells.transpose(2, 0, 1).ravel()
-    first = np.full(len(names), flat.size, np.int64)
-    first[flat[::-1]] = np.arange(flat.size - 1, -1, -1)  # of equal places the last write stays: the first sight
-    table = np.full(len(names), AIR, np.int32)
-    numbers: dict[str, int] = {}
-    for entry in np.argsort(first, kind="stable"):
-        if first[entry] < flat.size and base_name(names[entry]) not in AIR_NAMES:
-            table[entry] = numbers.setdefault(names[entry], len(numbers) + 1)
-    return Blueprint(table[cells], tuple(numbers))
 
 
 def check_numbers(cells: NDArray[Any], count: int, fields: Fields, key: str) -> None:

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.blueprint import AIR_NAMES
+from worldgauge.blueprint import AIR_NAMES, Cells, first_seen
 from worldgauge.datasets.structures._fields import Fields
 from worldgauge.datasets.structures._guard import Limits
 from worldgauge.datasets.structures._palette import (
     Build,
-    Cells,
     Final,
-    assembled,
     check_box,
     check_numbers,
     final_of,
@@ -56,7 +54,7 @@ def read(root: Fields, limits: Limits) -> Build:
         facts["DataVersion"] = facts.pop("MinecraftDataVersion")
     if "Metadata" in root:
         facts |= root.compound("Metadata").facts("Name", "Author")
-    return Build(assembled(cells, ["air", *known]), facts | {"regions": len(regions)}, tuple(warnings))
+    return Build(first_seen(cells, ["air", *known]), facts | {"regions": len(regions)}, tuple(warnings))
 
 
 def spread(words: NDArray[np.uint64], bits: int, count: int) -> NDArray[np.int64]:

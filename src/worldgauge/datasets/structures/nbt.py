@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.blueprint import Blueprint
+from worldgauge.blueprint import Blueprint, first_seen
 from worldgauge.datasets.structures._fields import Fields
 from worldgauge.datasets.structures._guard import Limits
-from worldgauge.datasets.structures._palette import Build, Final, assembled, check_box, final_of, material_of, settled
+from worldgauge.datasets.structures._palette import Build, Final, check_box, final_of, material_of, settled
 from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed
 from worldgauge.files import put_whole
 
@@ -42,7 +42,7 @@ def read(root: Fields, limits: Limits) -> Build:
             finals.append(Final((x, y, z), final))
     np.maximum(cells, 0, out=cells)
     cells, names, more = settled(cells, names, finals)
-    return Build(assembled(cells, names), root.facts("DataVersion", "author"), (*warnings, *more))
+    return Build(first_seen(cells, names), root.facts("DataVersion", "author"), (*warnings, *more))
 
 
 def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION) -> None:

@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.blueprint import Blueprint
+from worldgauge.blueprint import Blueprint, Cells, first_seen
 from worldgauge.datasets.foreign import check_inside
 from worldgauge.datasets.structures._fields import Fields, plain
 from worldgauge.datasets.structures._guard import Limits, fields_of, unpacked
 from worldgauge.datasets.structures._palette import (
-    Cells,
     Final,
-    assembled,
     check_numbers,
     final_of,
     material_of,
@@ -64,7 +62,7 @@ def read_region_box(
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
             _take(_chunk(source, cx, cz, limits), cx, cz, box)
     cells, names, _ = settled(box.cells, list(box.names), box.finals)
-    return assembled(cells, names)
+    return first_seen(cells, names)
 
 
 class _Box(NamedTuple):
@@ -174,7 +172,7 @@ def _take(chunk: Fields, cx: int, cz: int, box: _Box) -> None:
 def _section(states: Fields) -> tuple[NDArray[np.int64], list[str]]:
     """Numbers (16, 16, 16) [y][z][x] of the names of a section."""
     names = [material_of(entry) for entry in states.compounds("palette")]
-    if len(names) == 1 and "data" not in states:
+    if len(names) == 1:  # the game then writes no data, some editors an empty array
         return np.zeros((SIDE, SIDE, SIDE), np.int64), names
     bits = max(LEAST_BITS, (len(names) - 1).bit_length())
     each = 64 // bits

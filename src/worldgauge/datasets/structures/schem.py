@@ -8,14 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.blueprint import Blueprint, material
+from worldgauge.blueprint import Blueprint, Cells, first_seen, material
 from worldgauge.datasets.structures._fields import Fields
 from worldgauge.datasets.structures._guard import Limits
 from worldgauge.datasets.structures._palette import (
     Build,
-    Cells,
     Final,
-    assembled,
     check_box,
     check_numbers,
     final_of,
@@ -62,7 +60,7 @@ def read(root: Fields, limits: Limits) -> Build:
     facts: dict[str, Any] = body.facts("Version", "DataVersion")
     if "Metadata" in body:
         facts |= body.compound("Metadata").facts("Name", "Author")
-    return Build(assembled(cells, names), facts, warnings)
+    return Build(first_seen(cells, names), facts, warnings)
 
 
 def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) -> None:

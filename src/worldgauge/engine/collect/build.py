@@ -37,13 +37,21 @@ from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, RunError
 from worldgauge.polycube import Cells
-from worldgauge.worlds.build.views import RENDERER, picture
+from worldgauge.worlds.build.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture
 
 FORMAT = "worldgauge-build"
 STRUCTURES, STIMULI, COMMONSENSE = 66, 48, 50
 SOURCE = "worldgauge"
 SIZE_PX = 512
+AZIMUTH_DEG = 45.0
 ROOMS = "images/commonsense"
+CAMERA: Mapping[str, Any] = {
+    **RENDERER,
+    "azimuth_deg": AZIMUTH_DEG,
+    "elevation_deg": RAISED_DEG,
+    "fov_deg": AROUND_FOV_DEG,
+}
+"""How pictures of structures are taken: round the build, its bounding sphere in view."""
 KINDS = ("structure", "figure", "room")
 
 _FIXED = ("seed", "stimuli", "views", "size_px")
@@ -84,7 +92,7 @@ def collect_build(
     jobs = _plan(out, settings)
 
     def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        write_manifest(out, FORMAT, {}, settings, dict(RENDERER))
+        write_manifest(out, FORMAT, {}, settings, CAMERA)
 
     try:
         # The settings come first: pictures of a run that was stopped must not be taken for those of another.
@@ -146,12 +154,12 @@ def rows_of(settings: Mapping[str, Any]) -> tuple[list[Architecture], list[Build
     return [entry.architecture for entry in entries], tasks
 
 
-def _pictures(kind: str, number: int, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _pictures(kind: str, number: int, settings: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], Image]]]:
     """Name, below the folder data, and how it is drawn, of each picture of a job."""
     if kind == "structure":
         made = _made(settings)[number]
         name = str(_entry(settings, number).architecture.image)
-        yield name, partial(picture, made.blueprint, size_px=settings["size_px"])
+        yield name, partial(picture, made.blueprint, azimuth_deg=AZIMUTH_DEG, size_px=settings["size_px"])
     elif kind == "figure":
         yield from _figure_pictures(settings, number)
     else:
@@ -172,7 +180,7 @@ def _entry(settings: Mapping[str, Any], number: int) -> Entry:
 
     return entry_of(
         made.blueprint,
-        f"{made.name.replace(' ', '_')}",
+        made.name.replace(" ", "_"),
         number + 1,
         seed=settings["seed"],
         write=write_one,

@@ -83,7 +83,8 @@ def curate(
     if not isinstance(instructions, str):
         write_one = Written(instructions, Prompts(prompts, suite="build"), seed)
     entries: dict[str, Entry] = {}
-    kept = [one for one in found if one.name in set(sorted_.accepted)]
+    accepted = set(sorted_.accepted)
+    kept = [one for one in found if one.name in accepted]
     for number, one in enumerate(kept, 1):
         entries[one.name] = entry_of(
             tight[one.name],

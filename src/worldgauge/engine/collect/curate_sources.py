@@ -57,7 +57,7 @@ def of_files(folder: Path) -> Iterator[Found | Unreadable]:
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
     names = Names()
     for path in _files(folder):
-        origin = path.relative_to(folder).as_posix()
+        origin = _writable(path.relative_to(folder).as_posix())
         name = names.own(path.stem)
         try:
             read = read_structure(check_inside(path, folder))
@@ -81,9 +81,9 @@ def of_world(world: Path, boxes: Path) -> Iterator[Found | Unreadable]:
     for label in sorted(content, key=natural):
         name = names.own(label)
         try:
-            yield _of_box(world, name, label, content[label])
+            yield _of_box(world, name, _writable(label), content[label])
         except (DataError, UsageError, ValueError) as error:
-            yield Unreadable(name, label, _without(str(error), world, world))
+            yield Unreadable(name, _writable(label), _without(str(error), world, world))
 
 
 def spoken(name: str) -> str:
@@ -148,9 +148,14 @@ def _text(row: Mapping[str, Any], key: str) -> str | None:
     value = row.get(key)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"field '{key}' is {short(value)}; give a text")
-    return value or None
+    return _writable(value) if value else None
 
 
 def _without(text: str, path: Path, folder: Path) -> str:
     """A message without the place of the source, so that reports do not differ by where it lay."""
-    return text.replace(f"{path}: ", "", 1).replace(f"{folder}/", "").replace(str(folder), ".")
+    return _writable(text.replace(f"{path}: ", "", 1).replace(f"{folder}/", "").replace(str(folder), "."))
+
+
+def _writable(text: str) -> str:
+    """A text that files can hold: what stands in a name for bytes of no letter, and halves of letters, as "?"."""
+    return text.encode("utf-8", "replace").decode()

@@ -31,6 +31,7 @@ class Build:
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {
         "headline": "full marks (%)",
+        "subject": "agent",
         "lacks": "plan nothing",
         "films": "What was asked, what was expected, and what every agent answered.",
     }
@@ -66,7 +67,7 @@ class Build:
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
         """Full marks by kind of task and overall, the paper's columns, and what lies behind them."""
-        return summary.summarize(scores, kinds, failed)
+        return summary.summarize(scores, kinds, failed, self.options.failed_plans)
 
     def published(self) -> list[Table]:
         """Tables 1 and 8, 6 and 7 of the paper."""

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Case:
-    """One build. structure: its number among the study's. blocks: of the truth. matching (0 to 10), f1, typed_iou: beside the truth.
+    """One build. structure: its number in the study. blocks: of the truth. matching (0 to 10), f1, typed_iou: to it.
 
     grades: the critic's evaluation, 1 to 10, by kind of task.
     """

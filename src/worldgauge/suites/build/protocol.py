@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from worldgauge.agent import Agent, Answer, Problem
+from worldgauge.agent import Agent, Answer, Image, Problem
 from worldgauge.datasets import build
 from worldgauge.errors import DataError, SubjectError, WorldgaugeError
 from worldgauge.files import put_whole
@@ -48,18 +49,15 @@ def problem_of(task: Task, settings: Settings, *, seed: int, privileged: bool) -
     that cannot be read too.
     """
     row = row_of(task)
-    root = Path(task.sample["source"])
-    shown = (row.options_image,) if row.options_image is not None else row.images
-    images = tuple(build.read_image(root, path) for path in shown)
-    captions = row.captions if len(row.captions) == len(images) else ("",) * len(images)
+    shown = shown_with(task)
     return Problem(
         task=task.id,
         kind=row.kind,
         instruction=row.instruction,
         seed=seed,
         variant=row.variant,
-        images=images,
-        captions=captions,
+        images=tuple(image for _, image in shown),
+        captions=tuple(caption for caption, _ in shown),
         materials=row.materials,
         choices=choices_of(row.kind, row.variant),
         most=settings.limits,
@@ -67,23 +65,36 @@ def problem_of(task: Task, settings: Settings, *, seed: int, privileged: bool) -
     )
 
 
+def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
+    """Caption, empty where there is none, and picture (H, W, 3) uint8 of all that is shown with a task.
+
+    Raises DataError as `problem_of`.
+    """
+    row = row_of(task)
+    paths = (row.options_image,) if row.options_image is not None else row.images
+    captions = row.captions if len(row.captions) == len(paths) else ("",) * len(paths)
+    root = Path(task.sample["source"])
+    return tuple((caption, build.read_image(root, path)) for caption, path in zip(captions, paths, strict=True))
+
+
 def choices_of(kind: str, variant: str) -> tuple[str, ...]:
     """What a question of reasoning may be answered with: only what fits it."""
     return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
 
 
-def expected_text(task: Task) -> str:
-    """The right answer as an agent would give it: for builds the true matrix in a fenced block."""
+def expected_text(task: Task) -> str | None:
+    """The right answer as an agent would give it, for builds the true matrix in a fenced block; None where there is
+    none, as for creativity without an architecture."""
     truth = truth_of(task)
     if truth is not None:
         return f"```json\n{json.dumps(truth.rows(), separators=(',', ':'))}\n```"
-    return row_of(task).answer or ""
+    return row_of(task).answer
 
 
 def answer_of(record: Record) -> str:
-    """What the agent said. Raises DataError when the file is gone."""
+    """What the agent said, its line ends as they were. Raises DataError when the file is gone."""
     try:
-        return (record.directory / ANSWER).read_text("utf-8", "replace")
+        return (record.directory / ANSWER).read_bytes().decode("utf-8", "replace")
     except OSError as error:
         raise DataError(f"{record.directory / ANSWER}: cannot be read ({error.strerror}); ask again") from error
 
@@ -100,4 +111,6 @@ def _asked(subject: Agent, problem: Problem) -> Answer:
         return Answer(answer)
     if not isinstance(answer, Answer) or not isinstance(answer.text, str):
         raise SubjectError(f"agent '{name}' answered with {type(answer).__name__}; give a text or an Answer")
+    if not isinstance(answer.notes, Mapping):
+        raise SubjectError(f"agent '{name}' gave notes that are a {type(answer.notes).__name__}; give a mapping")
     return answer

@@ -87,12 +87,12 @@ def _table(
     notes: tuple[str, ...],
 ) -> Table:
     made = tuple(
-        Row(row["model"], tuple(Cell(row[key], None, _count(key, metric)) for key in keys), "published") for row in rows
+        Row(row["model"], tuple(Cell(row[key], None, _count(key)) for key in keys), "published") for row in rows
     )
     return Table(metric, title, unit, "higher", columns, made, notes, betters=tuple("higher" for _ in keys))
 
 
-def _count(key: str, metric: str) -> int:
+def _count(key: str) -> int:
     """Tasks that a printed mean is of, as Table 4 counts them."""
     if key in _KEYS:
         return PUBLISHED[_KEYS[key]]

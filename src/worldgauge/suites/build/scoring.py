@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -11,6 +12,7 @@ from worldgauge.agents.critic import DIMENSIONS, Critic, CriticError, CriticKit,
 from worldgauge.agents.language.endpoint import open_chat
 from worldgauge.blueprint import Blueprint
 from worldgauge.datasets.build import BuildTask
+from worldgauge.errors import UsageError
 from worldgauge.metrics.blueprint_matching import (
     best_shift_score,
     matching_f1,
@@ -20,18 +22,19 @@ from worldgauge.metrics.blueprint_matching import (
     typed_iou,
 )
 from worldgauge.metrics.blueprint_reading import Reading, executable, read_blueprint, strict
-from worldgauge.metrics.build_marks import full_marks
 from worldgauge.metrics.build_scores import (
+    build_grade,
     commonsense,
     commonsense_success,
     comprehensive,
     evaluation,
+    full_marks,
     graded_only,
 )
 from worldgauge.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
 from worldgauge.suites.build.chance import random_matching
 from worldgauge.suites.build.protocol import answer_of, choices_of
-from worldgauge.suites.build.settings import SUITE, Settings
+from worldgauge.suites.build.settings import Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.suites.contract import Bench, Record, Score
 from worldgauge.suites.scores import score_of
@@ -55,6 +58,7 @@ METRICS = (
 _MISSPELT = "Ture"
 """What the released generator writes for "True": no honest answer is equal to it."""
 _NOT_BUILT = "the plan cannot be built, and such plans are left out"
+_NO_BLOCKS = "the true build has no blocks"
 _NO_GRADE = "ungraded: "
 
 
@@ -108,46 +112,41 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
         "chance": None if truth is None else random_matching(truth, row.materials),
         **_asked(record),
     }
-    yield score_of(record, "build_executable", executable(reading), facts=told, prefix=f"{row.kind}/")
-    yield score_of(record, "build_strict", strict(reading), prefix=f"{row.kind}/")
+    prefix = f"{row.kind}/"
+    yield score_of(record, "build_executable", executable(reading), facts=told, prefix=prefix)
+    yield score_of(record, "build_strict", strict(reading), prefix=prefix)
     bench.progress(1, 3)
     grades, why = None, ""
     if built is not None and reading.executable:
         grades, why = _graded(critic_of(settings), work_of(record.task.id, row, built, truth), bench, settings)
     own = None if grades is None else grades.grades
     bench.progress(2, 3)
-    yield from _grades(record, row.kind, reading.executable, grades, why)
-    zero = settings.failed_plans == "zero"
-    counts = reading.executable or zero
-    reason = _NO_GRADE + why if counts else _NOT_BUILT
+    lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT
+    yield from _grades(record, row.kind, grades, lacking)
+    counts = reading.executable or settings.failed_plans == "zero"
     marks = evaluation(row.kind, reading.executable, own, weights=settings.weights) if counts else None
     graded = graded_only(row.kind, reading.executable, own, weights=settings.weights)
-    yield score_of(record, HEADLINE.partition("/")[2], full_marks(marks), reason=reason, facts=told, prefix="task/")
-    yield score_of(record, "build_evaluation", marks, reason=reason, prefix=f"{row.kind}/")
-    lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT
-    yield score_of(record, "build_graded", graded, reason=lacking, prefix=f"{row.kind}/")
+    notes = {} if grades is None else grades.notes
+    yield _score(record, "full_marks", full_marks(marks), lacking, facts=told, prefix="task/")
+    yield _score(record, "build_evaluation", marks, lacking, facts=notes, prefix=prefix)
+    yield _score(record, "build_graded", graded, lacking, prefix=prefix)
     if row.kind == "creativity" or truth is None:
         return
     matched = None
     for name, measure in MATCHED.items():
         value = 0.0 if built is None else measure(truth, built)
         matched = value if name == "build_matching" else matched
-        yield score_of(record, name, value, reason="the true build has no blocks", prefix=f"{row.kind}/")
+        yield _score(record, name, value, _NO_BLOCKS, prefix=prefix)
     total = comprehensive(reading.executable, marks, matched) if counts else None
-    yield score_of(record, "build_comprehensive", total, reason=reason, prefix=f"{row.kind}/")
+    yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
 
 
-def _grades(record: Record, kind: str, executable: bool, grades: Grades | None, why: str) -> Iterator[Score]:
+def _grades(record: Record, kind: str, grades: Grades | None, lacking: str) -> Iterator[Score]:
     """Each dimension of what was graded."""
     for name in DIMENSIONS[kind]:
-        yield score_of(
-            record,
-            "build_grade",
-            None if grades is None else grades.grades[name],
-            reason=_NO_GRADE + why if executable else _NOT_BUILT,
-            facts={} if grades is None else {"comment": grades.comments.get(name, "")},
-            prefix=f"{kind}/{name}/",
-        )
+        value = None if grades is None else build_grade(grades.grades[name])
+        comment = {} if grades is None else {"comment": grades.comments.get(name, "")}
+        yield _score(record, "build_grade", value, lacking, facts=comment, prefix=f"{kind}/{name}/")
 
 
 def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) -> Iterator[Score]:
@@ -157,23 +156,31 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) ->
     value = reasoning_accuracy(read, right)
     told = {"read": read, "answer": row.answer, "choices": len(choices), **_asked(record)}
     yield score_of(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
-    yield score_of(record, HEADLINE.partition("/")[2], full_marks(value / 10), facts=told, prefix="task/")
+    yield score_of(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
 
 
 def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: Settings) -> Iterator[Score]:
     marked, why = _marked(critic_of(settings), row, text, seed)
     mark = None if marked is None else marked.mark
     told = {"reason": None if marked is None else marked.reason, "expected": row.answer, **_asked(record)}
-    reason = _NO_GRADE + why
-    marks = commonsense(mark)
-    yield score_of(record, HEADLINE.partition("/")[2], full_marks(marks), reason=reason, facts=told, prefix="task/")
-    yield score_of(record, "build_commonsense", marks, reason=reason, facts=told, prefix="commonsense/")
-    success = commonsense_success(mark)
-    yield score_of(record, "build_commonsense_success", success, reason=reason, prefix="commonsense/")
+    notes = {} if marked is None else {"marking": dict(marked.notes)}
+    lacking = _NO_GRADE + why
+    marks, success = commonsense(mark), commonsense_success(mark)
+    yield _score(record, "full_marks", full_marks(marks), lacking, facts=told, prefix="task/")
+    yield _score(record, "build_commonsense", marks, lacking, facts={**told, **notes}, prefix="commonsense/")
+    yield _score(record, "build_commonsense_success", success, lacking, prefix="commonsense/")
+
+
+def _score(record: Record, metric: str, value: float | None, lacking: str, **more: Any) -> Score:
+    """As `score_of`; lacking: why there is no value, where there is none."""
+    return score_of(record, metric, value, reason=lacking if value is None else None, **more)
 
 
 def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tuple[Grades | None, str]:
-    """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again."""
+    """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again.
+
+    Raises UsageError for a critic that leaves out a dimension.
+    """
     found = []
     for number in range(settings.gradings):
         try:
@@ -182,6 +189,8 @@ def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tup
             if error.outage:
                 raise
             return None, str(error)
+        if missing := sorted(set(DIMENSIONS[work.kind]) - set(found[-1].grades)):
+            raise UsageError(f"critic '{settings.critic}' gave no grade of {', '.join(missing)}")
         bench.progress(1, 3)
     median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[work.kind]}
     comments = {name: "; ".join(dict.fromkeys(one.comments.get(name, "") for one in found)) for name in median}
@@ -198,9 +207,14 @@ def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[Marke
 
 
 def _asked(record: Record) -> Mapping[str, Any]:
-    """What the answer took, where the agent says it."""
+    """What the answer took, where the agent says it, in numbers that can be."""
     notes = record.facts.get("notes", {})
-    return {name: notes[name] for name in ("input_tokens", "output_tokens", "cost") if notes.get(name) is not None}
+    said = {name: notes.get(name) for name in ("input_tokens", "output_tokens", "cost")}
+    return {name: value for name, value in said.items() if _is_amount(value)}
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 @lru_cache(maxsize=2)
@@ -218,4 +232,4 @@ def _critic(settings: Settings) -> Critic:
             budget=settings.chat_budget,
             key_env=settings.chat_key_env,
         )
-    return critics.get(settings.critic)(CriticKit(chat, settings.prompts, {"suite": SUITE}))
+    return critics.get(settings.critic)(CriticKit(chat, settings.prompts))

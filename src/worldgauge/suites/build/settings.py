@@ -18,6 +18,8 @@ SUITE = "build"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
 """Settings on how the critic's language model and its prompts are reached; what it says does not depend on them."""
 MOST_SIDE = 256
+FailedPlans = Literal["zero", "left_out"]
+"""What a plan that cannot be built is worth: 0, as in the paper, or nothing that is averaged, as in its code."""
 
 RELEASED = {
     "parser": "released",
@@ -59,7 +61,7 @@ class Settings:
     parser: Literal["ours", "released"] = "ours"
     weights: Literal["paper", "released"] = "paper"
     choices: Literal["read", "exact"] = "read"
-    failed_plans: Literal["zero", "left_out"] = "zero"
+    failed_plans: FailedPlans = "zero"
     labels: Literal["right", "released"] = "right"
     parity: Literal["released"] | None = None
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from worldgauge.agent import BUILDS
 from worldgauge.blueprint import Blueprint
-from worldgauge.datasets import build
 from worldgauge.metrics.blueprint_reading import REASONS, WARNINGS
-from worldgauge.suites.build.protocol import answer_of
+from worldgauge.suites.build.protocol import answer_of, shown_with
 from worldgauge.suites.build.scoring import HEADLINE, reading_of
 from worldgauge.suites.build.settings import Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
@@ -25,10 +24,6 @@ EXPECTED = "expected"
 def card(task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: Settings) -> Card:
     """The task and every subject's answer. Raises DataError when the data are gone."""
     row, truth = row_of(task), truth_of(task)
-    root = Path(task.sample["source"])
-    shown = (row.options_image,) if row.options_image is not None else row.images
-    captions = row.captions if len(row.captions) == len(shown) else ("",) * len(shown)
-    images = tuple((caption, build.read_image(root, path)) for caption, path in zip(captions, shown, strict=True))
     plates = {}
     if truth is not None and row.kind != "creativity":
         plates[EXPECTED] = Plate(picture(truth, size_px=PICTURE_PX), "", f"{truth.blocks} blocks", (), mesh_of(truth))
@@ -36,11 +31,9 @@ def card(task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequenc
         plates[EXPECTED] = Plate(text=row.answer)
     for label, record in records.items():
         text = answer_of(record)
-        built = None
-        if row.kind not in ("reasoning", "commonsense"):
-            built = reading_of(row, text, settings).blueprint
+        built = reading_of(row, text, settings).blueprint if row.kind in BUILDS else None
         plates[label] = _plate(text, built, scores.get(label, ()))
-    return Card(row.instruction, images, plates)
+    return Card(row.instruction, shown_with(task), plates)
 
 
 def _plate(text: str, built: Blueprint | None, scores: Sequence[Score]) -> Plate:

@@ -8,19 +8,19 @@ from typing import Literal
 
 import numpy as np
 
-from worldgauge.agent import KINDS
+from worldgauge.agent import BUILDS, KINDS
 from worldgauge.agents.critic import DIMENSIONS
 from worldgauge.metrics import metrics
+from worldgauge.metrics.build_scores import overall
 from worldgauge.metrics.choice_reading import chance_percent
 from worldgauge.statistics import balanced_interval, mean_std, wilson
 from worldgauge.suites.build.published import COLUMNS
-from worldgauge.suites.build.scoring import HEADLINE, MATCHED
+from worldgauge.suites.build.scoring import HEADLINE
+from worldgauge.suites.build.settings import FailedPlans
 from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table, mean_of
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 OVERALL = "overall"
-BUILDS = tuple(DIMENSIONS)
-"""Kinds that are answered with a build."""
 RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_commonsense_success")
 """Scores that are 0 or 100 by nature, and their mean a rate."""
 MATCHING = {
@@ -41,15 +41,16 @@ def summarize(
     scores: Mapping[str, Sequence[Score]],
     kinds: Kinds,
     failed: Mapping[str, Sequence[Failure]],
+    failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
-    """All tables, full marks first. kinds, failed: see `Suite.summarize`."""
+    """All tables, full marks first. kinds, failed: see `Suite.summarize`. failed_plans: as of the suite's settings."""
     entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     asked = [kind for kind in KINDS if any(entry.expected(kind) for entry in entries)]
     if not asked:
         return []
     builds = [kind for kind in BUILDS if kind in asked]
     tables = [_marks(entries, asked), _as_in_paper(entries, asked)]
-    tables += [_of_builds(entries, kind) for kind in builds]
+    tables += [_of_builds(entries, kind, failed_plans) for kind in builds]
     tables += [_matching(entries, kind) for kind in builds if kind != "creativity"]
     tables += [_output(entries, builds)] if builds else []
     tables += [_grades(entries, kind) for kind in builds]
@@ -94,7 +95,10 @@ class _Entry:
             return f"not asked {', '.join(missing)}"
         lost = sum(self.lost(kind) for kind in wanted)
         total = sum(self.expected(kind) for kind in wanted)
-        return f"{lost} of {total} tasks failed" if lost else ""
+        if lost:
+            return f"{lost} of {total} tasks failed"
+        unknown = [kind for kind in wanted if all(score.value is None for score in self.of(HEADLINE, kind))]
+        return f"no score of {', '.join(unknown)}" if unknown else ""
 
     def cell(self, metric: str, kind: str | None = None, **group: object) -> Cell:
         """Mean over tasks; of a rate with Wilson's interval."""
@@ -113,12 +117,13 @@ class _Entry:
         means = [mean_of(part) for part in parts]
         known = sum(value is not None for part in parts for value in part)
         expected = sum(self.expected(kind) for kind in kinds)
-        if any(mean is None for mean in means):
+        there = [mean for mean in means if mean is not None]
+        if len(there) < len(means):
             return Cell(None, None, known, expected=expected)
         interval = balanced_interval(parts, rng=np.random.default_rng(_SEED))
         low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
         spread = mean_std([value for part in parts for value in part]).std
-        return Cell(mean_of(means), spread, known, low, high, expected)
+        return Cell(overall(there), spread, known, low, high, expected)
 
 
 def _marks(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
@@ -166,7 +171,7 @@ def _chances(entries: Sequence[_Entry], asked: Sequence[str]) -> Iterator[str]:
 
 def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
     """Points of 10, accuracy in percent, the overall score."""
-    names = {
+    names: dict[str, str] = {
         **{kind: f"{kind}/build_evaluation" for kind in BUILDS},
         "reasoning": "reasoning/reasoning_accuracy",
         "commonsense": "commonsense/build_commonsense",
@@ -195,23 +200,24 @@ def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
     )
 
 
-def _of_builds(entries: Sequence[_Entry], kind: str) -> Table:
+def _of_builds(entries: Sequence[_Entry], kind: str, failed_plans: FailedPlans) -> Table:
     """Both means of the critic's grades, what is built at all, and what comes on top."""
     names = {
-        f"{kind}/build_evaluation": "evaluation, failures 0",
+        f"{kind}/build_evaluation": "evaluation",
         f"{kind}/build_graded": "evaluation, built only",
         f"{kind}/build_executable": "can be built, %",
         f"{kind}/build_strict": "and without repair, %",
         **({} if kind == "creativity" else {f"{kind}/build_comprehensive": "comprehensive"}),
     }
-    notes = ["The paper scores plans that cannot be built 0; its code leaves them out. Points of 10."]
+    counted = "counts as 0, as in the paper" if failed_plans == "zero" else "is left out, as in the paper's code"
+    notes = [f"Points of 10. In the evaluation score what cannot be built {counted}."]
     if kind == "creativity":
         notes.append("The comprehensive score of creativity needs votes: worldgauge vote.")
     return _table(entries, kind, f"{kind.capitalize()}: both means", names, notes)
 
 
 def _matching(entries: Sequence[_Entry], kind: str) -> Table:
-    names = {f"{kind}/{metric}": MATCHING[metric] for metric in MATCHING if metric in MATCHED}
+    names = {f"{kind}/{metric}": title for metric, title in MATCHING.items()}
     note = (
         "Matching is a recall: a solid box of the commonest block may get full marks, so read precision and F1 beside "
         "it. Blocks are compared by name, without states."

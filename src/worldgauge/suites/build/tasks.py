@@ -17,13 +17,15 @@ from worldgauge.suites.contract import Task
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All tasks of a data folder, kind by kind. Raises DataError when it holds none.
+    """All tasks of a data folder, read anew, kind by kind. Raises DataError when it holds none.
 
     Rows that cannot be used become tasks that fail with their reason.
     """
-    data = build.load(Path(source))
-    kinds = KINDS if settings.task is None else (settings.task,)
+    _loaded.cache_clear()
+    _rows.cache_clear()
     folder = str(Path(source).resolve())
+    data = _loaded(folder)
+    kinds = KINDS if settings.task is None else (settings.task,)
     found = 0
     for kind in kinds:
         for fault in data.faults:

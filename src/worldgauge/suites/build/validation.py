@@ -31,6 +31,7 @@ from worldgauge.suites.build.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 from worldgauge.worlds.build.views import contact_sheet
 
 MIN_STRUCTURES = 20
+"""Fewer are not enough to accept a critic by."""
 
 
 @dataclass(frozen=True)

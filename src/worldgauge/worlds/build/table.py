@@ -38,7 +38,7 @@ def plain(name: str) -> str:
 
 
 def known(name: str) -> bool:
-    """Whether there is such a block; namespace and states do not matter."""
+    """Whether the game has such a block; its own namespace and states do not matter, another namespace is no name."""
     return plain(name) in _table()["blocks"]
 
 
