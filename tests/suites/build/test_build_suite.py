@@ -167,7 +167,7 @@ def test_random_builds_match_as_often_as_theory_says(tasks: dict[str, list[Task]
     error = np.std(seen) / np.sqrt(len(seen))
     assert abs(np.mean(seen) - expected) < 4 * error
     facts = ask(task, agents.get("random")())["understanding/build_executable"].facts
-    assert facts["chance"] == expected
+    assert facts["random_matching"] == expected
 
 
 def test_an_outage_is_no_wrong_answer(tasks: dict[str, list[Task]], ask: Ask) -> None:

@@ -23,7 +23,8 @@ def scores(kind: str, values: Sequence[float | None]) -> list[Score]:
     """Full marks in percent, and the paper's points, of tasks of a kind."""
     made = []
     for k, value in enumerate(values):
-        facts = {"choices": 4, "read": "A", "answer": "A"} if kind == "reasoning" else {"chance": 1.0, "reason": None}
+        facts = {"chance": 25.0 if kind == "reasoning" else 12.0, "ceiling": 100.0, "reason": None}
+        facts |= {"read": "A", "answer": "A"} if kind == "reasoning" else {"random_matching": 1.0}
         own = {"group": {"task": kind, "tier": "easy", "variant": "same"}, "facts": facts}
         why = None if value is not None else "ungraded: no reply"
         points = None if value is None else value if kind == "reasoning" else value / 10
@@ -116,9 +117,9 @@ def test_ungraded_is_missing_and_not_zero() -> None:
 def test_chance_and_ceiling_stand_under_the_first_table() -> None:
     made = tables({"a": scores("planning", [50.0]) + scores("reasoning", [100.0])})
     notes = " ".join(made[MARKS].notes)
-    assert "reasoning 25.00 %" in notes
-    assert "planning a matching score of 1.00 of 10" in notes
-    assert "100 %" in notes
+    assert "Guessing comes to: planning 12.00, reasoning 25.00, overall 18.50." in notes
+    assert "The right answers get: planning 100.00, reasoning 100.00, overall 100.00." in notes
+    assert "such a draw matches, of 10: planning 1.00." in notes
 
 
 def test_published_tables_hold_the_papers_numbers() -> None:

@@ -21,9 +21,9 @@ def fenced(cells: NDArray[np.int32]) -> str:
     return "```json\n[" + ",\n".join(layers) + "]\n```"
 
 
-def dice(problem: Problem) -> np.random.Generator:
-    """Randomness of this problem: the same for the same task and seed."""
-    facts = json.dumps([problem.task, problem.seed]).encode()
+def dice(problem: Problem, name: str) -> np.random.Generator:
+    """Randomness of agent `name` on a problem: the same for the same task and seed."""
+    facts = json.dumps([name, problem.task, problem.seed]).encode()
     return np.random.default_rng(list(hashlib.sha256(facts).digest()))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from worldgauge.agent import BUILDS, AgentSpec, Answer, Problem
 from worldgauge.agents.answer import agents
 from worldgauge.agents.answer._words import default_size, dice, fenced, guess
-from worldgauge.blueprint import AIR
+from worldgauge.blueprint import AIR, Cells
 
 
 @agents.register("random")
@@ -19,8 +19,13 @@ class Random:
 
     def answer(self, problem: Problem) -> Answer:
         """A guess that depends on task and seed alone."""
-        rng = dice(problem)
+        rng = dice(problem, self.spec.name)
         if problem.kind not in BUILDS:
             return Answer(guess(problem, rng))
-        numbers = np.array([AIR, *range(1, len(problem.materials) + 1)], np.int32)
-        return Answer(fenced(rng.choice(numbers, default_size(problem))))
+        return Answer(fenced(random_cells(len(problem.materials), default_size(problem), rng)))
+
+
+def random_cells(materials: int, size: tuple[int, int, int], rng: np.random.Generator) -> Cells:
+    """A matrix of `size` (height, depth, width) drawn evenly from air and so many materials."""
+    numbers = np.array([AIR, *range(1, materials + 1)], np.int32)
+    return rng.choice(numbers, size)

@@ -30,7 +30,7 @@ class Reader:
     def answer(self, problem: Problem) -> Answer:
         """The build, or a guess. Raises NotApplicableError for a build without materials."""
         if problem.kind not in BUILDS:
-            return Answer(guess(problem, dice(problem)), {"read": "nothing"})
+            return Answer(guess(problem, dice(problem, self.spec.name)), {"read": "nothing"})
         if not problem.materials:
             raise NotApplicableError(f"task '{problem.task}' gives no materials to build of")
         listed = read_layers(problem.instruction, problem.materials, problem.most)

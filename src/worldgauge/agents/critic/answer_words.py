@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-READ_CHARACTERS = 4000
+READ_CHARACTERS = 1500
 """Of an answer that are looked at; 70 words are about 400."""
 
 Vocabulary = Mapping[tuple[str, ...], str]

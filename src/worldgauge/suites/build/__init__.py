@@ -27,7 +27,9 @@ class Build:
     claim = "plans in space"
     balanced = "task"
     choosing_settings = frozenset({"task"}) | REACHING
-    scoring_settings = frozenset(("critic", "chat", "prompts_digest", "critic_digest", "gradings", *RELEASED, "parity"))
+    scoring_settings = frozenset(
+        {"critic", "chat", "prompts_digest", "critic_digest", "critic_tokens", "gradings", *RELEASED, "parity"}
+    )
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {
         "headline": "full marks (%)",
@@ -45,8 +47,12 @@ class Build:
         return self.options.as_dict()
 
     def missing(self, source: Path) -> list[str]:
-        """Files of tasks that the folder does not have."""
-        return data.missing(Path(source))
+        """Files of tasks that the folder does not have, and a language model that is named and not asked."""
+        idle = self.options.chat is not None and self.options.critic == scoring.FREE
+        note = (
+            [f"{self.options.chat} is named, but the critic is '{scoring.FREE}': say --set critic=chat"] if idle else []
+        )
+        return [*data.missing(Path(source)), *note]
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task a row of the data set; rows that cannot be used fail with the reason."""

@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from worldgauge.agents.answer.random import random_cells
+from worldgauge.agents.critic import Critic, Work
 from worldgauge.blueprint import Blueprint, base_name
+from worldgauge.metrics.build_scores import Weighting, commonsense, evaluation, full_marks
+from worldgauge.suites.contract import mean_of
 
-RANDOM_SIDE = 8
+RANDOM_SIZE = (8, 8, 8)
 """Of the matrix that the reference `random` answers with, in blocks."""
+GUESSES = ("Yes, it is.", "No, it is not.")
+_SEED = 20251202
+
+Bounds = Mapping[str, float | None]
+"""chance, ceiling: what guessing comes to and what the right answer gets, in percent of full marks."""
 
 
-def random_matching(truth: Blueprint, materials: Sequence[str], side: int = RANDOM_SIDE) -> float | None:
-    """Expected matching score, of 10, of a matrix of `side` blocks each way whose cells are drawn evenly from air and
-    all of `materials`. None for a truth without blocks.
+def of_choices(count: int) -> Bounds:
+    """Of a question with so many choices."""
+    return {"chance": 100.0 / count, "ceiling": 100.0}
 
-    A block of the truth within the matrix is met with the share of materials that have its base name.
+
+def of_words(critic: Critic, question: str, expected: str) -> Bounds:
+    """Of a question that is answered in words, by a critic that is free to ask: yes and no, each as likely."""
+    guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
+    return {
+        "chance": mean_of(guessed),
+        "ceiling": full_marks(commonsense(critic.mark(question, expected, expected, 0).mark)),
+    }
+
+
+def of_build(critic: Critic, truth: Work, materials: Sequence[str], weights: Weighting) -> Bounds:
+    """Of a build, by a critic that is free to ask: a draw of `random`, and `truth`, as work to be graded."""
+    rng = np.random.default_rng([_SEED, *truth.task.encode()])
+    drawn = Blueprint(random_cells(len(materials), RANDOM_SIZE, rng), tuple(materials))
+    guessed = Work(truth.task, truth.kind, truth.instruction, drawn, truth.picture, truth.variant, truth.reference)
+    marks = [
+        full_marks(evaluation(truth.kind, True, critic.grade(work, 0).grades, weights=weights))
+        for work in (guessed, truth)
+    ]
+    return {"chance": marks[0], "ceiling": marks[1]}
+
+
+def random_matching(
+    truth: Blueprint, materials: Sequence[str], size: tuple[int, int, int] = RANDOM_SIZE
+) -> float | None:
+    """Expected matching score, of 10, of a matrix drawn evenly from air and `materials`.
+
+    size: its height, depth and width. A block of the truth within the matrix is met with the share of materials that
+    have its base name. None for a truth without blocks.
     """
     if not truth.blocks:
         return None
     names = Counter(map(base_name, materials))
-    within = Blueprint(truth.cells[:side, :side, :side], truth.materials)
+    height, depth, width = size
+    within = Blueprint(truth.cells[:height, :depth, :width], truth.materials)
     met = sum(count * names[base_name(name)] for name, count in within.counts().items())
     return 10.0 * met / (len(materials) + 1) / truth.blocks

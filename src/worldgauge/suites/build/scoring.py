@@ -31,12 +31,21 @@ from worldgauge.metrics.build_scores import (
     full_marks,
     graded_only,
 )
+from worldgauge.metrics.build_soundness import (
+    alike_share,
+    connected_share,
+    evenness,
+    order,
+    reachable_share,
+    supported_share,
+    symmetry,
+)
 from worldgauge.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
-from worldgauge.suites.build.chance import random_matching
+from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
 from worldgauge.suites.build.protocol import answer_of, choices_of
-from worldgauge.suites.build.settings import Settings
+from worldgauge.suites.build.settings import SUITE, Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
-from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.contract import Bench, Record, Score, Task
 from worldgauge.suites.scores import score_of
 from worldgauge.worlds.build.views import contact_sheet
 
@@ -50,15 +59,28 @@ MATCHED = {
     "build_occupancy_iou": occupancy_iou,
     "build_best_shift": best_shift_score,
 }
+SOUND = {
+    "build_supported": supported_share,
+    "build_connected": connected_share,
+    "build_symmetry": symmetry,
+    "build_order": order,
+    "build_alike": alike_share,
+    "build_evenness": evenness,
+    "build_reachable": reachable_share,
+}
+"""What geometry says of a build, whoever grades it."""
+FREE = "rules"
+"""The critic that stands beside one that asks a language model."""
 METRICS = (
     *("full_marks", "build_executable", "build_strict", "build_evaluation", "build_graded", "build_grade"),
-    *("build_comprehensive", *MATCHED),
+    *("build_comprehensive", *MATCHED, *SOUND),
     *("reasoning_accuracy", "build_commonsense", "build_commonsense_success"),
 )
 _MISSPELT = "Ture"
 """What the released generator writes for "True": no honest answer is equal to it."""
 _NOT_BUILT = "the plan cannot be built, and such plans are left out"
 _NO_BLOCKS = "the true build has no blocks"
+_NO_SUCH = "the build has nothing that could be measured so"
 _NO_GRADE = "ungraded: "
 
 
@@ -109,7 +131,8 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
         "warnings": list(reading.warnings),
         "shape": None if reading.shape is None else list(reading.shape),
         "blocks": reading.blocks,
-        "chance": None if truth is None else random_matching(truth, row.materials),
+        "random_matching": None if truth is None else random_matching(truth, row.materials),
+        **_bounds(record.task, settings),
         **_asked(record),
     }
     prefix = f"{row.kind}/"
@@ -118,7 +141,11 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
     bench.progress(1, 3)
     grades, why = None, ""
     if built is not None and reading.executable:
-        grades, why = _graded(critic_of(settings), work_of(record.task.id, row, built, truth), bench, settings)
+        work = work_of(record.task.id, row, built, truth)
+        grades, why = _graded(critic_of(settings), work, bench, settings)
+        yield from _by_rules(record, work, settings)
+        for name, sound in SOUND.items():
+            yield _score(record, name, sound(built), _NO_SUCH, prefix="soundness/")
     own = None if grades is None else grades.grades
     bench.progress(2, 3)
     lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT
@@ -126,7 +153,7 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
     counts = reading.executable or settings.failed_plans == "zero"
     marks = evaluation(row.kind, reading.executable, own, weights=settings.weights) if counts else None
     graded = graded_only(row.kind, reading.executable, own, weights=settings.weights)
-    notes = {} if grades is None else grades.notes
+    notes = {} if grades is None else {"gradings": grades.notes["gradings"]}
     yield _score(record, "full_marks", full_marks(marks), lacking, facts=told, prefix="task/")
     yield _score(record, "build_evaluation", marks, lacking, facts=notes, prefix=prefix)
     yield _score(record, "build_graded", graded, lacking, prefix=prefix)
@@ -141,11 +168,40 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
     yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
 
 
+def _by_rules(record: Record, work: Work, settings: Settings) -> Iterator[Score]:
+    """What the free critic says, beside one that asks a language model."""
+    if not _talks(settings):
+        return
+    free = critics.get(FREE)(CriticKit())
+    marks = evaluation(work.kind, True, free.grade(work, 0).grades, weights=settings.weights)
+    yield score_of(record, "build_evaluation", marks, prefix=f"{work.kind}/{FREE}/")
+
+
+def _bounds(task: Task, settings: Settings) -> Bounds:
+    """What guessing and what the right answer get of a critic that is free to ask; nothing of another."""
+    return {} if _talks(settings) else _free_bounds(task.sample["source"], task.id, task.sample["row"], settings)
+
+
+@lru_cache(maxsize=8192)
+def _free_bounds(source: str, name: str, row_id: str, settings: Settings) -> Bounds:
+    task = Task(SUITE, name, {"source": source, "kind": name.partition("/")[0], "row": row_id}, "")
+    row, truth, critic = row_of(task), truth_of(task), critics.get(settings.critic)(CriticKit())
+    if row.kind == "commonsense":
+        return of_words(critic, row.instruction, row.answer or "")
+    if truth is None or not row.materials:
+        return {}
+    return of_build(critic, work_of(name, row, truth, truth), row.materials, settings.weights)
+
+
+def _talks(settings: Settings) -> bool:
+    return bool(critics.entry(settings.critic).facts["chat"])
+
+
 def _grades(record: Record, kind: str, grades: Grades | None, lacking: str) -> Iterator[Score]:
     """Each dimension of what was graded."""
     for name in DIMENSIONS[kind]:
         value = None if grades is None else build_grade(grades.grades[name])
-        comment = {} if grades is None else {"comment": grades.comments.get(name, "")}
+        comment = {} if grades is None else {"comment": grades.comments.get(name, ""), **grades.notes["spread"][name]}
         yield _score(record, "build_grade", value, lacking, facts=comment, prefix=f"{kind}/{name}/")
 
 
@@ -154,7 +210,7 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) ->
     read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
     right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
     value = reasoning_accuracy(read, right)
-    told = {"read": read, "answer": row.answer, "choices": len(choices), **_asked(record)}
+    told = {"read": read, "answer": row.answer, **of_choices(len(choices)), **_asked(record)}
     yield score_of(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
     yield score_of(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
 
@@ -162,7 +218,12 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) ->
 def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: Settings) -> Iterator[Score]:
     marked, why = _marked(critic_of(settings), row, text, seed)
     mark = None if marked is None else marked.mark
-    told = {"reason": None if marked is None else marked.reason, "expected": row.answer, **_asked(record)}
+    told = {
+        "reason": None if marked is None else marked.reason,
+        "expected": row.answer,
+        **_bounds(record.task, settings),
+        **_asked(record),
+    }
     notes = {} if marked is None else {"marking": dict(marked.notes)}
     lacking = _NO_GRADE + why
     marks, success = commonsense(mark), commonsense_success(mark)
@@ -194,7 +255,8 @@ def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tup
         bench.progress(1, 3)
     median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[work.kind]}
     comments = {name: "; ".join(dict.fromkeys(one.comments.get(name, "") for one in found)) for name in median}
-    return Grades(median, comments, {"gradings": [dict(one.notes) for one in found]}), ""
+    several = {name: {"gradings": [one.grades[name] for one in found]} if len(found) > 1 else {} for name in median}
+    return Grades(median, comments, {"gradings": [dict(one.notes) for one in found], "spread": several}), ""
 
 
 def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[Marked | None, str]:
@@ -211,6 +273,14 @@ def _asked(record: Record) -> Mapping[str, Any]:
     notes = record.facts.get("notes", {})
     said = {name: notes.get(name) for name in ("input_tokens", "output_tokens", "cost")}
     return {name: value for name, value in said.items() if _is_amount(value)}
+
+
+def critic_tokens(facts: Mapping[str, Any]) -> float | None:
+    """Tokens that a critic took for an answer, in and out, by the facts of its score; None where it says nothing."""
+    notes = [*facts.get("gradings", ()), *([facts["marking"]] if "marking" in facts else [])]
+    asked = [one for note in notes for one in note.get("asked", ())]
+    found = [one[name] for one in asked for name in ("input_tokens", "output_tokens") if _is_amount(one.get(name))]
+    return math.fsum(found) if found else None
 
 
 def _is_amount(value: Any) -> bool:
@@ -232,4 +302,4 @@ def _critic(settings: Settings) -> Critic:
             budget=settings.chat_budget,
             key_env=settings.chat_key_env,
         )
-    return critics.get(settings.critic)(CriticKit(chat, settings.prompts))
+    return critics.get(settings.critic)(CriticKit(chat, settings.prompts, {"max_tokens": settings.critic_tokens}))

@@ -39,9 +39,10 @@ class Settings:
     grades builds and marks answers in words; "rules" needs nothing, "chat" asks `chat`, MODEL@URL. How that is reached:
     chat_recording, the folder that keeps all it says, chat_replay, whether that is used, chat_budget with chat_prices
     ("IN,OUT" of a million tokens), chat_key_env, the environment variable that holds the key. prompts: folder whose
-    files replace our templates for critics. gradings: how often each build is graded; the median counts.
-    parser: how answers are read. weights: of the grades' dimensions. choices: how a chosen option is read, "exact" as
-    the very word alone. failed_plans: whether plans that cannot be built are scored 0, as in the paper, or left out.
+    files replace our templates for critics. critic_tokens: most tokens of a reply of it. gradings: how often each build
+    is graded; the median counts. parser: how answers are read. weights: of the grades' dimensions. choices: how a
+    chosen option is read, "exact" as the very word alone. failed_plans: whether plans that cannot be built are scored
+    0, as in the paper, or left out.
     labels: of judged statements; the released ones misspell "True", so that nobody is right on it.
     """
 
@@ -57,6 +58,7 @@ class Settings:
     prompts: str | None = None
     prompts_digest: str = ""
     critic_digest: str = ""
+    critic_tokens: int = 1024
     gradings: int = 1
     parser: Literal["ours", "released"] = "ours"
     weights: Literal["paper", "released"] = "paper"
@@ -69,7 +71,8 @@ class Settings:
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UsageError naming the option that cannot be meant."""
         settings = with_parity(settings_of(cls, SUITE, options), options, RELEASED)
-        check_whole(SUITE, "gradings", settings.gradings, least=1)
+        for name in ("gradings", "critic_tokens"):
+            check_whole(SUITE, name, getattr(settings, name), least=1)
         settings.limits  # noqa: B018 - raises where they are none
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none

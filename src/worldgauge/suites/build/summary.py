@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
 from worldgauge.agent import BUILDS, KINDS
 from worldgauge.agents.critic import DIMENSIONS
-from worldgauge.metrics import metrics
 from worldgauge.metrics.build_scores import overall
-from worldgauge.metrics.choice_reading import chance_percent
-from worldgauge.statistics import balanced_interval, mean_std, wilson
+from worldgauge.statistics import balanced_interval, correlation, mean_std
 from worldgauge.suites.build.published import COLUMNS
-from worldgauge.suites.build.scoring import HEADLINE
+from worldgauge.suites.build.scoring import FREE, HEADLINE, SOUND, critic_tokens
 from worldgauge.suites.build.settings import FailedPlans
-from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table, mean_of
+from worldgauge.suites.contract import Cell, Failure, Row, Score, Table, mean_of
+from worldgauge.suites.entries import Entry, declared
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 OVERALL = "overall"
@@ -31,7 +29,10 @@ MATCHING = {
     "build_typed_iou": "typed IoU",
     "build_occupancy_iou": "occupancy IoU",
 }
+GRADED = (*(f"{kind}/build_evaluation" for kind in BUILDS), "commonsense/build_commonsense")
+"""Scores that hold what a critic was asked."""
 TIERS = ("easy", "medium", "hard")
+DETAIL = ("detailed", "simple")
 VARIANTS = ("same", "different", "judge")
 _SEED = 20251201
 Kinds = Mapping[str, str]
@@ -44,7 +45,7 @@ def summarize(
     failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
     """All tables, full marks first. kinds, failed: see `Suite.summarize`. failed_plans: as of the suite's settings."""
-    entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
     asked = [kind for kind in KINDS if any(entry.expected(kind) for entry in entries)]
     if not asked:
         return []
@@ -54,39 +55,21 @@ def summarize(
     tables += [_matching(entries, kind) for kind in builds if kind != "creativity"]
     tables += [_output(entries, builds)] if builds else []
     tables += [_grades(entries, kind) for kind in builds]
-    tables += [_by_tier(entries, kind) for kind in builds]
+    tables += [_soundness(entries)] if builds else []
+    tables += [_by_group(entries, kind, "tier", TIERS, "difficulty") for kind in builds]
+    tables += [_by_group(entries, "planning", "variant", DETAIL, "instruction")] if "planning" in builds else []
     tables += [_reasoning(entries)] if "reasoning" in asked else []
     tables += [_commonsense(entries)] if "commonsense" in asked else []
     tables += [_reasons(entries)] if builds else []
     return [*tables, _cost(entries)]
 
 
-class _Entry:
-    """One subject: its scores by name, and the tasks that failed."""
+class _Entry(Entry):
+    """One subject of this suite."""
 
-    def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
-        self.label = label
-        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
-        self.failed = failed
-        self._by_metric: dict[str, list[Score]] = {}
-        for score in scores:
-            self._by_metric.setdefault(score.metric, []).append(score)
-
-    def of(self, metric: str, kind: str | None = None, **group: object) -> list[Score]:
-        """Its scores of one metric, of a kind of task, of a group; all where nothing is said."""
-        return [
-            score
-            for score in self._by_metric.get(metric, ())
-            if kind in (None, score.group["task"]) and all(score.group.get(key) == one for key, one in group.items())
-        ]
-
-    def lost(self, kind: str | None = None) -> int:
-        """Tasks of a kind that failed, such as by an outage."""
-        return sum(kind in (None, failure.task.partition("/")[0]) for failure in self.failed)
-
-    def expected(self, kind: str) -> int:
-        """Tasks of a kind that were asked."""
-        return len(self.of(HEADLINE, kind)) + self.lost(kind)
+    def is_rate(self, metric: str, task: str | None) -> bool:
+        """See `Entry`."""
+        return metric.rpartition("/")[2] in RATES or (metric == HEADLINE and task == "reasoning")
 
     def flag(self, kinds: Iterable[str]) -> str:
         """Why its row wins nothing: a mean over part of the list is no mean of the list."""
@@ -99,17 +82,6 @@ class _Entry:
             return f"{lost} of {total} tasks failed"
         unknown = [kind for kind in wanted if all(score.value is None for score in self.of(HEADLINE, kind))]
         return f"no score of {', '.join(unknown)}" if unknown else ""
-
-    def cell(self, metric: str, kind: str | None = None, **group: object) -> Cell:
-        """Mean over tasks; of a rate with Wilson's interval."""
-        values = [score.value for score in self.of(metric, kind, **group)]
-        expected = len(values) + (0 if group else self.lost(kind))
-        cell = cell_of(values, _declared(metric)[2], expected=expected)
-        if cell.n and (metric.rpartition("/")[2] in RATES or (metric == HEADLINE and kind == "reasoning")):
-            interval = wilson(sum(value == 100.0 for value in values), cell.n)
-            assert interval is not None
-            return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
-        return cell
 
     def overall(self, kinds: Sequence[str]) -> Cell:
         """Mean of the kinds' means, each of which counts alike (the paper's overall score)."""
@@ -153,20 +125,31 @@ def _marks(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
 
 
 def _chances(entries: Sequence[_Entry], asked: Sequence[str]) -> Iterator[str]:
-    """What guessing and what knowing everything come to."""
-    said = []
-    if "reasoning" in asked:
-        counts = {s.task: int(s.facts["choices"]) for e in entries for s in e.of(HEADLINE, "reasoning")}
-        if counts:
-            said.append(f"reasoning {chance_percent(list(counts.values())):.2f} %")
-    for kind in asked:
-        chances = {s.task: s.facts["chance"] for e in entries for s in e.of(HEADLINE, kind) if "chance" in s.facts}
-        known = mean_of(chances.values())
-        if known is not None and kind != "creativity":
-            said.append(f"{kind} a matching score of {known:.2f} of 10 (an even draw in a matrix of 8 blocks each way)")
-    if said:
-        yield f"Guessing comes to: {'; '.join(said)}. What a critic grades it with, the row random shows."
-    yield "The most that can be had is 100 % in every column; the row truth shows what this critic grades it with."
+    """What guessing and what knowing everything come to, in the columns' unit, and of the matching score."""
+    for name, said in (("chance", "Guessing comes to"), ("ceiling", "The right answers get")):
+        means = {kind: _told(entries, kind, name) for kind in asked}
+        known = {kind: mean for kind, mean in means.items() if mean is not None}
+        if not known:
+            continue
+        words = [f"{kind} {mean:.2f}" for kind, mean in known.items()]
+        if len(known) == len(asked) > 1:
+            words.append(f"{OVERALL} {overall(list(known.values())):.2f}")
+        missing = [kind for kind in asked if kind not in known]
+        unknown = f" ({', '.join(missing)}: only by asking the critic)" if missing else ""
+        yield f"{said}: {', '.join(words)}{unknown}."
+    matched = {kind: _told(entries, kind, "random_matching") for kind in asked if kind in ("planning", "understanding")}
+    known = {kind: mean for kind, mean in matched.items() if mean is not None}
+    if known:
+        yield (
+            "Guessing is an even draw of blocks in a matrix of 8 each way, of the choices, or of yes and no; such a "
+            f"draw matches, of 10: {', '.join(f'{kind} {mean:.2f}' for kind, mean in known.items())}."
+        )
+
+
+def _told(entries: Sequence[_Entry], kind: str, name: str) -> float | None:
+    """Mean over tasks of a fact that does not depend on who was asked."""
+    facts = {s.task: s.facts[name] for entry in entries for s in entry.of(HEADLINE, kind) if name in s.facts}
+    return mean_of(facts.values())
 
 
 def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
@@ -209,11 +192,27 @@ def _of_builds(entries: Sequence[_Entry], kind: str, failed_plans: FailedPlans) 
         f"{kind}/build_strict": "and without repair, %",
         **({} if kind == "creativity" else {f"{kind}/build_comprehensive": "comprehensive"}),
     }
+    beside = f"{kind}/{FREE}/build_evaluation"
+    if any(entry.of(beside) for entry in entries):
+        names[beside] = "evaluation by rules, built only"
     counted = "counts as 0, as in the paper" if failed_plans == "zero" else "is left out, as in the paper's code"
     notes = [f"Points of 10. In the evaluation score what cannot be built {counted}."]
     if kind == "creativity":
         notes.append("The comprehensive score of creativity needs votes: worldgauge vote.")
+    notes += _agreement(entries, f"{kind}/build_graded", beside)
     return _table(entries, kind, f"{kind.capitalize()}: both means", names, notes)
+
+
+def _agreement(entries: Sequence[_Entry], paid: str, free: str) -> list[str]:
+    """How far the critic orders answers as the rules do, where both graded them."""
+    pairs = []
+    for entry in entries:
+        values = {score.task: score.value for score in entry.of(free)}
+        pairs += [(score.value, values[score.task]) for score in entry.of(paid) if score.task in values]
+    found = correlation([x for x, _ in pairs], [y for _, y in pairs], rng=np.random.default_rng(_SEED), n=200)
+    if found.spearman is None:
+        return []
+    return [f"Spearman's correlation of the critic's evaluation with the rules', over answers: {found.spearman:.2f}."]
 
 
 def _matching(entries: Sequence[_Entry], kind: str) -> Table:
@@ -251,19 +250,44 @@ def _grades(entries: Sequence[_Entry], kind: str) -> Table:
     return _table(entries, kind, f"{kind.capitalize()}: grades by dimension", names, ("Of what was built, 1 to 10.",))
 
 
-def _by_tier(entries: Sequence[_Entry], kind: str) -> Table:
+def _soundness(entries: Sequence[_Entry]) -> Table:
+    """What geometry says of all that was built, whoever grades it."""
+    columns = {f"soundness/{name}": name.removeprefix("build_") for name in SOUND}
+    rows = [
+        Row(entry.label, tuple(entry.cell(metric) for metric in columns), entry.kind)
+        for entry in entries
+        if any(entry.of(metric) for metric in columns)
+    ]
+    return Table(
+        "soundness",
+        "Soundness of what was built",
+        "1",
+        "neither",
+        tuple(columns.values()),
+        tuple(rows),
+        (
+            "Shares of blocks that are supported, hang together, and have their like in the best mirror image or turn; "
+            "how much likelier neighbours are alike than by chance; touching blocks of one material; entropy of the "
+            "materials; share of the inside that can be walked to. Of answers that can be built.",
+        ),
+        betters=tuple(declared(metric)[1] for metric in columns),
+    )
+
+
+def _by_group(entries: Sequence[_Entry], kind: str, key: str, names: Sequence[str], word: str) -> Table:
+    """The full marks of one kind by a key of its group."""
     rows = [
         Row(
             entry.label,
-            tuple(entry.cell(HEADLINE, kind, tier=tier) for tier in TIERS),
+            tuple(entry.cell(HEADLINE, kind, **{key: name}) for name in names),
             entry.kind,
             entry.flag([kind]),
         )
         for entry in entries
         if entry.expected(kind)
     ]
-    title = f"{kind.capitalize()}: full marks by difficulty"
-    return Table(f"{kind}/by_tier", title, "%", "higher", TIERS, tuple(ordered(rows, "higher", 0)))
+    title = f"{kind.capitalize()}: full marks by {word}"
+    return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
 
 
 def _reasoning(entries: Sequence[_Entry]) -> Table:
@@ -282,9 +306,11 @@ def _reasoning(entries: Sequence[_Entry]) -> Table:
         )
         for entry in own
     ]
-    counts = {s.task: int(s.facts["choices"]) for entry in own for s in entry.of(metric)}
-    chance = f"Guessing: {chance_percent(list(counts.values())):.2f} % of all, " if counts else "Guessing: "
-    notes = [f"{chance}25 % of the same and the different, 50 % of the judged. Unreadable answers are wrong."]
+    chance = _told(own, "reasoning", "chance")
+    notes = [
+        ("" if chance is None else f"Guessing comes to {chance:.2f} % of all, ")
+        + "25 % of the same and the different, 50 % of the judged. Unreadable answers are wrong."
+    ]
     for entry in own:
         read = Counter(str(score.facts["read"] or "unreadable") for score in entry.of(metric))
         notes.append(f"{entry.label} answered " + ", ".join(f"{name} {read[name]}" for name in sorted(read)) + ".")
@@ -318,12 +344,12 @@ def _table(entries: Sequence[_Entry], kind: str, title: str, names: Mapping[str,
     return Table(
         first,
         title,
-        _declared(first)[0],
+        declared(first)[0],
         "higher",
         tuple(names.values()),
         tuple(ordered(rows, "higher", 0)),
         tuple(notes),
-        betters=tuple(_declared(metric)[1] for metric in names),
+        betters=tuple(declared(metric)[1] for metric in names),
     )
 
 
@@ -347,7 +373,7 @@ def _reasons(entries: Sequence[_Entry]) -> Table:
 
 
 def _cost(entries: Sequence[_Entry]) -> Table:
-    """What an answer took, where agents say it."""
+    """What an answer took, where agents say it, and what grading it took."""
     names = {"input_tokens": "tokens in", "output_tokens": "tokens out", "cost": "cost"}
     rows = []
     for entry in entries:
@@ -361,8 +387,10 @@ def _cost(entries: Sequence[_Entry]) -> Table:
             if score.facts.get("output_tokens") and score.facts.get("blocks")
         ]
         cells.append(cell_of(placed, (0.0, np.inf)))
+        graded = [score for name in GRADED for score in entry.of(name)]
+        cells.append(cell_of([critic_tokens(score.facts) for score in graded], (0.0, np.inf), len(own) + entry.lost()))
         rows.append(Row(entry.label, tuple(cells), entry.kind))
-    columns = (*names.values(), "tokens out a block placed")
+    columns = (*names.values(), "tokens out a block placed", "critic's tokens")
     return Table(
         "cost",
         "What an answer took",
@@ -372,9 +400,3 @@ def _cost(entries: Sequence[_Entry]) -> Table:
         tuple(rows),
         betters=tuple("neither" for _ in columns),
     )
-
-
-def _declared(metric: str) -> tuple[str, Better, tuple[float, float]]:
-    facts = metrics.entry(metric.rpartition("/")[2]).facts
-    low, high = facts["bounds"]
-    return facts["unit"], facts["better"], (low, high)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
-from worldgauge.metrics import metrics
-from worldgauge.statistics import holm, paired_difference, wilson
+from worldgauge.statistics import holm, paired_difference
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.settings import TASKS
-from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
+from worldgauge.suites.contract import Cell, Failure, Row, Score, Table
+from worldgauge.suites.entries import Entry, declared
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 BASE = "none"
@@ -53,7 +52,7 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
 ) -> list[Table]:
     """All tables, success by task first. kinds, failed: see `Suite.summarize`."""
-    entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
     tasks = [task for task in TASKS if any(entry.expected(task) for entry in entries)]
     if not tasks:
         return []
@@ -67,57 +66,20 @@ def summarize(
     return tables
 
 
-class _Entry:
-    """One subject: its scores by name, and the episodes that failed."""
+class _Entry(Entry):
+    """One subject of this suite."""
 
-    def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
-        self.label = label
-        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
-        self.failed = failed
-        self._by_metric: dict[str, list[Score]] = {}
-        for score in scores:
-            self._by_metric.setdefault(score.metric, []).append(score)
-
-    def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
-        """Its scores of one metric, of a task, of a group; all where nothing is said."""
-        return [
-            score
-            for score in self._by_metric.get(metric, ())
-            if task in (None, score.group["task"]) and all(score.group.get(key) == one for key, one in group.items())
-        ]
-
-    def lost(self, task: str | None = None) -> int:
-        """Episodes of a task that failed; told by the task's id, since a damaged record has no group."""
-        return sum(task in (None, failure.task.partition("/")[0]) for failure in self.failed)
-
-    def expected(self, task: str) -> int:
-        """Episodes of a task that were asked."""
-        return len(self.of(HEADLINE, task)) + self.lost(task)
+    def is_rate(self, metric: str, task: str | None) -> bool:
+        """See `Entry`."""
+        return metric in ("recognition/success", "navigation/success") or (
+            metric == HEADLINE and task in ("recognition", "navigation")
+        )
 
     def flag(self, task: str | None = None) -> str:
         """Why its row wins nothing: a rate over part of the list is no rate of the list."""
         lost = self.lost(task)
         total = len(self.of(HEADLINE, task)) + lost
         return f"{lost} of {total} episodes failed" if lost else ""
-
-    def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
-        """Mean over episodes; of a rate with Wilson's interval."""
-        own = self.of(metric, task, **group)
-        values = [score.value for score in own]
-        expected = len(values) + (0 if group else self.lost(task))
-        cell = cell_of(values, _declared(metric)[2], expected=expected)
-        if cell.n and _is_rate(metric, task):
-            interval = wilson(sum(value == 100.0 for value in values), cell.n)
-            assert interval is not None
-            return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
-        return cell
-
-
-def _is_rate(metric: str, task: str | None) -> bool:
-    """Whether scores are 0 or 100 by nature, and their mean a rate."""
-    return metric in ("recognition/success", "navigation/success") or (
-        metric == HEADLINE and task in ("recognition", "navigation")
-    )
 
 
 def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
@@ -210,7 +172,7 @@ def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
         tuple(columns.values()),
         tuple(ordered(rows, "higher", 0)),
         tuple(_flags_note(entries, task)),
-        betters=tuple(_declared(metric)[1] for metric in columns),
+        betters=tuple(declared(metric)[1] for metric in columns),
     )
 
 
@@ -271,7 +233,7 @@ def _imagined(entries: Sequence[_Entry]) -> Table:
             "first candidate at decisions 0, 1, 2, 4, 8, ..., frames that the model drew itself. Equal frames have "
             "infinite PSNR and leave its mean. Visual quality needs no reference (metric Q of Zhu and Milanfar).",
         ),
-        betters=("higher", *(_declared(metric)[1] for metric in IMAGINED)),
+        betters=("higher", *(declared(metric)[1] for metric in IMAGINED)),
     )
 
 
@@ -344,9 +306,3 @@ def _ends(entries: Sequence[_Entry]) -> Table:
         for entry in entries
     ]
     return Table("end", "How the episodes ended", "tasks", "neither", tuple(columns), tuple(rows))
-
-
-def _declared(metric: str) -> tuple[str, Better, tuple[float, float]]:
-    facts = metrics.entry(metric.rpartition("/")[2]).facts
-    low, high = facts["bounds"]
-    return facts["unit"], facts["better"], (low, high)
