@@ -86,9 +86,16 @@ def test_a_vote_is_held(folder: Path) -> None:
     rows = {row["label"]: row["cells"] for row in json.loads(done.stdout)["table"]["rows"]}
     assert rows["truth"][2]["mean"] > rows["solid-box"][2]["mean"]
     assert rows["empty"][0]["mean"] == 0.0
-    ballots = [json.loads(line) for line in (folder / "votes.jsonl").read_text().splitlines()]
+    header, *ballots = [json.loads(line) for line in (folder / "votes.jsonl").read_text().splitlines()]
+    assert (header["rounds"], header["settings"]["critic_digest"]) == (3, "rules@1")
     assert len(ballots) == 6
     assert ballots[0]["absent"] == ["empty"]
+    page = cli(folder, "report", "runs", "--votes", "votes.jsonl", "--out", "voted.html", "--films", "0")
+    assert page.returncode == 0, page.stderr
+    assert "Creativity with votes" in (folder / "voted.html").read_text()
+    less = cli(folder, "report", "runs/truth", "--votes", "votes.jsonl", "--out", "less.html")
+    assert "holds votes on empty, solid-box, not among the runs" in less.stderr
+    assert "cannot be read as votes" in cli(folder, "report", "runs", "--votes", "voted.html").stderr
     one = cli(folder, "vote", "runs/truth")
     assert one.returncode == 2
     assert "no two of these runs share a task of creativity" in one.stderr

@@ -10,8 +10,11 @@ from scipy import stats
 from worldgauge import statistics
 from worldgauge.errors import ShapeError
 from worldgauge.statistics import (
+    Interval,
     MeanStd,
     Place,
+    balanced_difference,
+    balanced_interval,
     bootstrap_interval,
     correlation,
     holm,
@@ -394,3 +397,57 @@ def test_interval_of_two_values_by_hand() -> None:
     """mean 0.5, s = 0.1414, t(0.975, 1) = 12.706: half width 12.706 x 0.1."""
     low, high = bootstrap_interval([0.4, 0.6], rng=rng())
     assert (low, high) == (pytest.approx(0.5 - 1.2706, abs=1e-4), pytest.approx(0.5 + 1.2706, abs=1e-4))
+
+
+class TestBalanced:
+    """Kinds of values that count alike, whatever their numbers."""
+
+    def test_equal_kinds_agree_with_the_plain_interval_of_alike_values(self) -> None:
+        values = np.random.default_rng(1).normal(5.0, 1.0, 400)
+        plain = bootstrap_interval(values.tolist(), rng=np.random.default_rng(2))
+        halves = [values[:200].tolist(), values[200:].tolist()]
+        split = balanced_interval(halves, rng=np.random.default_rng(2))
+        assert plain is not None
+        assert split is not None
+        assert split.low == pytest.approx(plain.low, abs=0.03)
+        assert split.high == pytest.approx(plain.high, abs=0.03)
+
+    def test_kinds_of_one_value_each_have_no_width(self) -> None:
+        found = balanced_interval([[10.0] * 5, [0.0] * 50], rng=np.random.default_rng(0))
+        assert found == Interval(5.0, 5.0)
+
+    def test_it_covers_the_truth_as_often_as_it_says(self) -> None:
+        rng = np.random.default_rng(3)
+        hits = 0
+        for _ in range(300):
+            strata = [rng.normal(mean, 2.0, count).tolist() for mean, count in ((0.0, 8), (10.0, 40), (50.0, 15))]
+            found = balanced_interval(strata, rng=rng, n=500)
+            assert found is not None
+            hits += found.low <= 20.0 <= found.high
+        assert 0.9 <= hits / 300 <= 1.0
+
+    @pytest.mark.parametrize("strata", [[], [[]], [[1.0]], [[1.0], [2.0]], [[1.0, math.inf]]])
+    def test_too_little_has_no_interval(self, strata: list[list[float]]) -> None:
+        assert balanced_interval(strata, rng=np.random.default_rng(0)) is None
+
+    def test_difference_weighs_kinds_and_not_tasks(self) -> None:
+        stratum = {**{f"a{k}": "a" for k in range(90)}, **{f"b{k}": "b" for k in range(10)}}
+        ours = {task: 1.0 if kind == "a" else 0.0 for task, kind in stratum.items()}
+        theirs = {task: 0.0 if kind == "a" else 1.0 for task, kind in stratum.items()}
+        found = balanced_difference(ours, theirs, stratum, rng=np.random.default_rng(0))
+        assert (found.mean, found.n, found.excluded) == (0.0, 100, 0)
+        assert found.p > 0.05
+        assert paired_difference(ours, theirs, rng=np.random.default_rng(0)).mean == pytest.approx(0.8)
+
+    def test_difference_of_one_kind_is_the_plain_one(self) -> None:
+        rng = np.random.default_rng(5)
+        ours = {f"{k}": float(rng.normal(1.0)) for k in range(12)}
+        theirs = {**{f"{k}": float(rng.normal(0.0)) for k in range(12)}, "more": 1.0}
+        plain = paired_difference(ours, theirs, rng=np.random.default_rng(0))
+        found = balanced_difference(ours, theirs, dict.fromkeys(theirs, "x"), rng=np.random.default_rng(0))
+        assert found.mean == pytest.approx(plain.mean)
+        assert (found.n, found.excluded, found.p) == (plain.n, plain.excluded, plain.p)
+
+    def test_nothing_shared_is_no_difference(self) -> None:
+        found = balanced_difference({"a": 1.0}, {"b": None}, {}, rng=np.random.default_rng(0))
+        assert (found.mean, found.interval, found.p, found.n) == (None, None, None, 0)

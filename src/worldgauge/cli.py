@@ -203,14 +203,15 @@ def score(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    films: Annotated[int, typer.Option(help="Trajectories shown as films at most.", min=0)] = 24,
+    films: Annotated[int, typer.Option(help="Tasks shown as films, or cards, at most.", min=0)] = 24,
+    votes: Annotated[Path | None, typer.Option(help="build: what worldgauge vote wrote on these runs.")] = None,
     json: Json = False,
 ) -> None:
     """Compare runs on one page that opens from disk."""
     from worldgauge import cli_show as show
     from worldgauge.report import write_report
 
-    show.written(write_report(runs, out, films=films), json)
+    show.written(write_report(runs, out, films=films, votes=votes), json)
 
 
 @app.command()

@@ -108,7 +108,7 @@ def bootstrap_interval(
     if len(known) < FEWEST_RESAMPLED:
         reach = _student_quantile((1 + level) / 2, degrees) * known.std(ddof=1) / math.sqrt(len(known))
         return Interval(float(known.mean() - reach), float(known.mean() + reach))
-    tail = NormalDist().cdf(-math.sqrt(len(known) / degrees) * _student_quantile((1 + level) / 2, degrees))
+    tail = _tail(len(known), level)
     low, high = np.quantile(_resampled_means(known, n, rng), [tail, 1 - tail])
     return Interval(float(low), float(high))
 
@@ -118,14 +118,13 @@ def balanced_interval(
 ) -> Interval | None:
     """Interval of the mean of the means of `strata`, kinds of values that count alike whatever their numbers.
 
-    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). None
-    without a stratum of two values or more, and for an infinite value.
+    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). One of a
+    single value adds no width, one of few too little. None without a stratum of two values, and for an infinite value.
     """
     known = [own for own in map(_known, strata) if len(own)]
     if not known or max(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
         return None
-    fewest = max(FEWEST_RESAMPLED, min(map(len, known)))
-    tail = NormalDist().cdf(-math.sqrt(fewest / (fewest - 1)) * _student_quantile((1 + level) / 2, fewest - 1))
+    tail = _tail(max(FEWEST_RESAMPLED, min(map(len, known))), level)
     means = np.mean([_resampled_means(own, n, rng) for own in known], axis=0)
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))
@@ -146,7 +145,7 @@ def balanced_difference(
     for task in tasks:
         x, y = a.get(task), b.get(task)
         if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
-            own.setdefault(stratum[task], []).append(x - y)
+            own.setdefault(stratum.get(task, ""), []).append(x - y)
     count = sum(map(len, own.values()))
     if not count:
         return PairedDifference(None, None, None, 0, len(tasks))
@@ -330,6 +329,12 @@ def _mean_ranks(values: FloatArray) -> FloatArray:
     level = (values[..., None, :] == values[..., :, None]).sum(-1)
     ranked: FloatArray = below + (level - 1) / 2
     return ranked
+
+
+def _tail(count: int, level: float) -> float:
+    """Share of resamples beyond each end of an interval of `count` values (Hesterberg 2015)."""
+    degrees = count - 1
+    return NormalDist().cdf(-math.sqrt(count / degrees) * _student_quantile((1 + level) / 2, degrees))
 
 
 def _resampled_means(values: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:

@@ -144,3 +144,8 @@ def test_the_largest_builds_take_seconds() -> None:
     best = m.best_shift(truth, moved)
     assert best[1:] == (0, 0, -7)
     assert best.matched == 50 * 80 * 73
+
+
+def test_too_many_moves_are_not_tried() -> None:
+    wide = Blueprint(np.ones((3, 1500, 1500), np.int32), ("stone",))
+    assert m.best_shift_score(wide, wide) is None

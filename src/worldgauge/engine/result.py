@@ -109,8 +109,12 @@ class RunResult:
 
     def table(self) -> list[Table]:
         """The suite's own tables over these subjects, headline first."""
-        kinds = {name: folder.facts()["subject"]["kind"] for name, folder in self._folders.items()}
-        return self.suite.summarize(self.scores, kinds, self.failed_tasks)
+        return self.suite.summarize(self.scores, self.kinds, self.failed_tasks)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """ "subject" or "reference", of each."""
+        return {name: str(folder.facts()["subject"]["kind"]) for name, folder in self._folders.items()}
 
     @cached_property
     def failed_tasks(self) -> dict[str, list[Failure]]:

@@ -156,7 +156,7 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
     try:
         return target, settings_of(query)
     except ValueError as error:
-        raise UsageError(f"model '{text}': {error}") from None
+        raise UsageError(f"'{text}': {error}") from None
 
 
 def factory_of(target: str, asks: Asks = "model") -> tuple[Callable[..., Any], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,16 @@ from typing import Any
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.result import RunResult, find_runs
-from worldgauge.engine.store import RunFolder, atomic_write, dumps, record_entry
-from worldgauge.errors import RunError, UsageError
+from worldgauge.engine.store import RunFolder, atomic_write, dumps, loads, record_entry
+from worldgauge.errors import DataError, RunError, UsageError
 from worldgauge.suites.build import Build
 from worldgauge.suites.build.scoring import critic_of
-from worldgauge.suites.build.settings import SUITE
+from worldgauge.suites.build.settings import SUITE, FailedPlans
 from worldgauge.suites.build.voting import EVALUATION, ROUNDS, Ballot, ballot, table_of
 from worldgauge.suites.contract import Record, Table, Task
 
 KIND = "creativity"
+FORMAT, VERSION = "worldgauge-votes", 1
 
 
 def vote(
@@ -29,7 +30,8 @@ def vote(
     settings: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Table:
-    """Hold the vote on all briefs that two runs or more have records of, and write its ballots to `out`, a line each.
+    """Hold the vote on all briefs that two runs or more have records of, and write them to `out`: a line on how it was
+    held, then one a brief.
 
     settings: of the suite, for the critic; those of the first run unless said. Asked again with a recording, the critic
     answers from it. A brief it cannot decide has a ballot that says so. Raises UsageError for runs of another suite, or
@@ -56,13 +58,46 @@ def vote(
         first = next(iter(own.values()))
         seed = task_seed(facts[0]["seed"], task)
         ballots.append(ballot(first.task, own, critic, suite.options, rounds=rounds, seed=seed))
-    atomic_write(Path(out), "".join(dumps(asdict(one)) + "\n" for one in ballots))
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "rounds": rounds,
+        "seed": facts[0]["seed"],
+        "agents": sorted(result.directories),
+        "settings": dict(suite.settings),
+    }
+    atomic_write(Path(out), "".join(dumps(line) + "\n" for line in (header, *map(asdict, ballots))))
+    return _table(result, ballots, suite.options.failed_plans)
+
+
+def voted(votes: Path, runs: Sequence[Path]) -> Table:
+    """The table of a vote that was held, from its file and the runs it was held on.
+
+    Raises DataError for a file that holds no votes, or those of agents that are not among the runs.
+    """
+    try:
+        header, *lines = (loads(line) for line in Path(votes).read_text("utf-8").splitlines())
+        if header.get("format") != FORMAT or header.get("version") != VERSION:
+            raise ValueError(f"its first line is not of the format {FORMAT}, version {VERSION}")
+        ballots = [Ballot(**line) for line in lines]
+        agents, failed_plans = set(header["agents"]), header["settings"]["failed_plans"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{votes}: cannot be read as votes ({error}); hold them with: worldgauge vote") from error
+    result = RunResult(find_runs(Path(one) for one in runs), open_suite(SUITE, {}))
+    if missing := sorted(agents - set(result.directories)):
+        raise DataError(f"{votes}: holds votes on {', '.join(missing)}, not among the runs; give those runs too")
+    return _table(result, ballots, failed_plans, agents)
+
+
+def _table(
+    result: RunResult, ballots: Sequence[Ballot], failed_plans: FailedPlans, agents: Collection[str] | None = None
+) -> Table:
     evaluations = {
         name: {score.task: score.value for score in scores if score.metric == EVALUATION}
         for name, scores in result.scores.items()
+        if agents is None or name in agents
     }
-    kinds = {fact["subject"]["name"]: fact["subject"]["kind"] for fact in facts}
-    return table_of(ballots, evaluations, kinds, suite.options.failed_plans)
+    return table_of(ballots, evaluations, result.kinds, failed_plans)
 
 
 def _records(folders: Sequence[RunFolder]) -> dict[str, dict[str, Record]]:

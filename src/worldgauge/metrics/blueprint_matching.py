@@ -7,6 +7,7 @@ marks. So precision and the shares of the union stand beside it. Source: MineAny
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name, shared_blocks
 from worldgauge.metrics import metrics
 
 FULL = 10.0
+MOST_MOVES = 2**24
+"""Six times those of two builds of the published limits; more would take gigabytes."""
 _PAIRS_A_MOVE = 16
 """Pairs of blocks of one name for each move there is: up to so many are counted one by one, which is then the faster
 way; above, Fourier transforms count them."""
@@ -98,9 +101,13 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     "build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
-    """The matching score of the build moved to where it matches most. None for a truth without blocks."""
+    """The matching score of the build moved to where it matches most. None for a truth without blocks, and where there
+    are more than MOST_MOVES moves.
+    """
     count = truth.blocks
-    return FULL * best_shift(truth, built).matched / count if count else None
+    if not count or _moves(truth, built) > MOST_MOVES:
+        return None
+    return FULL * best_shift(truth, built).matched / count
 
 
 def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
@@ -114,6 +121,11 @@ def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
     nearest = moves[np.lexsort((*moves.T[::-1], np.abs(moves).sum(axis=1)))[0]]
     up, south, east = (int(step) for step in nearest)
     return Shift(int(counts.max()), up, south, east)
+
+
+def _moves(truth: Blueprint, built: Blueprint) -> int:
+    """Moves of the build in which the two boxes touch."""
+    return math.prod(a + b - 1 for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
 
 
 def _matches_of_moves(truth: Blueprint, built: Blueprint) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

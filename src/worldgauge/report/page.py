@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.engine.voting import voted
 from worldgauge.metrics import metrics
 from worldgauge.report import charts, svg, tables, trust, words
 from worldgauge.report.appearance import METRIC as SHARPNESS
@@ -42,13 +43,14 @@ MOST_PANELS = 12
 """Cells of a table up to which each has a curve of its own."""
 
 
-def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
+def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Path | None = None) -> Path:
     """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
 
     out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
-    the page says how many are left out. The file is written whole or not at all.
-    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones and
-    where the page cannot be written.
+    the page says how many are left out. votes: file of a vote held on these runs (`engine.voting`), whose table the page
+    then holds too. The file is written whole or not at all.
+    Returns the path of the page. Raises UsageError on runs of different suites, DataError on votes of others, RunError
+    on unreadable ones and where the page cannot be written.
     """
     evidence, suite = load(runs)
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
@@ -56,16 +58,16 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(error, path.parent) from error
-    atomic_write(path, render(evidence, suite, films))
+    atomic_write(path, render(evidence, suite, films, () if votes is None else (voted(votes, runs),)))
     return path
 
 
-def render(evidence: Evidence, suite: Suite, films: int) -> str:
-    """The page as text."""
+def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] = ()) -> str:
+    """The page as text. more: tables beside the suite's own."""
     looks = looks_of(evidence)
     kinds = {e.label: e.kind for e in evidence.entrants}
     failed = {e.label: e.failed for e in evidence.entrants}
-    made = suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed)
+    made = [*suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed), *more]
     said = Wording.of(suite)
     script = asset("page.js") + (asset("viewer.js") if getattr(suite, "card", None) is not None else "")
     return (

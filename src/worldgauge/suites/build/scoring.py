@@ -80,6 +80,7 @@ _MISSPELT = "Ture"
 """What the released generator writes for "True": no honest answer is equal to it."""
 _NOT_BUILT = "the plan cannot be built, and such plans are left out"
 _NO_BLOCKS = "the true build has no blocks"
+_TOO_LARGE = "the builds are too large to be moved over each other"
 _NO_SUCH = "the build has nothing that could be measured so"
 _NO_GRADE = "ungraded: "
 
@@ -163,7 +164,7 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
     for name, measure in MATCHED.items():
         value = 0.0 if built is None else measure(truth, built)
         matched = value if name == "build_matching" else matched
-        yield _score(record, name, value, _NO_BLOCKS, prefix=prefix)
+        yield _score(record, name, value, _TOO_LARGE if truth.blocks else _NO_BLOCKS, prefix=prefix)
     total = comprehensive(reading.executable, marks, matched) if counts else None
     yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
 
