@@ -47,7 +47,7 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
     """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
 
     out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
-    the page says how many are left out. votes: file of a vote held on these runs (`engine.voting`), whose table the page
+    the page says how many are left out. votes: file of a vote held on these runs, whose table the page
     then holds too. The file is written whole or not at all.
     Returns the path of the page. Raises UsageError on runs of different suites, DataError on votes of others, RunError
     on unreadable ones and where the page cannot be written.
