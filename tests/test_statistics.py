@@ -451,3 +451,17 @@ class TestBalanced:
     def test_nothing_shared_is_no_difference(self) -> None:
         found = balanced_difference({"a": 1.0}, {"b": None}, {}, rng=np.random.default_rng(0))
         assert (found.mean, found.interval, found.p, found.n) == (None, None, None, 0)
+
+    def test_few_values_look_no_more_certain_than_students(self) -> None:
+        """Two of 0 and 100 in each of two kinds: Welch's 2 degrees of freedom, standard error 35.4."""
+        found = balanced_interval([[0.0, 100.0], [0.0, 100.0]], rng=np.random.default_rng(0))
+        assert found is not None
+        reach = stats.t.ppf(0.975, 2) * np.sqrt(2 * 5000 / 2) / 2
+        assert found.high - 50 == pytest.approx(reach)
+        assert 50 - found.low == pytest.approx(reach)
+        assert balanced_interval([[1.0, 2.0], [5.0]], rng=np.random.default_rng(0)) is None
+
+    def test_one_kind_is_the_plain_interval(self) -> None:
+        values = np.random.default_rng(4).normal(size=30).tolist()
+        plain = bootstrap_interval(values, rng=np.random.default_rng(1))
+        assert balanced_interval([values], rng=np.random.default_rng(1)) == plain

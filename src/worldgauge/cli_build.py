@@ -122,7 +122,7 @@ def structure(
     json: Json = False,
 ) -> None:
     """What a structure file holds: size, blocks, difficulty; and written in another format, or as a picture."""
-    from worldgauge.engine.structure import facts_of, look, save
+    from worldgauge.engine.structure import MOST_SIDE_NBT, facts_of, look, save
 
     found = look(file, box)
     if out is not None:
@@ -143,6 +143,10 @@ def structure(
         print(f"  warning: {warning}")
     if out is not None:
         print(f"written {out}")
+        if out.suffix.lower() == ".nbt" and max(width, height, depth) > MOST_SIDE_NBT:
+            print(
+                f"  note: structure blocks of the game load {MOST_SIDE_NBT} blocks a side at most; .schem knows no limit"
+            )
 
 
 def vote(

@@ -173,11 +173,9 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
         out.print("The same command tries the failed ones again.")
         first = run.failures[0]
         where = run.directories[first.subject]
-        out.print(
-            f"Traces are in {where}/records/TASK/record.json; what models print is in {where.parent}/logs.",
-            markup=False,
-            soft_wrap=True,
-        )
+        logs = where.parent / "logs"
+        printed = f"; what is printed is in {logs}" if logs.is_dir() else ""
+        out.print(f"Traces are in {where}/records/TASK/record.json{printed}.", markup=False, soft_wrap=True)
     page = [] if counts.unscored else ["--out", run.directory / "report.html"]
     follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
     out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)

@@ -118,13 +118,24 @@ def balanced_interval(
 ) -> Interval | None:
     """Interval of the mean of the means of `strata`, kinds of values that count alike whatever their numbers.
 
-    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). One of a
-    single value adds no width, one of few too little. None without a stratum of two values, and for an infinite value.
+    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). With
+    fewer than FEWEST_RESAMPLED values in one of them Student's t, its degrees of freedom by Welch and Satterthwaite.
+    None where a stratum has a single value, whose spread nobody knows, and for an infinite value.
     """
     known = [own for own in map(_known, strata) if len(own)]
-    if not known or max(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
+    if not known or min(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
         return None
-    tail = _tail(max(FEWEST_RESAMPLED, min(map(len, known))), level)
+    if len(known) == 1:
+        return bootstrap_interval(known[0].tolist(), rng=rng, n=n, level=level)
+    fewest = min(map(len, known))
+    if fewest < FEWEST_RESAMPLED:
+        centre = float(np.mean([own.mean() for own in known]))
+        parts = [own.var(ddof=1) / len(own) for own in known]
+        spread = sum(part**2 / (len(own) - 1) for part, own in zip(parts, known, strict=True))
+        degrees = max(1, math.floor(sum(parts) ** 2 / spread)) if spread > 0 else 1
+        reach = _student_quantile((1 + level) / 2, degrees) * math.sqrt(sum(parts)) / len(known)
+        return Interval(centre - reach, centre + reach)
+    tail = _tail(fewest, level)
     means = np.mean([_resampled_means(own, n, rng) for own in known], axis=0)
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))

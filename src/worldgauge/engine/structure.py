@@ -16,6 +16,8 @@ from worldgauge.worlds.build.views import contact_sheet, flag_lines
 
 _CORNER = r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})"
 _BOX = re.compile(f"{_CORNER}:{_CORNER}")
+MOST_SIDE_NBT = 48
+"""Blocks a side that structure blocks of the game load."""
 WRITERS = (".nbt", ".schem", ".png")
 
 
@@ -25,6 +27,8 @@ def look(file: Path, box: str | None = None) -> Structure:
     Raises UsageError for a box that cannot be meant, DataError for a file that cannot be read.
     """
     if box is None:
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder: name a file in it, or for a world a box with --box x,y,z:x,y,z")
         return read_structure(file)
     corners = _BOX.fullmatch(box.replace(" ", ""))
     if corners is None:

@@ -92,7 +92,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
-            commands=commands(evidence, open_suite(suite.name, {}).settings),
+            commands=commands(evidence, open_suite(suite.name, {}).settings, getattr(suite, "asks", "model")),
         )
     )
 

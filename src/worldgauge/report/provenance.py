@@ -65,8 +65,9 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
     return shared, own
 
 
-def commands(evidence: Evidence, defaults: Mapping[str, Any]) -> list[str]:
+def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model") -> list[str]:
     """Command lines that make these runs and this page again. defaults: settings of the suite that need no saying.
+    asks: whom it asks, "model" or "agent".
 
     A subject that was a Python object is named in a comment: no command line holds what it was made with.
     """
@@ -86,7 +87,7 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any]) -> list[str]:
         made.setdefault(tuple(words), []).append(str(facts["subject"]["model"]))
     lines = []
     for rest, models in made.items():
-        asked = [word for model in models for word in ("--model", model)]
+        asked = [word for model in models for word in (f"--{asks}", model)]
         lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
     folders = dict.fromkeys(str(entrant.directory.parent) for entrant in evidence.entrants)
     return [*objects, *lines, shlex.join(["worldgauge", "report", *folders])]

@@ -141,8 +141,15 @@
     }
   }
 
+  const put = (figure) => {
+    figure.classList.remove("turned");
+    figure.querySelector("[data-turn]").textContent = "Turn it";
+    figure.querySelector(".turning")?.remove();
+  };
+
   const turn = async (button) => {
     const figure = button.closest("figure");
+    if (figure.classList.contains("turned")) return put(figure);
     const solid = JSON.parse(figure.querySelector("script").textContent);
     try {
       stage = stage || new Stage();
@@ -151,7 +158,8 @@
       button.textContent = `cannot be turned: ${error.message}`;
       return;
     }
-    for (const other of document.querySelectorAll(".turned")) other.classList.remove("turned");
+    for (const other of document.querySelectorAll(".turned")) put(other);
+    button.textContent = "Back to the picture (drag to turn, scroll to zoom)";
     figure.classList.add("turned");
     figure.querySelector(".frame").append(stage.canvas);
     stage.canvas.setAttribute("aria-label", `${button.dataset.turn}: drag or use the arrow keys to turn it, scroll to zoom`);

@@ -95,7 +95,7 @@ def test_who_has_no_score_of_a_kind_wins_nothing() -> None:
     graded = scores("planning", [10.0, 20.0]) + scores("creativity", [10.0])
     ungraded = scores("planning", [90.0, 80.0]) + scores("creativity", [None])
     made = tables({"a": graded, "b": ungraded})
-    assert row(made[MARKS], "b").flag == "no score of creativity"
+    assert row(made[MARKS], "b").flag == "no score of creativity: ungraded: no reply"
     assert row(made[MARKS], "b").cells[-1].mean is None
     assert row(made[MARKS], "a").flag == ""
 

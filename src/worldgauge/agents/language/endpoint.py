@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from worldgauge.agents.chat import ChatModel, Limits, Prices
 from worldgauge.agents.chat.model import Replay, Structured
-from worldgauge.errors import UsageError
+from worldgauge.errors import MissingExtraError, UsageError
 
 OPENAI = "openai"
 """In place of an address: OpenAI's own endpoint."""
@@ -37,9 +38,10 @@ def open_chat(
     kept with the recording. key_env: environment variable that holds the key; the key itself is no setting, so that it
     lands in no record. more: further arguments of `ChatModel`. A reply that does not fit is not asked again here but by
     the policies, which count; what the model could not answer is replayed too.
-    Raises UsageError for a text that is no MODEL@URL, or that holds a key.
+    Raises UsageError for a text that is no MODEL@URL, or that holds a key, MissingExtraError without the extra `chat`.
     """
     model, url = model_and_url(text)
+    check_extra(replay)
     if (input_price is None) != (output_price is None):
         raise UsageError("prices of the language model: give both, of input and of output tokens")
     prices = None if input_price is None or output_price is None else Prices(input_price, output_price)
@@ -56,6 +58,12 @@ def open_chat(
         limits=Limits(requests_per_minute=requests_per_minute, concurrency=concurrency),
         **settings,
     )
+
+
+def check_extra(replay: Replay) -> None:
+    """Raises MissingExtraError where an endpoint is to be asked, and the package that does so is not installed."""
+    if replay != "only" and find_spec("openai") is None:
+        raise MissingExtraError("a chat endpoint", "chat")
 
 
 def model_and_url(text: str) -> tuple[str, str | None]:

@@ -122,6 +122,8 @@ def count_build(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     Writes nothing; raises what it raises.
     """
     jobs = _plan(Path(out), settings)
+    if not jobs or read_manifest(Path(out), FORMAT) is None:
+        return len(jobs), 0
     return len(jobs), sum(_drawn(Path(out), job.args["kind"], job.args["number"], settings) for job in jobs)
 
 

@@ -29,12 +29,13 @@ class Build:
     choosing_settings = frozenset({"task"}) | REACHING
     scoring_settings = frozenset(
         {"critic", "chat", "prompts_digest", "critic_digest", "critic_tokens", "gradings", *RELEASED, "parity"}
+        | REACHING
     )
     metrics = frozenset(scoring.METRICS)
     words: Mapping[str, str] = {
         "headline": "full marks (%)",
         "subject": "agent",
-        "lacks": "plan nothing",
+        "lacks": "cannot plan",
         "films": "What was asked, what was expected, and what every agent answered.",
     }
 

@@ -11,6 +11,8 @@ from worldgauge.agent import Kind
 from worldgauge.datasets.build import PUBLISHED
 from worldgauge.suites.contract import Cell, Row, Table
 
+POINTS = "task/points"
+"""Name of the table in the paper's own columns, of ours and of the published one."""
 COLUMNS = {
     "planning": "planning",
     "understanding": "understanding",
@@ -45,7 +47,7 @@ def published() -> list[Table]:
     source = (data["_source"].partition(".")[0] + ".", *_OTHERS)
     return [
         _table(
-            "task/full_marks",
+            POINTS,
             "Tables 1 and 8, as published",
             tuple(COLUMNS.values()),
             [*one, *eight],

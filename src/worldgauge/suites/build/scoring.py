@@ -211,7 +211,8 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) ->
     read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
     right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
     value = reasoning_accuracy(read, right)
-    told = {"read": read, "answer": row.answer, **of_choices(len(choices)), **_asked(record)}
+    bounds = of_choices(len(choices)) if right in choices else {"chance": 0.0, "ceiling": 0.0}
+    told = {"read": read, "answer": row.answer, **bounds, **_asked(record)}
     yield score_of(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
     yield score_of(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from worldgauge.agent import Kind
 from worldgauge.agents.critic import critics
-from worldgauge.agents.language.endpoint import model_and_url
+from worldgauge.agents.language.endpoint import check_extra, model_and_url
 from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
@@ -69,7 +69,9 @@ class Settings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings of plain values. Raises UsageError naming the option that cannot be meant."""
+        """Settings of plain values. Raises UsageError naming the option that cannot be meant,
+        MissingExtraError for a language model without its extra.
+        """
         settings = with_parity(settings_of(cls, SUITE, options), options, RELEASED)
         for name in ("gradings", "critic_tokens"):
             check_whole(SUITE, name, getattr(settings, name), least=1)
@@ -81,6 +83,8 @@ class Settings:
             raise UsageError(
                 f"the critic '{settings.critic}' asks a language model: say which with --set chat=MODEL@URL"
             )
+        if talks:
+            check_extra(settings.chat_replay)
         prompts = Prompts(settings.prompts, suite=SUITE)
         if settings.chat is not None:
             model_and_url(settings.chat)

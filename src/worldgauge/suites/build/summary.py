@@ -11,7 +11,7 @@ from worldgauge.agent import BUILDS, KINDS
 from worldgauge.agents.critic import DIMENSIONS
 from worldgauge.metrics.build_scores import overall
 from worldgauge.statistics import balanced_interval, correlation, mean_std
-from worldgauge.suites.build.published import COLUMNS
+from worldgauge.suites.build.published import COLUMNS, POINTS
 from worldgauge.suites.build.scoring import FREE, HEADLINE, SOUND, critic_tokens
 from worldgauge.suites.build.settings import FailedPlans
 from worldgauge.suites.contract import Cell, Failure, Row, Score, Table, mean_of
@@ -34,7 +34,7 @@ GRADED = (*(f"{kind}/build_evaluation" for kind in BUILDS), "commonsense/build_c
 TIERS = ("easy", "medium", "hard")
 DETAIL = ("detailed", "simple")
 VARIANTS = ("same", "different", "judge")
-_SEED = 20251201
+_SEED = 20250522
 Kinds = Mapping[str, str]
 
 
@@ -81,11 +81,18 @@ class _Entry(Entry):
         if lost:
             return f"{lost} of {total} tasks failed"
         unknown = [kind for kind in wanted if all(score.value is None for score in self.of(HEADLINE, kind))]
-        return f"no score of {', '.join(unknown)}" if unknown else ""
+        if not unknown:
+            return ""
+        why = next((score.reason for score in self.of(HEADLINE, unknown[0]) if score.reason), "")
+        return f"no score of {', '.join(unknown)}: {why[:80]}"
 
     def overall(self, kinds: Sequence[str]) -> Cell:
         """Mean of the kinds' means, each of which counts alike (the paper's overall score)."""
-        parts = [[score.value for score in self.of(HEADLINE, kind)] for kind in kinds]
+        # In the order of the report's own comparison, so that one page shows one interval.
+        parts = [
+            [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]
+            for kind in sorted(kinds)
+        ]
         means = [mean_of(part) for part in parts]
         known = sum(value is not None for part in parts for value in part)
         expected = sum(self.expected(kind) for kind in kinds)
@@ -172,7 +179,7 @@ def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
     columns = (*(COLUMNS[kind] for kind in kinds), COLUMNS[OVERALL])
     notes = () if len(asked) == len(KINDS) else ("Overall: of the kinds that were asked.",)
     return Table(
-        HEADLINE,
+        POINTS,
         "The paper's columns: evaluation scores, accuracy, overall",
         "points",
         "higher",
