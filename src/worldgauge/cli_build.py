@@ -145,7 +145,7 @@ def structure(
         print(f"written {out}")
         if out.suffix.lower() == ".nbt" and max(width, height, depth) > MOST_SIDE_NBT:
             print(
-                f"  note: structure blocks of the game load {MOST_SIDE_NBT} blocks a side at most; .schem knows no limit"
+                f"  note: structure blocks of the game load {MOST_SIDE_NBT} blocks a side at most; .schem has no limit"
             )
 
 
