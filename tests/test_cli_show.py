@@ -26,7 +26,7 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Console:
 
 def test_a_flag_stands_under_its_name_and_is_explained(printed: Console) -> None:
     rows = (row("still [x]", 0.0, "does not move"), row("walker", 0.0546))
-    cli_show._print_headline(Table("mse", "Memory error", "1", "lower", COLUMNS, rows))
+    cli_show.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, rows))
     lines = printed.export_text().splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("still [x]"))
     assert lines[at + 1].startswith("does not move")
@@ -34,7 +34,7 @@ def test_a_flag_stands_under_its_name_and_is_explained(printed: Console) -> None
 
 
 def test_small_numbers_keep_their_digits(printed: Console) -> None:
-    cli_show._print_headline(Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.0356),)))
+    cli_show.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.0356),)))
     text = printed.export_text()
     assert "0.0356" in text
     assert "0.032..0.039" in text

@@ -101,8 +101,9 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     "build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
-    """The matching score of the build moved to where it matches most. None for a truth without blocks, and where there
-    are more than MOST_MOVES moves.
+    """The matching score of the build moved to where it matches most.
+
+    None for a truth without blocks, and where there are more than MOST_MOVES moves.
     """
     count = truth.blocks
     if not count or _moves(truth, built) > MOST_MOVES:

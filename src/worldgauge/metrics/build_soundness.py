@@ -151,8 +151,10 @@ def order(built: Blueprint) -> float | None:
 
 @metrics.register("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def alike_share(built: Blueprint) -> float | None:
-    """Share of pairs of touching blocks that are of one material: low for materials strewn over a good shape, which
-    `order` hardly sees, most pairs of cells being of air. 1 where no two touch, None without blocks.
+    """Share of pairs of touching blocks that are of one material.
+
+    Low for materials strewn over a good shape, which `order` hardly sees, most pairs of cells being of air. 1 where no
+    two touch, None without blocks.
     """
     plain = built.names_only()
     solid = plain.solid
