@@ -158,7 +158,7 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
-        (["check", "minecraft"], "no data format 'minecraft'. Known: build, closedloop, coverage, loopnav, mind, target"),
+        (["check", "minecraft"], "no data format 'minecraft'. Known: build, closedloop, coverage, loopnav, mind"),
     ],
 )
 def test_known_errors_are_one_line_and_exit_code_2(
