@@ -105,6 +105,9 @@ def test_a_vote_is_held(folder: Path) -> None:
 def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) -> None:
     done = cli(folder, "score", "runs", "--set", "weights=released", "--json")
     assert done.returncode == 0, done.stderr
+    kept = ["--set", "chat_recording=kept", "--set", "chat_prices=1,2", "--set", "chat_budget=1"]
+    capped = cli(folder, "score", "runs", "--set", "weights=released", *kept, "--json")
+    assert capped.returncode == 0, "how a critic is reached, and its cap, are no questions to the agent"
     done = cli(folder, "score", "runs", "--set", "most=8x8x8")
     assert done.returncode == 2
     assert "changes what is asked" in done.stderr

@@ -13,7 +13,6 @@ from worldgauge.statistics import (
     Interval,
     MeanStd,
     Place,
-    balanced_difference,
     balanced_interval,
     bootstrap_interval,
     correlation,
@@ -434,7 +433,7 @@ class TestBalanced:
         stratum = {**{f"a{k}": "a" for k in range(90)}, **{f"b{k}": "b" for k in range(10)}}
         ours = {task: 1.0 if kind == "a" else 0.0 for task, kind in stratum.items()}
         theirs = {task: 0.0 if kind == "a" else 1.0 for task, kind in stratum.items()}
-        found = balanced_difference(ours, theirs, stratum, rng=np.random.default_rng(0))
+        found = paired_difference(ours, theirs, stratum, rng=np.random.default_rng(0))
         assert (found.mean, found.n, found.excluded) == (0.0, 100, 0)
         assert found.p > 0.05
         assert paired_difference(ours, theirs, rng=np.random.default_rng(0)).mean == pytest.approx(0.8)
@@ -444,12 +443,12 @@ class TestBalanced:
         ours = {f"{k}": float(rng.normal(1.0)) for k in range(12)}
         theirs = {**{f"{k}": float(rng.normal(0.0)) for k in range(12)}, "more": 1.0}
         plain = paired_difference(ours, theirs, rng=np.random.default_rng(0))
-        found = balanced_difference(ours, theirs, dict.fromkeys(theirs, "x"), rng=np.random.default_rng(0))
+        found = paired_difference(ours, theirs, dict.fromkeys(theirs, "x"), rng=np.random.default_rng(0))
         assert found.mean == pytest.approx(plain.mean)
         assert (found.n, found.excluded, found.p) == (plain.n, plain.excluded, plain.p)
 
     def test_nothing_shared_is_no_difference(self) -> None:
-        found = balanced_difference({"a": 1.0}, {"b": None}, {}, rng=np.random.default_rng(0))
+        found = paired_difference({"a": 1.0}, {"b": None}, {}, rng=np.random.default_rng(0))
         assert (found.mean, found.interval, found.p, found.n) == (None, None, None, 0)
 
     def test_few_values_look_no_more_certain_than_students(self) -> None:

@@ -211,7 +211,12 @@ def report(
     from worldgauge import cli_show as show
     from worldgauge.report import write_report
 
-    show.written(write_report(runs, out, films=films, votes=votes), json)
+    more = []
+    if votes is not None:
+        from worldgauge.engine.voting import voted
+
+        more.append(voted(votes, runs))
+    show.written(write_report(runs, out, films=films, more=more), json)
 
 
 @app.command()

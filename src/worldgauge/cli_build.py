@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Settings, Workers, resumable, settings_of
+from worldgauge.cli_options import Json, Out, Seed, Settings, resumable, settings_of
 from worldgauge.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -17,43 +17,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 """Lines of a list; the rest is counted."""
-
-
-def collect_build(
-    out: Out,
-    structures: Annotated[int, typer.Option(help="Builds, each with six tasks: 22 types in three tiers.")] = 66,
-    stimuli: Annotated[int, typer.Option(help="Figures to turn in the mind, each with 36 questions.")] = 48,
-    commonsense: Annotated[int, typer.Option(help="Questions about furnished rooms.")] = 50,
-    views: Annotated[
-        str, typer.Option(help='Figures turned about the vertical only, as published ("yaw"), or in any way ("full").')
-    ] = "full",
-    size: Annotated[int, typer.Option(help="Side of the pictures of builds in pixels.")] = 512,
-    seed: Seed = 42,
-    workers: Workers = 1,
-    on: On = None,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> None:
-    """Builds, figures and rooms of our own with their tasks, in MineAnyBuild's layout."""
-    from worldgauge import cli_show as show
-    from worldgauge.engine.collect import build as engine
-
-    arguments: dict[str, Any] = {
-        "structures": structures,
-        "stimuli": stimuli,
-        "commonsense": commonsense,
-        "views": views,
-        "size_px": size,
-        "seed": seed,
-    }
-    if dry_run:
-        show.collection_plan("build", out, arguments, engine.count_build(out, arguments), json)
-        return
-    with resumable(), show.Collecting("build") as progress:
-        collected = engine.collect_build(out, **arguments, workers=workers, on=on, progress=progress)
-    show.collected("build", collected, json)
-    if collected.failures:
-        raise typer.Exit(FAILED)
 
 
 def curate(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from worldgauge.cli_build import collect_build
 from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
 from worldgauge.errors import UsageError
@@ -35,7 +34,6 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 add_coverage(collect_app)
-collect_app.command("build")(collect_build)
 
 
 @collect_app.command("loopnav")
@@ -159,6 +157,36 @@ def collect_closedloop(
     _collect(
         "closedloop", engine.collect_closedloop, engine.count_closedloop, out, arguments, workers, on, dry_run, json
     )
+
+
+@collect_app.command("build")
+def collect_build(
+    out: Out,
+    structures: Annotated[int, typer.Option(help="Builds, each with six tasks: 22 types in three tiers.")] = 66,
+    stimuli: Annotated[int, typer.Option(help="Figures to turn in the mind, each with 36 questions.")] = 48,
+    commonsense: Annotated[int, typer.Option(help="Questions about furnished rooms.")] = 50,
+    views: Annotated[
+        str, typer.Option(help='Figures turned about the vertical only, as published ("yaw"), or in any way ("full").')
+    ] = "full",
+    size: Annotated[int, typer.Option(help="Side of the pictures of builds in pixels.")] = 512,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Builds, figures and rooms of our own with their tasks, in MineAnyBuild's layout."""
+    from worldgauge.engine.collect import build as engine
+
+    arguments: dict[str, Any] = {
+        "structures": structures,
+        "stimuli": stimuli,
+        "commonsense": commonsense,
+        "views": views,
+        "size_px": size,
+        "seed": seed,
+    }
+    _collect("build", engine.collect_build, engine.count_build, out, arguments, workers, on, dry_run, json)
 
 
 def _collect(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -101,16 +102,7 @@ def bootstrap_interval(
     would have them (Hesterberg 2015, "expanded percentile"). Below FEWEST_RESAMPLED values Student's t itself,
     since resampling cannot leave their range: of two values it would hold the true mean half the time.
     """
-    known = _known(values)
-    if len(known) < 2 or not np.isfinite(known).all():
-        return None
-    degrees = len(known) - 1
-    if len(known) < FEWEST_RESAMPLED:
-        reach = _student_quantile((1 + level) / 2, degrees) * known.std(ddof=1) / math.sqrt(len(known))
-        return Interval(float(known.mean() - reach), float(known.mean() + reach))
-    tail = _tail(len(known), level)
-    low, high = np.quantile(_resampled_means(known, n, rng), [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    return balanced_interval([values], rng=rng, n=n, level=level)
 
 
 def balanced_interval(
@@ -125,47 +117,19 @@ def balanced_interval(
     known = [own for own in map(_known, strata) if len(own)]
     if not known or min(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
         return None
-    if len(known) == 1:
-        return bootstrap_interval(known[0].tolist(), rng=rng, n=n, level=level)
     fewest = min(map(len, known))
     if fewest < FEWEST_RESAMPLED:
         centre = float(np.mean([own.mean() for own in known]))
         parts = [own.var(ddof=1) / len(own) for own in known]
         spread = sum(part**2 / (len(own) - 1) for part, own in zip(parts, known, strict=True))
-        degrees = max(1, math.floor(sum(parts) ** 2 / spread)) if spread > 0 else 1
+        # A hair more: of one stratum it is a whole number, but for rounding.
+        degrees = max(1, math.floor(sum(parts) ** 2 / spread + 1e-9)) if spread > 0 else 1
         reach = _student_quantile((1 + level) / 2, degrees) * math.sqrt(sum(parts)) / len(known)
         return Interval(centre - reach, centre + reach)
     tail = _tail(fewest, level)
     means = np.mean([_resampled_means(own, n, rng) for own in known], axis=0)
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))
-
-
-def balanced_difference(
-    a: Mapping[str, float | None],
-    b: Mapping[str, float | None],
-    stratum: Mapping[str, str],
-    *,
-    rng: np.random.Generator,
-    n: int = RESAMPLES,
-    level: float = LEVEL,
-) -> PairedDifference:
-    """As `paired_difference`, where the strata of the tasks (task id -> name) count alike, whatever their numbers."""
-    tasks = sorted(a.keys() | b.keys())
-    own: dict[str, list[float]] = {}
-    for task in tasks:
-        x, y = a.get(task), b.get(task)
-        if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
-            own.setdefault(stratum.get(task, ""), []).append(x - y)
-    count = sum(map(len, own.values()))
-    if not count:
-        return PairedDifference(None, None, None, 0, len(tasks))
-    groups = [_known(own[name]) for name in sorted(own)]
-    interval = balanced_interval(groups, rng=rng, n=n, level=level)
-    # One sign a task: its share of the mean of means turns with it.
-    p = _sign_flip_p(np.concatenate([group / (len(groups) * len(group)) for group in groups]), n, rng)
-    mean = float(np.mean([group.mean() for group in groups]))
-    return PairedDifference(mean, interval, p, count, len(tasks) - count)
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
@@ -187,6 +151,7 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
 def paired_difference(
     a: Mapping[str, float | None],
     b: Mapping[str, float | None],
+    stratum: Mapping[str, str] = MappingProxyType({}),
     *,
     rng: np.random.Generator,
     n: int = RESAMPLES,
@@ -195,19 +160,24 @@ def paired_difference(
     """Is a better than b on the same tasks? Mean of a minus b, its interval, and a sign-flip permutation test.
 
     a, b: value by task id. Tasks that one side lacks, or where a value is None or infinite, are left out and
-    counted. The test takes all sign patterns up to 14 pairs and `n` random ones beyond (Phipson & Smyth 2010:
-    p is never zero).
+    counted. stratum: of tasks, where strata count alike whatever their numbers; all are of one unless said. The test
+    takes all sign patterns up to 14 pairs and `n` random ones beyond (Phipson & Smyth 2010: p is never zero).
     """
-    tasks = a.keys() | b.keys()
-    pairs = [(a.get(task), b.get(task)) for task in tasks]
-    known = [x - y for x, y in pairs if x is not None and y is not None and not (math.isinf(x) or math.isinf(y))]
-    differences = _known(known)
-    count = len(differences)
+    tasks = sorted(a.keys() | b.keys())
+    own: dict[str, list[float]] = {}
+    for task in tasks:
+        x, y = a.get(task), b.get(task)
+        if x is not None and y is not None and not (math.isinf(x) or math.isinf(y)):
+            own.setdefault(stratum.get(task, ""), []).append(x - y)
+    count = sum(map(len, own.values()))
     if not count:
         return PairedDifference(None, None, None, 0, len(tasks))
-    interval = bootstrap_interval(differences, rng=rng, n=n, level=level)
-    p = _sign_flip_p(differences, n, rng)
-    return PairedDifference(float(differences.mean()), interval, p, count, len(tasks) - count)
+    groups = [_known(own[name]) for name in sorted(own)]
+    interval = balanced_interval(groups, rng=rng, n=n, level=level)
+    # One sign a task: its share of the mean of means turns with it.
+    p = _sign_flip_p(np.concatenate([group / (len(groups) * len(group)) for group in groups]), n, rng)
+    mean = float(np.mean([group.mean() for group in groups]))
+    return PairedDifference(mean, interval, p, count, len(tasks) - count)
 
 
 def correlation(

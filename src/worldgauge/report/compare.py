@@ -14,9 +14,7 @@ import numpy as np
 from worldgauge.report.evidence import Evidence
 from worldgauge.statistics import (
     LEVEL,
-    balanced_difference,
     balanced_interval,
-    bootstrap_interval,
     holm,
     mean_std,
     paired_difference,
@@ -146,7 +144,7 @@ def compare(
     means = {label: _mean(_parts(theirs, stratum)) for label, theirs in values.items()}
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
-    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum if balanced else None)
+    pairs = _differences(values, labels, bounds[1] - bounds[0], stratum)
     beaten = [
         (d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a)
         for d in pairs
@@ -157,11 +155,7 @@ def compare(
     standings = []
     for label in labels:
         rng = np.random.default_rng(SEED)
-        interval = (
-            balanced_interval(_parts(values[label], stratum), rng=rng)
-            if balanced
-            else bootstrap_interval(values[label].values(), rng=rng)
-        )
+        interval = balanced_interval(_parts(values[label], stratum), rng=rng)
         low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
@@ -187,17 +181,13 @@ def _differences(
     values: Mapping[str, Mapping[str, float]],
     labels: Sequence[str],
     most: float,
-    stratum: Mapping[str, str] | None,
+    stratum: Mapping[str, str],
 ) -> list[Difference]:
     """most: by how much two values can differ. stratum: of tasks, where strata count alike."""
     found = []
     for a, b in combinations(labels, 2):
         rng = np.random.default_rng(SEED)
-        result = (
-            paired_difference(values[a], values[b], rng=rng)
-            if stratum is None
-            else balanced_difference(values[a], values[b], stratum, rng=rng)
-        )
+        result = paired_difference(values[a], values[b], stratum, rng=rng)
         if result.mean is not None:
             low, high = (None, None) if result.interval is None else np.clip(result.interval, -most, most).tolist()
             found.append(Difference(a, b, result.mean, low, high, result.p, result.n))

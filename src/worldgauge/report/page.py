@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import atomic_write, write_error
-from worldgauge.engine.voting import voted
 from worldgauge.metrics import metrics
 from worldgauge.report import charts, svg, tables, trust, words
 from worldgauge.report.appearance import METRIC as SHARPNESS
@@ -43,14 +42,14 @@ MOST_PANELS = 12
 """Cells of a table up to which each has a curve of its own."""
 
 
-def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Path | None = None) -> Path:
+def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequence[Table] = ()) -> Path:
     """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
 
     out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
-    the page says how many are left out. votes: file of a vote held on these runs, whose table the page
-    then holds too. The file is written whole or not at all.
-    Returns the path of the page. Raises UsageError on runs of different suites, DataError on votes of others, RunError
-    on unreadable ones and where the page cannot be written.
+    the page says how many are left out. more: tables beside the suite's own, such as of votes. The file is written
+    whole or not at all.
+    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones and
+    where the page cannot be written.
     """
     evidence, suite = load(runs)
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
@@ -58,7 +57,7 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(error, path.parent) from error
-    atomic_write(path, render(evidence, suite, films, () if votes is None else (voted(votes, runs),)))
+    atomic_write(path, render(evidence, suite, films, more))
     return path
 
 
