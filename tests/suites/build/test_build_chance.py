@@ -41,5 +41,5 @@ def test_every_kind_has_both_by_the_free_critic(builds: Path, tmp_path: Path, ki
     else:
         assert facts["ceiling"] == pytest.approx(found[HEADLINE].value)
     if kind in ("planning", "understanding", "creativity"):
-        assert all(f"soundness/{name}" in found for name in SOUND)
+        assert all(f"soundness/build_{name}" in found for name in SOUND)
         assert found["soundness/build_connected"].value == 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from worldgauge.agents.critic import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
@@ -31,15 +31,7 @@ from worldgauge.metrics.build_scores import (
     full_marks,
     graded_only,
 )
-from worldgauge.metrics.build_soundness import (
-    alike_share,
-    connected_share,
-    evenness,
-    order,
-    reachable_share,
-    supported_share,
-    symmetry,
-)
+from worldgauge.metrics.build_soundness import soundness
 from worldgauge.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
 from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
 from worldgauge.suites.build.protocol import answer_of, choices_of
@@ -59,21 +51,13 @@ MATCHED = {
     "build_occupancy_iou": occupancy_iou,
     "build_best_shift": best_shift_score,
 }
-SOUND = {
-    "build_supported": supported_share,
-    "build_connected": connected_share,
-    "build_symmetry": symmetry,
-    "build_order": order,
-    "build_alike": alike_share,
-    "build_evenness": evenness,
-    "build_reachable": reachable_share,
-}
+SOUND = ("supported", "connected", "symmetry", "order", "alike", "evenness", "reachable")
 """What geometry says of a build, whoever grades it."""
 FREE = "rules"
 """The critic that stands beside one that asks a language model."""
 METRICS = (
     *("full_marks", "build_executable", "build_strict", "build_evaluation", "build_graded", "build_grade"),
-    *("build_comprehensive", *MATCHED, *SOUND),
+    *("build_comprehensive", *MATCHED, *(f"build_{name}" for name in SOUND)),
     *("reasoning_accuracy", "build_commonsense", "build_commonsense_success"),
 )
 _MISSPELT = "Ture"
@@ -116,10 +100,10 @@ def work_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint
         kind=row.kind,
         instruction=row.instruction,
         built=built,
-        picture=lambda: contact_sheet(built),
+        picture=cache(lambda: contact_sheet(built)),
         variant=row.variant,
         reference=seen,
-        reference_picture=None if seen is None else lambda: contact_sheet(seen),
+        reference_picture=None if seen is None else cache(lambda: contact_sheet(seen)),
     )
 
 
@@ -145,8 +129,9 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
         work = work_of(record.task.id, row, built, truth)
         grades, why = _graded(critic_of(settings), work, bench, settings)
         yield from _by_rules(record, work, settings)
-        for name, sound in SOUND.items():
-            yield _score(record, name, sound(built), _NO_SUCH, prefix="soundness/")
+        sound = soundness(built)
+        for name in SOUND:
+            yield _score(record, f"build_{name}", getattr(sound, name), _NO_SUCH, prefix="soundness/")
     own = None if grades is None else grades.grades
     bench.progress(2, 3)
     lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT

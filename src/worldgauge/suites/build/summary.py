@@ -259,7 +259,7 @@ def _grades(entries: Sequence[_Entry], kind: str) -> Table:
 
 def _soundness(entries: Sequence[_Entry]) -> Table:
     """What geometry says of all that was built, whoever grades it."""
-    columns = {f"soundness/{name}": name.removeprefix("build_") for name in SOUND}
+    columns = {f"soundness/build_{name}": name for name in SOUND}
     rows = [
         Row(entry.label, tuple(entry.cell(metric) for metric in columns), entry.kind)
         for entry in entries
