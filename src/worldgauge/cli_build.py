@@ -123,7 +123,8 @@ def vote(
     to have a language model choose."""
     from dataclasses import asdict
 
-    from worldgauge.cli_show import Bars, headline
+    from worldgauge.cli_show import Bars
+    from worldgauge.cli_tables import headline
     from worldgauge.engine.voting import vote as hold
 
     with resumable(), Bars() as bars:

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from worldgauge.cli_show import Bars, out
+from worldgauge.cli_show import Bars
+from worldgauge.cli_tables import out
 from worldgauge.engine.conformance import ModelReport, Verdict
 from worldgauge.engine.store import dumps
 

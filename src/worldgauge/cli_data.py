@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.table import Table as Grid
 
-from worldgauge.cli_show import out
+from worldgauge.cli_tables import out
 from worldgauge.datasets import build, closedloop, coverage, loopnav, mind, target
 from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps

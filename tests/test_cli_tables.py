@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from worldgauge import cli_show
+from worldgauge import cli_tables
 from worldgauge.suites.contract import Better, Cell, Row, Table
 
 COLUMNS = ("first", "third", "both")
@@ -20,13 +20,13 @@ def row(label: str, mean: float, flag: str = "") -> Row:
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(record=True, width=100, highlight=False, file=io.StringIO())
-    monkeypatch.setattr(cli_show, "out", console)
+    monkeypatch.setattr(cli_tables, "out", console)
     return console
 
 
 def test_a_flag_stands_under_its_name_and_is_explained(printed: Console) -> None:
     rows = (row("still [x]", 0.0, "does not move"), row("walker", 0.0546))
-    cli_show.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, rows))
+    cli_tables.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, rows))
     lines = printed.export_text().splitlines()
     at = next(k for k, line in enumerate(lines) if line.startswith("still [x]"))
     assert lines[at + 1].startswith("does not move")
@@ -34,11 +34,11 @@ def test_a_flag_stands_under_its_name_and_is_explained(printed: Console) -> None
 
 
 def test_small_numbers_keep_their_digits(printed: Console) -> None:
-    cli_show.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.0356),)))
+    cli_tables.headline(Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.0356),)))
     text = printed.export_text()
     assert "0.0356" in text
     assert "0.032..0.039" in text
-    assert [cli_show._number(v) for v in (None, 0.0, 0.5, 0.0021, 12.0, 1234.5)] == [
+    assert [cli_tables._number(v) for v in (None, 0.0, 0.5, 0.0021, 12.0, 1234.5)] == [
         "-", "0.000", "0.500", "0.00210", "12.000", "1234.5",
     ]  # fmt: skip
 
@@ -49,11 +49,11 @@ def test_the_overview_has_only_columns_of_the_same_kind(printed: Console) -> Non
     keys = Table("by_keys", "By keys", "1", "lower", ("w", "s", "a"), (row("walker", 0.5),))
     betters: tuple[Better, ...] = ("lower", "lower", "higher")
     paper = Table("paper", "Paper", "1", "neither", COLUMNS, (row("walker", 0.5),), betters=betters)
-    cli_show._print_overview([head, same, keys, paper])
+    cli_tables.overview([head, same, keys, paper])
     text = printed.export_text()
     assert "Further metrics, both (2 more are in the report)" in text
     assert "13.000*" in text
     assert "* is flagged in its table" in text
     assert "paper" not in text
-    cli_show._print_overview([head, keys, paper])
+    cli_tables.overview([head, keys, paper])
     assert "2 more tables are in the report." in printed.export_text()
