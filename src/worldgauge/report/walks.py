@@ -19,12 +19,13 @@ from worldgauge.errors import WorldgaugeError
 from worldgauge.report.curves import Look, strip
 from worldgauge.report.evidence import Evidence, cell_of
 from worldgauge.report.exhibits import Shown, exhibit_of
-from worldgauge.report.film import STRIP_PX, Film, make_film, same_rate
+from worldgauge.report.film import Film, make_film, same_rate
 from worldgauge.report.gallery import PAGE_SOLIDS_BYTES, Gallery, gallery_of, without_solids
 from worldgauge.report.map import Map, draw_map
+from worldgauge.report.player import player_data
 from worldgauge.report.stills import Row as Stills
 from worldgauge.report.stills import contact_sheet
-from worldgauge.report.words import Wording, digits_for, direction, listed, metric_name, number
+from worldgauge.report.words import Wording, digits_for, direction, listed, number
 from worldgauge.suites.contract import Record, Suite, Task
 from worldgauge.video import Clip
 
@@ -36,8 +37,6 @@ PAGE_STILLS_BYTES = 1_400_000
 SHARE_OF_STILLS_BYTES = 1_800_000
 """What the films give up where there are stills: these, and maps full of paths."""
 ONE_STILLS_BYTES = 24_000
-PLAYER_METRICS = 4
-PLAYER_POINTS = 90
 REPLAY_PX, REPLAY_BYTES = 384, 110_000
 """Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
 TRUTH = Look("truth", "k0", "hidden truth")
@@ -342,7 +341,7 @@ def _walk(
             *(f"No stills of {label}: {why}." for label, why in broken),
         ),
         _gaps(evidence, name, metrics),
-        _player(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, looks),
+        player_data(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, looks),
         drawn.problem,
         drawn.legend,
         tuple((_tile_look(row.name, looks), row) for row in stills),
@@ -403,56 +402,3 @@ def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, .
             elif score is not None and any(v is not None and math.isinf(v) for _, v in score.series):
                 found.setdefault("infinite in single frames, which are not on the curve", {})[metric] = None
     return tuple(f"{listed(list(missing))}: {reason}" for reason, missing in found.items())
-
-
-def _player(
-    evidence: Evidence,
-    task: str,
-    metrics: Sequence[str],
-    units: Collection[str],
-    film: Film | None,
-    drawn: Map | None,
-    looks: Mapping[str, Look],
-) -> dict[str, Any]:
-    """What the page's script needs, plain JSON values."""
-    if film is None:
-        return {}
-    curves: list[dict[str, Any]] = []
-    for name in metrics:
-        lines = {
-            looks[e.label].key: _thinned(score.series)
-            for e in evidence.entrants
-            if (score := e.by_metric.get(name, {}).get(task)) is not None and score.series
-        }
-        if any(lines.values()) and len(curves) < PLAYER_METRICS:
-            known = [v for line in lines.values() for _, v in line]
-            sample = evidence.sample(name)
-            unit = (0.0, 1.0) if name in units else (min(0.0, *known), _round_up(max(0.0, *known)))
-            label = name if sample is None or sample.unit in ("", "1") else metric_name(name, sample.unit)
-            curves.append({"name": label, "lines": lines, "range": list(unit)})
-    return {
-        "columns": film.columns,
-        "tile": list(film.tile),
-        "fps": film.fps,
-        "step": film.step,
-        "frames": film.frames,
-        "length": film.length,
-        "strip": STRIP_PX,
-        "looks": {look.key: look.css for look in looks.values()},
-        "trail": [list(point) for point in drawn.trail[:: film.step]] if drawn else [],
-        "curves": curves,
-    }
-
-
-def _round_up(value: float) -> float:
-    """The next number that an axis can end at, 1 for nothing."""
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(m * power for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9))
-
-
-def _thinned(series: Sequence[tuple[int, float | None]]) -> list[list[float]]:
-    """Known points of a series, every k-th so that about PLAYER_POINTS are left."""
-    known = [[index, float(f"{value:.4g}")] for index, value in series if value is not None and math.isfinite(value)]
-    return known[:: max(1, round(len(known) / PLAYER_POINTS))]

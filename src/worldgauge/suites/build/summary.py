@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from worldgauge.agent import BUILDS, KINDS
 from worldgauge.agents.critic import DIMENSIONS
 from worldgauge.metrics.build_scores import overall
-from worldgauge.statistics import balanced_interval, correlation, mean_std
+from worldgauge.statistics import correlation
+from worldgauge.suites.build.entry import SEED, BuildEntry
 from worldgauge.suites.build.published import COLUMNS, POINTS
 from worldgauge.suites.build.scoring import FREE, HEADLINE, SOUND, critic_tokens
 from worldgauge.suites.build.settings import FailedPlans
 from worldgauge.suites.contract import Cell, Failure, Row, Score, Table, mean_of
-from worldgauge.suites.entries import Entry, declared
+from worldgauge.suites.entries import declared
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 OVERALL = "overall"
-RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_commonsense_success")
-"""Scores that are 0 or 100 by nature, and their mean a rate."""
 MATCHING = {
     "build_matching": "matching, of 10",
     "build_best_shift": "matching where it fits best",
@@ -34,7 +33,6 @@ GRADED = (*(f"{kind}/build_evaluation" for kind in BUILDS), "commonsense/build_c
 TIERS = ("easy", "medium", "hard")
 DETAIL = ("detailed", "simple")
 VARIANTS = ("same", "different", "judge")
-_SEED = 20250522
 Kinds = Mapping[str, str]
 
 
@@ -45,7 +43,9 @@ def summarize(
     failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
     """All tables, full marks first. kinds, failed: see `Suite.summarize`. failed_plans: as of the suite's settings."""
-    entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
+    entries = [
+        BuildEntry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()
+    ]
     asked = [kind for kind in KINDS if any(entry.expected(kind) for entry in entries)]
     if not asked:
         return []
@@ -64,48 +64,7 @@ def summarize(
     return [*tables, _cost(entries)]
 
 
-class _Entry(Entry):
-    """One subject of this suite."""
-
-    def is_rate(self, metric: str, task: str | None) -> bool:
-        """See `Entry`."""
-        return metric.rpartition("/")[2] in RATES or (metric == HEADLINE and task == "reasoning")
-
-    def flag(self, kinds: Iterable[str]) -> str:
-        """Why its row wins nothing: a mean over part of the list is no mean of the list."""
-        wanted = list(kinds)
-        if missing := [kind for kind in wanted if not self.expected(kind)]:
-            return f"not asked {', '.join(missing)}"
-        lost = sum(self.lost(kind) for kind in wanted)
-        total = sum(self.expected(kind) for kind in wanted)
-        if lost:
-            return f"{lost} of {total} tasks failed"
-        unknown = [kind for kind in wanted if all(score.value is None for score in self.of(HEADLINE, kind))]
-        if not unknown:
-            return ""
-        why = next((score.reason for score in self.of(HEADLINE, unknown[0]) if score.reason), "")
-        return f"no score of {', '.join(unknown)}: {why[:80]}"
-
-    def overall(self, kinds: Sequence[str]) -> Cell:
-        """Mean of the kinds' means, each of which counts alike (the paper's overall score)."""
-        # In the order of the report's own comparison, so that one page shows one interval.
-        parts = [
-            [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]
-            for kind in sorted(kinds)
-        ]
-        means = [mean_of(part) for part in parts]
-        known = sum(value is not None for part in parts for value in part)
-        expected = sum(self.expected(kind) for kind in kinds)
-        there = [mean for mean in means if mean is not None]
-        if len(there) < len(means):
-            return Cell(None, None, known, expected=expected)
-        interval = balanced_interval(parts, rng=np.random.default_rng(_SEED))
-        low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
-        spread = mean_std([value for part in parts for value in part]).std
-        return Cell(overall(there), spread, known, low, high, expected)
-
-
-def _marks(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
+def _marks(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     """Full marks by kind, and the overall score where there are several."""
     columns = [*asked, OVERALL] if len(asked) > 1 else list(asked)
     rows = [
@@ -131,7 +90,7 @@ def _marks(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
     )
 
 
-def _chances(entries: Sequence[_Entry], asked: Sequence[str]) -> Iterator[str]:
+def _chances(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Iterator[str]:
     """What guessing and what knowing everything come to, in the columns' unit, and of the matching score."""
     for name, said in (("chance", "Guessing comes to"), ("ceiling", "The right answers get")):
         means = {kind: _told(entries, kind, name) for kind in asked}
@@ -153,13 +112,13 @@ def _chances(entries: Sequence[_Entry], asked: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _told(entries: Sequence[_Entry], kind: str, name: str) -> float | None:
+def _told(entries: Sequence[BuildEntry], kind: str, name: str) -> float | None:
     """Mean over tasks of a fact that does not depend on who was asked."""
     facts = {s.task: s.facts[name] for entry in entries for s in entry.of(HEADLINE, kind) if name in s.facts}
     return mean_of(facts.values())
 
 
-def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
+def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     """Points of 10, accuracy in percent, the overall score."""
     names: dict[str, str] = {
         **{kind: f"{kind}/build_evaluation" for kind in BUILDS},
@@ -190,7 +149,7 @@ def _as_in_paper(entries: Sequence[_Entry], asked: Sequence[str]) -> Table:
     )
 
 
-def _of_builds(entries: Sequence[_Entry], kind: str, failed_plans: FailedPlans) -> Table:
+def _of_builds(entries: Sequence[BuildEntry], kind: str, failed_plans: FailedPlans) -> Table:
     """Both means of the critic's grades, what is built at all, and what comes on top."""
     names = {
         f"{kind}/build_evaluation": "evaluation",
@@ -210,19 +169,19 @@ def _of_builds(entries: Sequence[_Entry], kind: str, failed_plans: FailedPlans) 
     return _table(entries, kind, f"{kind.capitalize()}: both means", names, notes)
 
 
-def _agreement(entries: Sequence[_Entry], paid: str, free: str) -> list[str]:
+def _agreement(entries: Sequence[BuildEntry], paid: str, free: str) -> list[str]:
     """How far the critic orders answers as the rules do, where both graded them."""
     pairs = []
     for entry in entries:
         values = {score.task: score.value for score in entry.of(free)}
         pairs += [(score.value, values[score.task]) for score in entry.of(paid) if score.task in values]
-    found = correlation([x for x, _ in pairs], [y for _, y in pairs], rng=np.random.default_rng(_SEED), n=200)
+    found = correlation([x for x, _ in pairs], [y for _, y in pairs], rng=np.random.default_rng(SEED), n=200)
     if found.spearman is None:
         return []
     return [f"Spearman's correlation of the critic's evaluation with the rules', over answers: {found.spearman:.2f}."]
 
 
-def _matching(entries: Sequence[_Entry], kind: str) -> Table:
+def _matching(entries: Sequence[BuildEntry], kind: str) -> Table:
     names = {f"{kind}/{metric}": title for metric, title in MATCHING.items()}
     note = (
         "Matching is a recall: a solid box of the commonest block may get full marks, so read precision and F1 beside "
@@ -231,7 +190,7 @@ def _matching(entries: Sequence[_Entry], kind: str) -> Table:
     return _table(entries, kind, f"{kind.capitalize()}: the true build, block by block", names, (note,))
 
 
-def _output(entries: Sequence[_Entry], builds: Sequence[str]) -> Table:
+def _output(entries: Sequence[BuildEntry], builds: Sequence[str]) -> Table:
     rows = [
         Row(
             entry.label,
@@ -252,12 +211,12 @@ def _output(entries: Sequence[_Entry], builds: Sequence[str]) -> Table:
     )
 
 
-def _grades(entries: Sequence[_Entry], kind: str) -> Table:
+def _grades(entries: Sequence[BuildEntry], kind: str) -> Table:
     names = {f"{kind}/{name}/build_grade": name for name in DIMENSIONS[kind]}
     return _table(entries, kind, f"{kind.capitalize()}: grades by dimension", names, ("Of what was built, 1 to 10.",))
 
 
-def _soundness(entries: Sequence[_Entry]) -> Table:
+def _soundness(entries: Sequence[BuildEntry]) -> Table:
     """What geometry says of all that was built, whoever grades it."""
     columns = {f"soundness/build_{name}": name for name in SOUND}
     rows = [
@@ -281,7 +240,7 @@ def _soundness(entries: Sequence[_Entry]) -> Table:
     )
 
 
-def _by_group(entries: Sequence[_Entry], kind: str, key: str, names: Sequence[str], word: str) -> Table:
+def _by_group(entries: Sequence[BuildEntry], kind: str, key: str, names: Sequence[str], word: str) -> Table:
     """The full marks of one kind by a key of its group."""
     rows = [
         Row(
@@ -297,7 +256,7 @@ def _by_group(entries: Sequence[_Entry], kind: str, key: str, names: Sequence[st
     return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
 
 
-def _reasoning(entries: Sequence[_Entry]) -> Table:
+def _reasoning(entries: Sequence[BuildEntry]) -> Table:
     """Accuracy by kind of question, what guessing comes to, and what was answered."""
     metric = "reasoning/reasoning_accuracy"
     own = [entry for entry in entries if entry.expected("reasoning")]
@@ -332,7 +291,7 @@ def _reasoning(entries: Sequence[_Entry]) -> Table:
     )
 
 
-def _commonsense(entries: Sequence[_Entry]) -> Table:
+def _commonsense(entries: Sequence[BuildEntry]) -> Table:
     names = {
         "commonsense/build_commonsense": "mark, of 10",
         "commonsense/build_commonsense_success": "marks of 7 and more, %",
@@ -340,7 +299,9 @@ def _commonsense(entries: Sequence[_Entry]) -> Table:
     return _table(entries, "commonsense", "Commonsense: marks of answers in words", names, ())
 
 
-def _table(entries: Sequence[_Entry], kind: str, title: str, names: Mapping[str, str], notes: Sequence[str]) -> Table:
+def _table(
+    entries: Sequence[BuildEntry], kind: str, title: str, names: Mapping[str, str], notes: Sequence[str]
+) -> Table:
     """One kind of task, a column a metric."""
     rows = [
         Row(entry.label, tuple(entry.cell(metric, kind) for metric in names), entry.kind, entry.flag([kind]))
@@ -360,7 +321,7 @@ def _table(entries: Sequence[_Entry], kind: str, title: str, names: Mapping[str,
     )
 
 
-def _reasons(entries: Sequence[_Entry]) -> Table:
+def _reasons(entries: Sequence[BuildEntry]) -> Table:
     """What became of the answers that should be builds."""
     counts: dict[str, Counter[str]] = {}
     for entry in entries:
@@ -379,7 +340,7 @@ def _reasons(entries: Sequence[_Entry]) -> Table:
     return Table("reading", "What became of the plans", "tasks", "neither", tuple(columns), tuple(rows))
 
 
-def _cost(entries: Sequence[_Entry]) -> Table:
+def _cost(entries: Sequence[BuildEntry]) -> Table:
     """What an answer took, where agents say it, and what grading it took."""
     names = {"input_tokens": "tokens in", "output_tokens": "tokens out", "cost": "cost"}
     rows = []

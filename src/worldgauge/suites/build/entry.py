@@ -1,0 +1,59 @@
+"""One subject of the suite as its tables see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from worldgauge.metrics.build_scores import overall
+from worldgauge.statistics import balanced_interval, mean_std
+from worldgauge.suites.build.scoring import HEADLINE
+from worldgauge.suites.contract import Cell, mean_of
+from worldgauge.suites.entries import Entry
+
+SEED = 20250522
+"""Of the resampling: the same runs give the same tables, and the intervals of the report's own comparison."""
+RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_commonsense_success")
+"""Scores that are 0 or 100 by nature, and their mean a rate."""
+
+
+class BuildEntry(Entry):
+    """One subject, its overall score, and why its row may win nothing."""
+
+    def is_rate(self, metric: str, task: str | None) -> bool:
+        """See `Entry`."""
+        return metric.rpartition("/")[2] in RATES or (metric == HEADLINE and task == "reasoning")
+
+    def flag(self, kinds: Iterable[str]) -> str:
+        """Why its row wins nothing: a mean over part of the list is no mean of the list."""
+        wanted = list(kinds)
+        if missing := [kind for kind in wanted if not self.expected(kind)]:
+            return f"not asked {', '.join(missing)}"
+        lost = sum(self.lost(kind) for kind in wanted)
+        total = sum(self.expected(kind) for kind in wanted)
+        if lost:
+            return f"{lost} of {total} tasks failed"
+        unknown = [kind for kind in wanted if all(score.value is None for score in self.of(HEADLINE, kind))]
+        if not unknown:
+            return ""
+        why = next((score.reason for score in self.of(HEADLINE, unknown[0]) if score.reason), "")
+        return f"no score of {', '.join(unknown)}: {why[:80]}"
+
+    def overall(self, kinds: Sequence[str]) -> Cell:
+        """Mean of the kinds' means, each of which counts alike (the paper's overall score)."""
+        # In the order of the report's own comparison, so that one page shows one interval.
+        parts = [
+            [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]
+            for kind in sorted(kinds)
+        ]
+        means = [mean_of(part) for part in parts]
+        known = sum(value is not None for part in parts for value in part)
+        expected = sum(self.expected(kind) for kind in kinds)
+        there = [mean for mean in means if mean is not None]
+        if len(there) < len(means):
+            return Cell(None, None, known, expected=expected)
+        interval = balanced_interval(parts, rng=np.random.default_rng(SEED))
+        low, high = (None, None) if interval is None else np.clip(interval, 0.0, 100.0).tolist()
+        spread = mean_std([value for part in parts for value in part]).std
+        return Cell(overall(there), spread, known, low, high, expected)
