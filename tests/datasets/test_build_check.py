@@ -21,7 +21,7 @@ def test_statistics_of_the_published_form(tmp_path: Path) -> None:
     report = build.check(make_published(tmp_path), decode=True)
     assert (report.n_tasks, report.n_valid, report.n_architectures) == (12, 12, 2)
     assert report.n_frames == 7, "two references, four sheets, one room"
-    assert report.types == {"None": 1, "houses": 1}
+    assert report.types == {"houses": 1, "untyped": 1}
     assert report.answers == {"B": 1, "D": 1, "False": 1, "True": 1}
     rows = {row.kind: row for row in report.rows}
     assert list(rows) == ["planning", "understanding", "creativity", "reasoning", "commonsense"]
