@@ -59,7 +59,7 @@ chromium:
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[policies,sfm]'
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[manipulation,policies,sfm]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base

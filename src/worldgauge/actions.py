@@ -105,6 +105,23 @@ def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
     )
 
 
+HAND_POSES = ActionSpace(
+    "hand-poses",
+    (
+        Axis("x", "length", Motion()),
+        Axis("y", "length", Motion()),
+        Axis("z", "length", Motion()),
+        Axis("roll", "angle", Motion()),
+        Axis("pitch", "angle", Motion()),
+        Axis("yaw", "angle", Motion()),
+        Axis("gripper", "button", Motion()),
+    ),
+    fps=20.0,
+)
+"""Where a robot's hand is to be at the next frame, in the world: turns about fixed axes x, then y, then z, and the
+gripper, 1 open. The camera stands still. World-in-World, section 5.4."""
+
+
 @dataclass(frozen=True)
 class Actions:
     """`values` (T, K) float32 in the columns of `space`; row t drives frame t to frame t + 1."""

@@ -110,10 +110,12 @@ class Context:
 class Goal:
     """What an agent is sent to: an image, words, or a target object of the world.
 
-    image: (H, W, 3), a panorama where there is one. choices: the answers there are, where they are listed.
+    image: (H, W, 3), a panorama where there is one; with an arm, the front view of the table when all is done. before:
+    the same view before anything has moved. choices: the answers there are, where they are listed.
     """
 
     image: NDArray[np.uint8] | None = None
     text: str | None = None
     target: str | None = None
     choices: tuple[str, ...] = ()
+    before: NDArray[np.uint8] | None = None

@@ -3,7 +3,7 @@
 A pose is 8 numbers: x, y, z in metres, the quaternion qx, qy, qz, qw, and the gripper, 0 closed to 1 open. Quaternions
 that are returned have length 1 and qw >= 0. Source: World-in-World, sections 3.4, 3.5 and 5.4.
 
-For manipulation, which has no suite here, and for adapters of models that the release controls in this way.
+For manipulation, and for adapters of models that the release controls in this way.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from worldgauge.actions import HAND_POSES, Actions
 from worldgauge.errors import ShapeError, UsageError
 from worldgauge.geometry import FloatArray
 
@@ -23,9 +24,31 @@ BIN_DEG = 3.0
 WORKSPACE_LOW_M = (-0.3, -0.5, 0.6)
 """Lower corner of the bins; the upper one lies a metre further along each axis."""
 
-Indices = NDArray[np.int64]
 _EDGE = 1e-9
 """Of a bin: points written in decimals on a bin's lower edge belong to it."""
+
+
+Indices = NDArray[np.int64]
+
+
+class HandPose(NamedTuple):
+    """Where a robot's hand is to be: the point between its finger tips in metres, its rotation, its gripper.
+
+    The hand's z axis points out between the fingers, y across them. A hand that reaches straight down is
+    (qx, qy, qz, qw) = (1, 0, 0, 0). gripper: 0 closed, 1 open.
+    """
+
+    x: float
+    y: float
+    z: float
+    qx: float
+    qy: float
+    qz: float
+    qw: float
+    gripper: float
+
+
+Poses = tuple[HandPose, ...]
 
 
 class SubGoals(NamedTuple):
@@ -34,6 +57,20 @@ class SubGoals(NamedTuple):
 
     poses: FloatArray
     per_segment: tuple[int, ...]
+    anchors: tuple[int, ...]
+
+
+class ClipPlan(NamedTuple):
+    """A plan of poses spread over the frames of a clip.
+
+    poses: (frames, 8), where the hand is to be in each, row 0 where it is now. step: (frames,) the pose of the plan
+    that is under way or reached, from 1; 0 for frame 0. share: (frames,) of the way from the pose before it, 1 where it
+    is reached. anchors: the frame in which each pose is reached; of a longer plan, the last one that is not beyond it.
+    """
+
+    poses: FloatArray
+    step: Indices
+    share: FloatArray
     anchors: tuple[int, ...]
 
 
@@ -140,6 +177,47 @@ def clip_indices(n: int, frames: int) -> Indices:
     """
     spread = grid(n, min(n, frames))
     return np.concatenate([spread, np.full(frames - len(spread), n - 1)])
+
+
+def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
+    """A plan (n, 8) of a hand that is at `current` (8,), over `frames` frames, frame 0 being now.
+
+    Up to frames - 1 poses are sub-goals (`through_sub_goals`); of more, those on the grid are shown (`match_length`).
+    Raises UsageError for an empty plan.
+    """
+    if len(np.asarray(poses)) == 0:
+        raise UsageError("a plan without poses leads nowhere")
+    known = _poses(poses)
+    n = len(known)
+    if n >= frames:
+        step = grid(n + 1, frames)
+        ends = tuple(int(np.searchsorted(step, k, side="right")) - 1 for k in range(1, n + 1))
+        return ClipPlan(match_length(np.vstack([current, known]), frames), step, np.minimum(step, 1.0), ends)
+    told = through_sub_goals(current, known, frames)
+    steps: list[int] = []
+    shares: list[float] = []
+    for segment, count in enumerate(told.per_segment):
+        whole = count - 1 if segment == n - 1 else count
+        for k in range(count):
+            # The first frame of a segment is the last one of the way before it.
+            steps.append(segment + 1 if k else segment)
+            shares.append(k / whole if k else float(segment > 0))
+    return ClipPlan(told.poses, np.array(steps, np.int64), np.array(shares), told.anchors)
+
+
+def as_actions(poses: ArrayLike) -> Actions:
+    """Poses (n, 8) as rows of `actions.HAND_POSES`."""
+    known = _poses(poses)
+    turns = np.radians(_to_angles(known[:, 3:7]))
+    return Actions(HAND_POSES, np.column_stack([known[:, :3], turns, known[:, 7]]).astype(np.float32))
+
+
+def from_actions(actions: Actions) -> FloatArray:
+    """Poses (n, 8) of rows of `actions.HAND_POSES`. Raises ShapeError for those of another space."""
+    if actions.space != HAND_POSES:
+        raise ShapeError(f"these are actions of '{actions.space.name}', not of '{HAND_POSES.name}'")
+    values = actions.values.astype(np.float64)
+    return np.column_stack([values[:, :3], _from_angles(np.degrees(values[:, 3:6])), values[:, 6]])
 
 
 def pose_channels(poses: ArrayLike) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from worldgauge.panorama import SIDES as SIDES
 from worldgauge.panorama import YAW_RIGHT_DEG as YAW_RIGHT_DEG
 from worldgauge.panorama import Rule, perspective
 from worldgauge.panorama import Side as Side
+from worldgauge.pose_plans import HandPose, Poses
 from worldgauge.primitives import Steps
 from worldgauge.primitives import letters as letters
 from worldgauge.registry import Registry
@@ -81,11 +82,58 @@ class Observation(Protocol):
 
 
 @dataclass(frozen=True)
+class SeenThing:
+    """Something on the table as an agent is told of it; its number is its place in the list, from 1.
+
+    place_m: (3,) of its middle in the world, exact, as the paper's agents are given it.
+    """
+
+    name: str
+    category: str
+    colour: str
+    place_m: tuple[float, float, float]
+    half_m: tuple[float, float, float]
+
+
+class TableObservation(Protocol):
+    """What an agent with an arm senses at one decision; pictures are rendered when they are asked for, once.
+
+    pose: camera-to-world (4, 4) of the front camera. camera: its pinhole. hand: where it is, and whether it is open.
+    things: those that the task is about, numbered from 1.
+    """
+
+    pose: FloatArray
+    camera: Camera
+    hand: HandPose
+    things: tuple[SeenThing, ...]
+
+    @property
+    def front(self) -> Image:
+        """(H, W, 3) uint8, what the front camera sees."""
+        ...
+
+    @property
+    def depth(self) -> Depth:
+        """(H, W) metres along the optical axis."""
+        ...
+
+    @property
+    def instances(self) -> NDArray[np.uint16]:
+        """(H, W) numbers of things, 0 for all else."""
+        ...
+
+    def expert(self) -> Sequence[HandPose]:
+        """Poses that the scripted expert would go through from here, which knows everything: for `scripted` alone."""
+        ...
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What an agent might do: a turn by `turn_left_rad`, exact and of any angle, then `steps`.
+    """What an agent might do: a turn by `turn_left_rad`, exact and of any angle, then `steps`; with an arm, `poses`.
 
     source: who made it. flags: such as "fallback". aim: what else belongs to it, plain JSON values: of questions
-    {"view": side, "landmark": number or None, "text": words}. Two plans are the same when turn, steps and aim are.
+    {"view": side, "landmark": number or None, "text": words}, of manipulation {"text": words} where there are any.
+    poses: of a robot's hand, one after the other. Two plans are the same when turn, steps, poses and aim are.
     """
 
     steps: Steps
@@ -93,6 +141,7 @@ class Plan:
     turn_left_rad: float = 0.0
     aim: Mapping[str, Any] | None = None
     flags: tuple[str, ...] = ()
+    poses: Poses = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +152,8 @@ class Rollout:
     frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
     it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
     from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
-    text: that the model was given, where it takes words. rule: by which views are cut out of panoramas.
+    text: that the model was given, where it takes words. rule: by which views are cut out of panoramas. anchors: of a
+    plan of poses, the frame in which each of them is reached.
     """
 
     frames: Image
@@ -117,6 +167,7 @@ class Rollout:
     seed: int = 0
     text: str = ""
     rule: Rule = "clean"
+    anchors: tuple[int, ...] = ()
 
     def seen(self, frame: int, side: Side = "front") -> Image:
         """(H, W, 3) what `camera` sees in a frame; the view to one side needs a panorama.
@@ -162,35 +213,35 @@ class Decision:
 
 @dataclass(frozen=True)
 class Past:
-    """One decision that lies behind. executed: primitives that were. collided: whether each met something."""
+    """One decision that lies behind. executed: primitives that were, or `HandPose`s. collided: whether each met
+    something; of an arm, whether it did not end as asked."""
 
     decision: Decision
-    executed: Steps
+    executed: tuple[Any, ...]
     collided: tuple[bool, ...]
     pose: FloatArray
     """Where it was decided, camera-to-world (4, 4)."""
 
 
 History = Sequence[Past]
+O = TypeVar("O", contravariant=True)  # noqa: E741 - what is sensed: `Observation`, or `TableObservation` with an arm
 
 
-class Proposer(Protocol):
+class Proposer(Protocol[O]):
     """Makes candidate plans."""
 
-    def propose(
-        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+    def propose(self, observation: O, goal: Goal, history: History, n: int, rng: np.random.Generator) -> Sequence[Plan]:
         """Up to n plans; equal ones are merged by the loop. None is no error: the loop has a fallback, flagged."""
         ...
 
 
-class Reviser(Protocol):
+class Reviser(Protocol[O]):
     """Turns candidates into a decision."""
 
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: O,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -201,9 +252,12 @@ class Reviser(Protocol):
 
 @dataclass(frozen=True)
 class Kit:
-    """What policies are made of. chat: for those that ask a language model. task: "recognition", "navigation" or
-    "questions". length: L, most primitives of a plan. prompts: folder whose files replace our templates. options:
-    further settings by name."""
+    """What policies are made of.
+
+    task: "recognition", "navigation", "questions" or "manipulation". length: L, most primitives or poses of a plan.
+    chat: for those that ask a language model. prompts: folder whose files replace our templates. options: further
+    settings by name.
+    """
 
     task: str
     length: int
@@ -212,11 +266,11 @@ class Kit:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-proposers: Registry[Callable[[Kit], Proposer]] = Registry(
+proposers: Registry[Callable[[Kit], Proposer[Any]]] = Registry(
     "proposer", package="worldgauge.agents.propose", group="worldgauge.proposers"
 )
 """Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
-revisers: Registry[Callable[[Kit], Reviser]] = Registry(
+revisers: Registry[Callable[[Kit], Reviser[Any]]] = Registry(
     "reviser", package="worldgauge.agents.revise", group="worldgauge.revisers"
 )
 """Facts as of proposers; and imagines, whether it looks at rollouts at all."""
@@ -227,5 +281,5 @@ def merged(plans: Sequence[Plan]) -> list[Plan]:
     kept: dict[tuple[Any, ...], Plan] = {}
     for plan in plans:
         aim = None if plan.aim is None else repr(sorted(plan.aim.items()))
-        kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, aim), plan)
+        kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, plan.poses, aim), plan)
     return list(kept.values())

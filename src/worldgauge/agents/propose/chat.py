@@ -26,7 +26,7 @@ NAME = "chat"
 
 
 @proposers.register(NAME, tasks=("recognition", "navigation", "questions"), chat=True)
-def chat_proposer(kit: Kit) -> Proposer:
+def chat_proposer(kit: Kit) -> Proposer[Any]:
     """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
 
     Replies that cannot be read are asked for again, up to 30 times, and then left out; without any, it proposes none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from worldgauge.agents.contract import Kit, Reviser, revisers
 from worldgauge.agents.revise.chat_navigation import NavigationReviser
@@ -12,7 +13,7 @@ from worldgauge.errors import UsageError
 
 
 @revisers.register("chat", tasks=("recognition", "navigation", "questions"), chat=True, imagines=True, declares=True)
-def chat_reviser(kit: Kit) -> Reviser:
+def chat_reviser(kit: Kit) -> Reviser[Any]:
     """A language model compares what was imagined; of recognition and questions it also gives the answer.
 
     Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
@@ -21,7 +22,7 @@ def chat_reviser(kit: Kit) -> Reviser:
     "fallback", "fallback_answer" or "stop_fallback". notes["asks"] tells each query: prompt, version and digest, reply,
     tokens, cost. An outage or a budget that is used up passes as it is and decides nothing.
     """
-    made: dict[str, Callable[[Kit], Reviser]] = {
+    made: dict[str, Callable[[Kit], Reviser[Any]]] = {
         "recognition": RecognitionReviser,
         "navigation": NavigationReviser,
         "questions": QuestionReviser,

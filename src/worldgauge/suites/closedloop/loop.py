@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -113,8 +113,8 @@ class Step:
 def run_episode(
     place: Place,
     goal: Goal,
-    proposer: Proposer,
-    reviser: Reviser,
+    proposer: Proposer[Any],
+    reviser: Reviser[Any],
     rules: Rules,
     imagine: Imagine | None,
     seed: Sequence[int],
@@ -163,7 +163,7 @@ def run_episode(
 
 
 def proposals(
-    observation: Observation, goal: Goal, proposer: Proposer, rules: Rules, history: History, seed: Sequence[int]
+    observation: Observation, goal: Goal, proposer: Proposer[Any], rules: Rules, history: History, seed: Sequence[int]
 ) -> list[Plan]:
     """The plans of one decision without repetitions: asked for twice, then straight on, flagged."""
     for again in range(2):

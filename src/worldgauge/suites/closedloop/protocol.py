@@ -139,7 +139,7 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
     return Kit(kind, defaults.length, chat, settings.prompts, options)
 
 
-def policies(kit: Kit, defaults: Defaults) -> tuple[Proposer, Reviser]:
+def policies(kit: Kit, defaults: Defaults) -> tuple[Proposer[Any], Reviser[Any]]:
     """Proposer and reviser of a task."""
     return proposers.get(defaults.proposer)(kit), revisers.get(defaults.reviser)(kit)
 

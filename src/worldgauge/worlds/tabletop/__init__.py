@@ -1,0 +1,4 @@
+"""The embedded robot bench: an arm with a gripper at a table, in a physics engine (extra `manipulation`).
+
+world.Tabletop is the world, simulation.Simulation what happens on it, env a gymnasium.Env; tasks/ has the four tasks.
+"""

@@ -1,0 +1,113 @@
+"""Shapes that things on the table are made of, and their colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.errors import WorldError
+from worldgauge.geometry import FloatArray
+from worldgauge.worlds.tabletop.arm import ARM_BIT, THING_BIT
+from worldgauge.worlds.tabletop.contract import Colour
+from worldgauge.worlds.tabletop.world import mujoco
+
+COLOURS: Mapping[str, Colour] = {
+    "red": (0.86, 0.12, 0.12),
+    "green": (0.12, 0.62, 0.2),
+    "blue": (0.12, 0.3, 0.85),
+    "yellow": (0.95, 0.82, 0.1),
+    "orange": (0.95, 0.5, 0.08),
+    "purple": (0.5, 0.2, 0.68),
+    "cyan": (0.1, 0.72, 0.76),
+    "magenta": (0.85, 0.15, 0.6),
+    "lime": (0.55, 0.85, 0.1),
+    "navy": (0.06, 0.1, 0.4),
+    "maroon": (0.45, 0.06, 0.12),
+    "teal": (0.05, 0.42, 0.42),
+    "olive": (0.45, 0.45, 0.08),
+    "pink": (0.96, 0.6, 0.7),
+    "brown": (0.42, 0.25, 0.12),
+    "white": (0.95, 0.95, 0.95),
+    "grey": (0.5, 0.5, 0.52),
+    "black": (0.08, 0.08, 0.09),
+    "azure": (0.4, 0.7, 0.98),
+    "violet": (0.72, 0.5, 0.95),
+}
+"""Twenty colours that can be told apart on the table."""
+
+
+def box(
+    body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[float] = (0, 0, 0), name: str = "", **more: Any
+) -> Any:
+    """A box that things meet. half_m: half its sides."""
+    return body.add_geom(
+        type=mujoco().mjtGeom.mjGEOM_BOX, size=half_m, pos=at, **_solid(colour), **_named(name), **more
+    )
+
+
+def cylinder(
+    body: Any,
+    radius_m: float,
+    half_m: float,
+    colour: Colour,
+    *,
+    at: Sequence[float] = (0, 0, 0),
+    name: str = "",
+    **more: Any,
+) -> Any:
+    """An upright cylinder that things meet. half_m: half its height."""
+    return body.add_geom(
+        type=mujoco().mjtGeom.mjGEOM_CYLINDER,
+        size=(radius_m, half_m, 0),
+        pos=at,
+        **_solid(colour),
+        **_named(name),
+        **more,
+    )
+
+
+def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[float] = (0, 0, 0), name: str = "") -> Any:
+    """A coloured field on the table, a box that nothing meets."""
+    return body.add_geom(
+        type=mujoco().mjtGeom.mjGEOM_BOX,
+        size=half_m,
+        pos=at,
+        rgba=(*colour, 1),
+        contype=0,
+        conaffinity=0,
+        mass=0,
+        **_named(name),
+    )
+
+
+def places(
+    rng: np.random.Generator,
+    count: int,
+    *,
+    apart_m: float,
+    low: tuple[float, float] = (0.05, -0.28),
+    high: tuple[float, float] = (0.42, 0.28),
+) -> FloatArray:
+    """(count, 2) places on the table at least `apart_m` from each other, drawn one after the other.
+
+    Raises WorldError when so many do not fit.
+    """
+    for _ in range(200):
+        found: list[FloatArray] = []
+        for _ in range(50 * count):
+            place = rng.uniform(low, high)
+            if all(np.linalg.norm(place - other) >= apart_m for other in found):
+                found.append(place)
+            if len(found) == count:
+                return np.array(found)
+    raise WorldError(f"{count} places {apart_m} m apart do not fit on the table")
+
+
+def _solid(colour: Colour) -> dict[str, Any]:
+    return {"rgba": (*colour, 1), "contype": THING_BIT, "conaffinity": THING_BIT | ARM_BIT}
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"name": name} if name else {}

@@ -1,0 +1,259 @@
+"""The table while something is done on it: poses are carried out, everything can be stored, put back and looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose
+from worldgauge.worlds import View
+from worldgauge.worlds.tabletop.arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
+from worldgauge.worlds.tabletop.contract import Memory
+from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
+from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, mujoco, start_data
+
+CONTROL_S = 0.01
+RECORD_S = 0.05
+"""Between two states that are kept of a move: 20 a second."""
+SPEED_M_S, TURN_RAD_S, EFFORT = 0.35, 1.5, 0.5
+"""Of the hand, and the share of its limit at which a joint turns at most."""
+SETTLE_S, GRIP_S = 0.25, 0.4
+SHORT_M = 0.02
+"""From the pose, at which a move counts as stopped short."""
+
+
+class UnstableError(WorldgaugeError):
+    """The physics blew up: the episode cannot go on."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All there is, to the last bit. physics: (n,) of the engine. memory: of the task. gripper: 1 told to be open."""
+
+    physics: tuple[float, ...]
+    memory: Memory
+    gripper: float
+
+    def plain(self) -> list[Any]:
+        """JSON values, from which `of` makes it again to the last bit."""
+        return [list(self.physics), list(self.memory), self.gripper]
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> State:
+        """Of what `plain` gave. Raises ValueError or TypeError for anything else."""
+        physics, memory, gripper = plain
+        return cls(tuple(float(one) for one in physics), tuple(int(one) for one in memory), float(gripper))
+
+
+@dataclass(frozen=True)
+class Move:
+    """What came of a pose. reason: why nothing moved, or what is not as it was asked; None when all went well.
+
+    failed: whether nothing was done. states: on the way, 20 a second, the last one where it ended. seconds: simulated.
+    """
+
+    reason: str | None
+    failed: bool
+    states: tuple[State, ...]
+    seconds: float
+
+
+class Simulation:
+    """A table that things are done on; it begins as `world` is."""
+
+    def __init__(self, world: Tabletop) -> None:
+        self.world, self.task, self.model = world, world.task, world.model
+        self.data: Any = start_data(self.model)
+        self.memory: Memory = ()
+        self._gripper = 1.0
+        self._tip = self.model.site(TIP).id
+        self._joints = [int(self.model.joint(name).qposadr[0]) for name in joint_names()]
+        self._motors = [self.model.actuator(name).id for name in joint_names()]
+        self._grip = self.model.actuator(GRIPPER).id
+        for _ in range(round(0.3 / CONTROL_S)):
+            self._tick()
+        self.memory = self.task.noted(self, ())
+        if world.state is not None:
+            self.restore(State.of(world.state))
+
+    @cached_property
+    def _motion(self) -> Motion:
+        return Motion(self.model)
+
+    @property
+    def hand(self) -> HandPose:
+        """Where the tip is; gripper 1 when it is told to be open."""
+        q = np.zeros(4)
+        mujoco().mju_mat2Quat(q, self.data.site_xmat[self._tip])
+        q = q if q[0] >= 0 else -q
+        x, y, z = (float(value) for value in self.data.site_xpos[self._tip])
+        return HandPose(x, y, z, float(q[1]), float(q[2]), float(q[3]), float(q[0]), self._gripper)
+
+    def place(self, body: str) -> FloatArray:
+        """(3,) metres, the origin of a body."""
+        return np.array(self.data.body(body).xpos)
+
+    def rotation(self, body: str) -> FloatArray:
+        """(3, 3) of a body."""
+        return np.array(self.data.body(body).xmat).reshape(3, 3)
+
+    def joint(self, name: str) -> float:
+        """Value of a joint of one axis."""
+        return float(self.data.joint(name).qpos[0])
+
+    def touching(self, one: str, other: str) -> bool:
+        """Whether two bodies touch."""
+        pairs = self.model.geom_bodyid[np.asarray(self.data.contact.geom, int)].reshape(-1, 2)
+        a, b = self.model.body(one).id, self.model.body(other).id
+        return bool((((pairs == (a, b)) | (pairs == (b, a))).all(1)).any())
+
+    def held(self, body: str) -> bool:
+        """Whether both fingers touch a body."""
+        return all(self.touching(finger, body) for finger in FINGERS)
+
+    def put(self, body: str, place: ArrayLike, yaw_rad: float = 0.0) -> None:
+        """Put a free body upright to a place, at rest."""
+        joint = self.data.joint(int(self.model.body(body).jntadr[0]))
+        joint.qpos[:3] = np.asarray(place, np.float64)
+        joint.qpos[3:] = (math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2))
+        joint.qvel[:] = 0
+        mujoco().mj_forward(self.model, self.data)
+
+    def slide(self, joint: str, value: float) -> None:
+        """Put a joint of one axis to a value, at rest."""
+        self.data.joint(joint).qpos[0] = value
+        self.data.joint(joint).qvel[0] = 0
+        mujoco().mj_forward(self.model, self.data)
+
+    @property
+    def progress(self) -> float:
+        """Of the task, in [0, 1]."""
+        return self.task.progress(self)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the task is."""
+        return self.progress >= 1.0
+
+    def state(self) -> State:
+        """All there is now."""
+        mj = mujoco()
+        kind = mj.mjtState.mjSTATE_INTEGRATION
+        physics = np.empty(mj.mj_stateSize(self.model, kind))
+        mj.mj_getState(self.model, self.data, physics, kind)
+        return State(tuple(physics.tolist()), self.memory, self._gripper)
+
+    def restore(self, state: State) -> None:
+        """Put everything as it was."""
+        mj = mujoco()
+        mj.mj_setState(self.model, self.data, np.array(state.physics), mj.mjtState.mjSTATE_INTEGRATION)
+        mj.mj_forward(self.model, self.data)
+        mj.mj_setState(self.model, self.data, np.array(state.physics), mj.mjtState.mjSTATE_INTEGRATION)
+        self.memory, self._gripper = state.memory, state.gripper
+
+    def move(self, pose: ArrayLike) -> Move:
+        """Bring the hand to a pose (8,), then open or close the gripper (0.5 and more is open).
+
+        A pose that is none, lies outside the workspace or cannot be reached moves nothing, and the move says why.
+        Raises UnstableError when the physics blows up.
+        """
+        fault = _fault(pose)
+        if fault is not None:
+            return Move(fault, True, (), 0.0)
+        goal = np.asarray(pose, np.float64)
+        try:
+            way = self._motion.way(np.array(self.data.qpos), matrix_of(goal))
+        except UnreachableError as error:
+            return Move(str(error), True, (), 0.0)
+        states: list[State] = []
+        ticks = 0
+        for _ in self._carried_out(way, 1.0 if goal[7] >= 0.5 else 0.0):
+            ticks += 1
+            if ticks % round(RECORD_S / CONTROL_S) == 0:
+                states.append(self.state())
+        states.append(self.state())
+        short = float(np.linalg.norm(np.array(self.hand[:3]) - goal[:3]))
+        reason = f"stopped {short * 100:.1f} cm short" if short > SHORT_M else None
+        return Move(reason, False, tuple(states), ticks * CONTROL_S)
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees from camera-to-world `pose` (4, 4). Raises UsageError for panoramas."""
+        from worldgauge.worlds.tabletop.picture import taken
+
+        return taken(self, pose, camera, position=position)
+
+    def _carried_out(self, way: list[FloatArray], gripper: float) -> Iterator[None]:
+        """Go along joints, settle, and move the fingers; a tick of control at a time."""
+        start = np.array(self.data.qpos[self._joints])
+        points = np.stack([start, *way])
+        times = np.concatenate([[0.0], np.cumsum([self._seconds(a, b) for a, b in zip(points, way, strict=False)])])
+        count = max(1, math.ceil(times[-1] / CONTROL_S))
+        for k in range(1, count + 1):
+            share = k / count
+            eased = times[-1] * share * share * (3 - 2 * share)
+            self.data.ctrl[self._motors] = [np.interp(eased, times, points[:, n]) for n in range(len(JOINTS))]
+            self._tick()
+            yield
+        for _ in range(round(SETTLE_S / CONTROL_S)):
+            self._tick()
+            yield
+        if gripper != self._gripper:
+            self._gripper = gripper
+            self.data.ctrl[self._grip] = gripper * FINGER_M
+            for _ in range(round(GRIP_S / CONTROL_S)):
+                self._tick()
+            yield
+
+    def _seconds(self, one: FloatArray, other: FloatArray) -> float:
+        """How long a stretch takes: as slow as its slowest part demands."""
+        before, after = self._motion.tip_of(one), self._motion.tip_of(other)
+        far = float(np.linalg.norm(after[:3, 3] - before[:3, 3]))
+        cosine = (np.trace(before[:3, :3].T @ after[:3, :3]) - 1) / 2
+        bent = math.acos(min(1.0, max(-1.0, float(cosine))))
+        limits = EFFORT * np.array([joint.speed_rad_s for joint in JOINTS])
+        return max(far / SPEED_M_S, bent / TURN_RAD_S, float((np.abs(other - one) / limits).max()), 1e-3)
+
+    def _tick(self) -> None:
+        mujoco().mj_step(self.model, self.data, nstep=round(CONTROL_S / TICK_S))
+        if not (np.isfinite(self.data.qpos).all() and np.abs(self.data.qvel).max() < 1e3):
+            raise UnstableError("the physics of the table became unstable; the episode cannot go on")
+        self.memory = self.task.noted(self, self.memory)
+
+
+def matrix_of(pose: ArrayLike) -> FloatArray:
+    """Tip pose (4, 4) of a hand pose (8,)."""
+    x, y, z, qx, qy, qz, qw, _ = np.asarray(pose, np.float64)
+    rotation = np.zeros(9)
+    mujoco().mju_quat2Mat(rotation, np.array([qw, qx, qy, qz]) / math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw))
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotation.reshape(3, 3)
+    matrix[:3, 3] = (x, y, z)
+    return matrix
+
+
+def _fault(pose: ArrayLike) -> str | None:
+    """What is wrong with a pose; None where nothing is."""
+    try:
+        values = np.asarray(pose, np.float64)
+    except (TypeError, ValueError):
+        return "the pose holds what is no number"
+    if values.shape != (8,):
+        return f"a pose is 8 numbers, got shape {values.shape}"
+    if not np.isfinite(values).all():
+        return "the pose holds values that are not finite"
+    if abs(float(np.linalg.norm(values[3:7])) - 1) > 0.01:
+        return "the quaternion of the pose does not have length 1"
+    if not 0 <= values[7] <= 1:
+        return f"the gripper is {values[7]:g}, not between 0 and 1"
+    low = np.array(WORKSPACE_LOW_M)
+    if (values[:3] < low).any() or (values[:3] > low + POSITION_BINS * BIN_M).any():
+        return f"({values[0]:.2f}, {values[1]:.2f}, {values[2]:.2f}) lies outside the workspace"
+    return None

@@ -1,0 +1,133 @@
+"""The table as a world: an arm, the things of one variation of a task, all that is needed to build it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from worldgauge.episode import WorldFacts
+from worldgauge.errors import MissingExtraError, UsageError
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View, worlds
+from worldgauge.worlds.tabletop.arm import ARM_BIT, FINGER_M, GRIPPER, HOME_RAD, THING_BIT, add_arm, joint_names
+from worldgauge.worlds.tabletop.contract import TABLE_M, table_tasks
+
+TICK_S = 0.002
+TABLE_HALF_M = (0.65, 0.6, 0.03)
+TABLE_MIDDLE_M = (0.2, 0.0)
+
+
+@worlds.register("tabletop")
+class Tabletop:
+    """An arm at a table with the things of one task, before anything has moved.
+
+    task: name of a registered table task. variation: which of its variations. seed: of where its things lie. state: a
+    `simulation.State` as plain values, for whoever is to see the table as it is later; the digest does not tell it.
+    Raises UsageError for a variation that there is not, MissingExtraError without the physics engine.
+    """
+
+    categories: tuple[str, ...] = ("background", "table", "arm", "button", "block", "target", "ring", "peg", "cup")
+
+    def __init__(self, task: str, variation: int = 0, seed: int = 0, state: Sequence[Any] | None = None) -> None:
+        entry = table_tasks.entry(task)
+        count = entry.facts["variations"]
+        if not 0 <= variation < count:
+            raise UsageError(f"table task '{task}' has variations 0 to {count - 1}, got {variation}")
+        if seed < 0:
+            raise UsageError(f"the seed of a table is 0 or more, got {seed}")
+        self._named = {"task": task, "variation": variation, "seed": seed}
+        self.state = state
+        salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
+        self.task = table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
+        self.model: Any = self._compiled()
+
+    @property
+    def facts(self) -> WorldFacts:
+        """Name and arguments, with a digest of the whole scene."""
+        now = {} if self.state is None else {"state": self.state}
+        return WorldFacts("tabletop", {**self._named, **now}, self._digest)
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees before anything has moved. Raises UsageError for panoramas."""
+        from worldgauge.worlds.tabletop.simulation import Simulation
+
+        return Simulation(self).view(pose, camera, position=position)
+
+    @cached_property
+    def _digest(self) -> str:
+        model = self.model
+        parts = [model.body_pos, model.body_quat, model.geom_size, model.geom_pos, model.geom_quat, model.geom_rgba]
+        digest = hashlib.sha256(json.dumps([mujoco().__version__, self._named]).encode())
+        for part in (*parts, model.qpos0, model.body_mass, model.geom_friction):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    def _compiled(self) -> Any:
+        mj = mujoco()
+        spec = mj.MjSpec()
+        spec.compiler.degree = False
+        spec.option.timestep = TICK_S
+        spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.cone = mj.mjtCone.mjCONE_ELLIPTIC
+        spec.option.impratio = 10
+        # A state that blows up is an outcome of the episode, not to be hidden by starting again.
+        spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_AUTORESET)
+        spec.visual.global_.offwidth = spec.visual.global_.offheight = 1024
+        # Six times faster than the defaults in software (measured).
+        spec.visual.quality.shadowsize, spec.visual.quality.offsamples = 1024, 0
+        spec.worldbody.add_light(pos=(0.6, -0.9, 3.0), dir=(-0.15, 0.3, -1.0), diffuse=(0.6, 0.6, 0.6))
+        spec.worldbody.add_light(
+            pos=(0.9, 1.0, 2.5), dir=(-0.3, -0.4, -1.0), diffuse=(0.25, 0.25, 0.25), castshadow=False
+        )
+        spec.worldbody.add_geom(
+            name="table",
+            type=mj.mjtGeom.mjGEOM_BOX,
+            pos=(*TABLE_MIDDLE_M, TABLE_M - TABLE_HALF_M[2]),
+            size=TABLE_HALF_M,
+            rgba=(0.72, 0.62, 0.5, 1),
+            contype=THING_BIT,
+            conaffinity=THING_BIT | ARM_BIT,
+        )
+        spec.worldbody.add_geom(
+            name="wall",
+            type=mj.mjtGeom.mjGEOM_BOX,
+            pos=(-1.2, 0.0, 1.0),
+            size=(0.02, 3.0, 3.0),
+            rgba=(0.55, 0.6, 0.66, 1),
+            contype=0,
+            conaffinity=0,
+        )
+        add_arm(spec)
+        self.task.add(spec)
+        return spec.compile()
+
+
+def start_data(model: Any) -> Any:
+    """Physics data (mujoco.MjData) with the arm at home, the gripper open, and nothing moved."""
+    mj = mujoco()
+    data = mj.MjData(model)
+    for name, angle in zip(joint_names(), HOME_RAD, strict=True):
+        data.joint(name).qpos[0] = angle
+        data.actuator(name).ctrl[0] = angle
+    for name in ("finger_left", "finger_right"):
+        data.joint(name).qpos[0] = FINGER_M
+    data.actuator(GRIPPER).ctrl[0] = FINGER_M
+    mj.mj_forward(model, data)
+    return data
+
+
+def mujoco() -> Any:
+    """The physics engine. Raises MissingExtraError where it is not installed."""
+    # Read by the engine when it is first imported: pictures without a screen.
+    os.environ.setdefault("MUJOCO_GL", "egl")
+    try:
+        import mujoco as engine
+    except ImportError as error:
+        raise MissingExtraError("the physics engine of the tabletop", "manipulation") from error
+    return engine
