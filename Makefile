@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
 
-.PHONY: demo test test-all test-torch lint types bench chromium clean lock
+.PHONY: demo test test-all test-torch lint types bench chromium egl clean lock
 
-demo: $(VENV)/.base
+demo: $(VENV)/.base egl
 	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
 	  --size 256x144 --workers $(WORKERS)
 	$(BIN)/worldgauge run loopnav --data $(DEMO)/data --references --out $(DEMO)/runs --workers $(WORKERS)
@@ -22,7 +22,7 @@ demo: $(VENV)/.base
 	  --set poses=exact --out $(DEMO)/mind/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/mind/runs --out $(DEMO)/mind/report.html
 	$(BIN)/worldgauge collect closedloop --out $(DEMO)/closedloop/data --scenes 2 --recognition 4 --navigation 4 --questions 4 \
-	  --size 512x288 --workers $(WORKERS)
+	  --manipulation 4 --size 512x288 --workers $(WORKERS)
 	$(BIN)/worldgauge run closedloop --data $(DEMO)/closedloop/data --model oracle --model warp --model freeze \
 	  --set view_px=160 --set panorama_px=512 --out $(DEMO)/closedloop/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/closedloop/runs --out $(DEMO)/closedloop/report.html
@@ -30,10 +30,10 @@ demo: $(VENV)/.base
 	$(BIN)/worldgauge run build --data $(DEMO)/build/data --references --out $(DEMO)/build/runs --workers $(WORKERS)
 	$(BIN)/worldgauge report $(DEMO)/build/runs --out $(DEMO)/build/report.html
 
-test: $(VENV)/.dev $(VENV)/.other chromium
+test: $(VENV)/.dev $(VENV)/.other chromium egl
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
 
-test-all: $(VENV)/.dev $(VENV)/.other chromium test-torch
+test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 # The adapters against real tensors and tiny random pipelines, in an environment that has torch.
@@ -56,6 +56,13 @@ chromium:
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
 	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	|| echo "no Chromium and no way to install it here: browser tests will skip"
+
+# The arm's table is drawn by Mesa in software, without a screen.
+egl:
+	@ldconfig -p 2>/dev/null | grep -q 'libEGL_mesa' || ls /usr/lib/*/libEGL_mesa.so* >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libegl1 libgl1-mesa-dri >/dev/null; } \
+	|| echo "no EGL and no way to install it here (Debian: libegl1 libgl1-mesa-dri): the table with the arm cannot be drawn"
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

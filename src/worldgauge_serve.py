@@ -32,6 +32,13 @@ An estimator, such as one that finds camera paths in videos, is served alike; it
     def estimate(self, arrays, options):
         return {"poses": poses}, {"frames_used": 9}  # arrays by name, and facts: plain JSON
 
+A policy of a robot's arm is an estimator of the kind "policy", and has propose instead (docs/policies.md):
+
+    spec = EstimatorSpec("reach", kind="policy")
+
+    def propose(self, scene):
+        return poses  # (m, l, 8): up to scene.n plans or more, of up to scene.length poses of the hand
+
 In this file, in this order: what a model is and what it is asked; messages; requests; loading; answering; over a
 stream; over HTTP; starting.
 """
@@ -73,7 +80,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 __all__ = [
-    *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request"),
+    *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
     *("main", "serve"),
 ]
 
@@ -133,8 +140,9 @@ class ModelSpec:
 class EstimatorSpec:
     """What an estimator is: one that measures something in what it is given.
 
-    name: shown in tables. kind: of question that it answers; "decoder" finds camera paths. layout: in which of the ways
-    of its kind it takes and gives arrays. settings: all that changes its answers, plain JSON values.
+    name: shown in tables. kind: of question that it answers; "decoder" finds camera paths, "policy" moves an arm.
+    layout: in which of the ways of its kind it takes and gives arrays; of a policy "things" where it is to be told what
+    stands where. settings: all that changes its answers, plain JSON values.
     """
 
     name: str
@@ -144,7 +152,7 @@ class EstimatorSpec:
 
 
 class NotApplicable(Exception):
-    """Raise it from `rollout` or `estimate` for what this model cannot be asked: it is skipped, not failed."""
+    """Raise it from `rollout`, `estimate` or `propose` for what cannot be asked: it is skipped, not failed."""
 
 
 class Clip:
@@ -276,6 +284,31 @@ class Request:
     def frame_size(self) -> tuple[int, int]:
         """(width, height) in pixels of the frames that are asked for."""
         return self.context.camera.width, self.context.camera.height
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a policy of an arm is asked: n plans, each of up to `length` poses of the hand.
+
+    A pose is x, y, z in metres in the world (z up, the arm behind), the quaternion qx, qy, qz, qw of the hand, whose z
+    axis points out between the fingers and y across them, and the gripper, 0 closed to 1 open; the hand gets there
+    before the gripper moves. front: (H, W, 3) uint8 RGB. depth: (H, W) float32 metres along the optical axis, infinite
+    where there is nothing. camera, pose: of both; pose is camera-to-world (4, 4), the camera's x right, y down, z
+    forward. hand: (8,) where it is now. history: (k, 8) poses that were carried out, in order. seed: of all randomness.
+    things: {"name", "category", "colour", "place_m", "half_m"} of each, where the spec's layout is "things".
+    """
+
+    instruction: str
+    front: np.ndarray[Any, Any]
+    depth: np.ndarray[Any, Any]
+    camera: Camera
+    pose: np.ndarray[Any, Any]
+    hand: np.ndarray[Any, Any]
+    history: np.ndarray[Any, Any]
+    n: int
+    length: int
+    seed: int
+    things: Sequence[Mapping[str, Any]] = ()
 
 
 # Messages: 4 bytes header length, JSON header, arrays back to back ---------------------------------------------------
@@ -454,6 +487,30 @@ def options_of(header: Mapping[str, Any], kind: str) -> Header:
         return options
 
 
+def scene_of(header: Mapping[str, Any], arrays: Arrays) -> Scene:
+    """What an estimate message asks of a policy. Raises WireError as `requests_of` does."""
+    options = options_of(header, "policy")
+    with _reading(header):
+        front, depth = arrays["front"], arrays["depth"]
+        if front.dtype != "uint8" or front.shape != (*depth.shape, 3):
+            raise ValueError("front: it is %s %s over depth %s" % (front.dtype, front.shape, depth.shape))
+        if arrays["pose"].shape != (4, 4) or arrays["hand"].shape != (8,) or arrays["history"].shape[1:] != (8,):
+            raise ValueError("pose, hand or history: their shapes are not (4, 4), (8,) and (k, 8)")
+        return Scene(
+            str(options["instruction"]),
+            front,
+            depth,
+            _camera(options["camera"]),
+            arrays["pose"],
+            arrays["hand"],
+            arrays["history"],
+            _number("n", options["n"], 1, int),
+            _number("length", options["length"], 1, int),
+            _number("seed", options["seed"], 0, int),
+            list(options.get("things", [])),
+        )
+
+
 @contextmanager
 def _reading(header: Mapping[str, Any]) -> Iterator[None]:
     """Turns what is wrong with a question into a WireError; looks at what every question has."""
@@ -577,8 +634,8 @@ Make = Callable[[], Served]
 
 
 def serves_of(model: Any) -> str:
-    """ "model" for what can roll out, "estimator" for what can estimate, else empty."""
-    methods = (("rollout", "model"), ("estimate", "estimator"))
+    """ "model" for what can roll out, "estimator" for what can estimate or propose, else empty."""
+    methods = (("rollout", "model"), ("estimate", "estimator"), ("propose", "estimator"))
     return next((what for method, what in methods if callable(getattr(model, method, None))), "")
 
 
@@ -824,7 +881,7 @@ def _answer(model: Any, question: _Question) -> Last:
 
 def _said(model: Any, question: _Question) -> Last:
     serves, asked = serves_of(model), question.header["type"]
-    who = "%s '%s'" % (serves, model.spec.name)
+    who = "%s '%s'" % ("policy" if hasattr(model, "propose") else serves, model.spec.name)
     try:
         if (serves == "estimator") != (asked == "estimate"):
             raise WireError("%s cannot be asked for a '%s'" % (who, asked), "request")
@@ -867,7 +924,10 @@ def _rolled_out(model: Any, question: _Question) -> Last:
 def _estimated(model: Any, question: _Question) -> Last:
     options = options_of(question.header, model.spec.kind)
     question.stop_if_cancelled()
-    made = model.estimate(question.arrays, options)
+    if hasattr(model, "propose"):
+        made: Any = {"poses": np.asarray(model.propose(scene_of(question.header, question.arrays)))}, {}
+    else:
+        made = model.estimate(question.arrays, options)
     question.stop_if_cancelled()
     if not (isinstance(made, tuple) and [isinstance(each, Mapping) for each in made] == [True, True]):
         raise WireError("expected a dict of arrays and a dict of facts, got %s" % type(made).__name__)

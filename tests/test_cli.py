@@ -1,37 +1,55 @@
-"""The command line as people use it: in a process of its own."""
+"""The command line: what each command does, and that it does so in a process of its own, as people use it."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import worldgauge
+from support.commands import Done, command
 
 DOUBLES = Path(__file__).parent / "engine" / "doubles"
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., Done]:
-    """Run `worldgauge ...` in tmp_path, with the suite "echo" and its models at hand."""
+def alone(tmp_path: Path) -> Callable[..., Done]:
+    """Run `worldgauge ...` in tmp_path in a process of its own, with the suite "echo" and its models at hand."""
 
-    def call(*arguments: str | Path, doubles: bool = True) -> Done:
-        environment = {**os.environ, "PYTHONPATH": str(DOUBLES) if doubles else "", "COLUMNS": "100"}
-        command = [sys.executable, "-P", "-m", "worldgauge.cli", *map(str, arguments)]
+    def call(*arguments: str | Path) -> Done:
+        environment = {**os.environ, "PYTHONPATH": str(DOUBLES), "COLUMNS": "100"}
+        words = [sys.executable, "-P", "-m", "worldgauge.cli", *map(str, arguments)]
         return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
+            words, capture_output=True, text=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
         )
 
     return call
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def cli(tmp_path: Path) -> Callable[..., Done]:
+    """The same in this process."""
+    return lambda *arguments: command(tmp_path, *arguments)
+
+
+@pytest.fixture
+def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The suite "echo" and its models, here and in every worker."""
+    monkeypatch.syspath_prepend(DOUBLES)
+    monkeypatch.setenv("PYTHONPATH", str(DOUBLES))
+    import enginedoubles
+
+    enginedoubles.register()
+    yield
+    enginedoubles.unregister()
+
+
+@pytest.fixture
+def data(tmp_path: Path, echo: None) -> Path:
     """Three tasks of the suite "echo", one of them unusable."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "tasks.json").write_text(json.dumps({"n": 3, "skip": [2]}))
@@ -47,8 +65,8 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.endswith("code 0 heavy []\n"), done.stdout + done.stderr
-    for command in ("collect", "run", "generate", "score", "report", "list", "check", "validate-metric"):
-        assert f"\n  {command} " in done.stdout
+    for name in ("collect", "run", "generate", "score", "report", "list", "check", "validate-metric"):
+        assert f"\n  {name} " in done.stdout
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
@@ -62,12 +80,14 @@ def test_public_names_are_there_and_others_are_not() -> None:
         worldgauge.nothing  # noqa: B018
 
 
-def test_version(cli: Callable[..., Done]) -> None:
-    assert cli("--version").stdout == f"{worldgauge.__version__}\n"
+def test_version(alone: Callable[..., Done]) -> None:
+    assert alone("--version").stdout == f"{worldgauge.__version__}\n"
 
 
-def test_run_ends_with_tables_counts_and_the_next_command(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
-    done = cli("run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "runs/x")
+def test_run_ends_with_tables_counts_and_the_next_command(
+    alone: Callable[..., Done], data: Path, tmp_path: Path
+) -> None:
+    done = alone("run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "runs/x")
     assert done.returncode == 0, done.stderr
     assert "7.00..7.00" in done.stdout
     assert "steady-level-7: 3 expected = 2 scored + 1 skipped + 0 failed" in done.stdout
@@ -122,8 +142,8 @@ def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data
 
 def test_the_next_command_can_be_pasted(cli: Callable[..., Done], data: Path) -> None:
     for out in ("a b", "c"):
-        cli("generate", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", out)
-        cli("generate", "echo", "--data", data, "--model", "freeze", "--out", out)
+        models = ["--model", "enginedoubles:Steady?level=7", "--model", "freeze"]
+        cli("generate", "echo", "--data", data, *models, "--out", out)
     runs = ["a b/steady-level-7", "c/freeze"]
     done = cli("score", *runs)
     assert done.stdout.endswith("next: worldgauge report 'a b' c --out 'a b/report.html'\n")
@@ -158,7 +178,10 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
-        (["check", "minecraft"], "no data format 'minecraft'. Known: build, closedloop, coverage, loopnav, mind"),
+        (
+            ["check", "minecraft"],
+            "no data format 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
+        ),
     ],
 )
 def test_known_errors_are_one_line_and_exit_code_2(
@@ -185,9 +208,9 @@ def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], t
     assert cli("run").returncode == 2
 
 
-def test_unknown_errors_keep_their_traceback(cli: Callable[..., Done], data: Path) -> None:
+def test_unknown_errors_keep_their_traceback(alone: Callable[..., Done], data: Path) -> None:
     (data / "tasks.json").write_text("{}")
-    done = cli("run", "echo", "--data", data, "--model", "freeze")
+    done = alone("run", "echo", "--data", data, "--model", "freeze")
     assert done.returncode == 1
     assert "KeyError: 'n'" in done.stderr
     assert done.stderr.endswith("please report it with the lines above.\n")
@@ -195,13 +218,13 @@ def test_unknown_errors_keep_their_traceback(cli: Callable[..., Done], data: Pat
 
 @pytest.mark.parametrize("kind", ["suites", "models", "metrics", "worlds", "estimators"])
 def test_lists(cli: Callable[..., Done], kind: str) -> None:
-    told = json.loads(cli("list", kind, "--json", doubles=False).stdout)[kind]
+    told = json.loads(cli("list", kind, "--json").stdout)[kind]
     assert told
     for entry in told:
         assert set(entry) == {"name", "summary", "origin", "facts"}
         assert entry["origin"].startswith("worldgauge.")
         assert entry["summary"]
-    assert told[0]["name"] in cli("list", kind, doubles=False).stdout
+    assert told[0]["name"] in cli("list", kind).stdout
 
 
 def test_a_data_set_is_checked(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
@@ -286,7 +309,7 @@ def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..
 
 def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
     models = ["--model", "truth", "--model", "freeze"]
-    done = cli("run", "loopnav", "--data", walks, *models, "--limit", 1, "--out", "runs/x", "--workers", 2)
+    done = cli("run", "loopnav", "--data", walks, *models, "--limit", 1, "--out", "runs/x")
     assert done.returncode == 0, done.stderr
     assert "References: truth" in done.stdout
     told = json.loads(cli("report", "runs/x", "--out", "page.html", "--json").stdout)

@@ -1,19 +1,15 @@
 """The build suite from the command line, as people use it: collect, check, run, vote, report, structure, curate."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.commands import Done, command
 from worldgauge.blueprint import Blueprint
-from worldgauge.cli import main
 from worldgauge.collect.structures import structures
 from worldgauge.datasets.structures import read_structure, write_nbt, write_schem
 
-Done = subprocess.CompletedProcess[str]
 COLLECT = [
     "collect",
     "build",
@@ -31,11 +27,7 @@ COLLECT = [
 
 
 def cli(folder: Path, *arguments: str) -> Done:
-    command = [sys.executable, "-P", "-m", "worldgauge.cli", *arguments]
-    environment = {**os.environ, "COLUMNS": "120"}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL
-    )
+    return command(folder, *arguments, columns=120)
 
 
 @pytest.fixture(scope="module")
@@ -132,22 +124,11 @@ def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) 
         (["vote", "nowhere"], "nowhere"),
     ],
 )
-def test_what_cannot_be_meant_is_one_line(
-    folder: Path,
-    arguments: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """In this process: starting one of its own for each line would take most of the time."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["worldgauge", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    told = capfd.readouterr().err
-    assert said in told
-    assert "Traceback" not in told
+def test_what_cannot_be_meant_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
+    done = cli(folder, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_structure_is_looked_at_and_written_again(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.commands import command
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -21,12 +23,6 @@ def block(page: Path, language: str, containing: str) -> str:
     raise AssertionError(f"{page.name} has no {language} block with {containing!r}")
 
 
-def cli(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """The command line, as the pages show it."""
-    command = [sys.executable, "-m", "worldgauge.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=cwd)
-
-
 @pytest.fixture
 def readme_model(tmp_path: Path) -> str:
     (tmp_path / "wm.py").write_text(block(ROOT / "README.md", "python", "class MyModel"), "utf-8")
@@ -34,7 +30,7 @@ def readme_model(tmp_path: Path) -> str:
 
 
 def test_readme_model_is_checked(readme_model: str, tmp_path: Path) -> None:
-    done = cli("check-model", "--model", f"./{readme_model}", cwd=tmp_path)
+    done = command(tmp_path, "check-model", "--model", f"./{readme_model}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -42,8 +38,18 @@ def test_readme_model_is_checked(readme_model: str, tmp_path: Path) -> None:
 def test_readme_model_runs_here_and_in_its_own_process(
     way: str, readme_model: str, walks: Path, tmp_path: Path
 ) -> None:
-    done = cli(
-        "run", "loopnav", "--data", str(walks), "--model", way.format(readme_model), "--out", "runs", cwd=tmp_path
+    done = command(
+        tmp_path,
+        "run",
+        "loopnav",
+        "--data",
+        walks,
+        "--model",
+        way.format(readme_model),
+        "--out",
+        "runs",
+        "--limit",
+        "1",
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "my-model" / "scores.jsonl").exists()
@@ -54,7 +60,7 @@ def test_keys_model_of_the_readme_obeys_on_real_clips(clips: Path, tmp_path: Pat
     assert len(code.strip().split("\n")) < 20
     (tmp_path / "keys.py").write_text(code, "utf-8")
     arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--out", "runs", "--json"]
-    done = cli("run", "mind", "--data", str(clips), "--model", "./keys.py:MyKeysModel", *arguments, cwd=tmp_path)
+    done = command(tmp_path, "run", "mind", "--data", str(clips), "--model", "./keys.py:MyKeysModel", *arguments)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "runs" / "my-keys-model" / "scores.jsonl").read_text("utf-8").splitlines()
     found = {score["metric"]: score["value"] for score in map(json.loads, lines)}
@@ -71,8 +77,7 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
     code = block(guide, "python", "worldgauge.run(")
     code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
     (tmp_path / "example.py").write_text(code, "utf-8")
-    command = [sys.executable, "example.py"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "example.py"], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"truth\s+2\s+1\.0+\s+0\.0", done.stdout), done.stdout
 
@@ -80,7 +85,7 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
 def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
     (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
     arguments = ["--data", str(walks), "--limit", "1", "--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
-    done = cli("run", "loopnav", *arguments, cwd=tmp_path)
+    done = command(tmp_path, "run", "loopnav", *arguments)
     assert done.returncode == 0, done.stderr
     assert "my-model" in done.stdout
 
@@ -112,9 +117,7 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
     for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
         words = shlex.split(line.split("#")[0])
         verb = words[1:3] if words[1] == "collect" else words[1:2]  # the one that has verbs of its own
-        known = subprocess.run(
-            [sys.executable, "-m", "worldgauge.cli", *verb, "--help"], capture_output=True, text=True, timeout=60
-        )
+        known = command(ROOT, *verb, "--help")
         assert known.returncode == 0, line
         for option in (word.partition("=")[0] for word in words if word.startswith("--")):
             assert option in known.stdout, f"{option} in: {line}"
@@ -125,7 +128,7 @@ def test_agent_of_the_build_page_answers_every_kind(builds: Path, tmp_path: Path
     assert len(code.strip().split("\n")) < 15
     (tmp_path / "mine.py").write_text(code, "utf-8")
     arguments = ["--data", str(builds), "--agent", "./mine.py:MyAgent", "--out", "runs", "--json"]
-    done = cli("run", "build", *arguments, cwd=tmp_path)
+    done = command(tmp_path, "run", "build", *arguments)
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)["counts"]
     assert counts["scored"] == counts["expected"] == 56

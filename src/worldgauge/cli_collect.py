@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from worldgauge.cli_coverage import add_coverage
+from worldgauge.cli_demonstrations import add_demonstrations
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
 from worldgauge.errors import UsageError
 
@@ -34,6 +35,7 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 add_coverage(collect_app)
+add_demonstrations(collect_app)
 
 
 @collect_app.command("loopnav")
@@ -134,6 +136,7 @@ def collect_closedloop(
     recognition: Annotated[int, typer.Option(help="Episodes: what is in the red box?")] = 551,
     navigation: Annotated[int, typer.Option(help="Episodes: go to where this picture was taken.")] = 144,
     questions: Annotated[int, typer.Option(help="Episodes: walk about and answer.")] = 184,
+    manipulation: Annotated[int, typer.Option(help="Trials with an arm at a table (extra manipulation).")] = 200,
     split: Annotated[str, typer.Option(help='Which homes: "train", "val" or "test", which share none.')] = "test",
     seed: Seed = 42,
     workers: Workers = 1,
@@ -142,7 +145,7 @@ def collect_closedloop(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Tasks of an agent in homes, in World-in-World's schemas: recognition, image-goal navigation, questions."""
+    """Tasks of an agent, in World-in-World's schemas: recognition, navigation, questions in homes, manipulation."""
     from worldgauge.engine import collect as engine
 
     arguments: dict[str, Any] = {
@@ -150,6 +153,7 @@ def collect_closedloop(
         "recognition": recognition,
         "navigation": navigation,
         "questions": questions,
+        "manipulation": manipulation,
         "split": split,
         "seed": seed,
         "panorama": _size(size),

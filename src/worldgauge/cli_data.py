@@ -9,12 +9,20 @@ from pathlib import Path
 from rich.table import Table as Grid
 
 from worldgauge.cli_tables import out
-from worldgauge.datasets import build, closedloop, coverage, loopnav, mind, target
+from worldgauge.datasets import build, closedloop, coverage, demonstrations, loopnav, mind, target
 from worldgauge.datasets.findings import Finding, Spread
 from worldgauge.engine.store import dumps
 from worldgauge.errors import UnknownNameError
 
-_Found = loopnav.Report | target.Report | mind.Report | closedloop.Report | coverage.Report | build.Report
+_Found = (
+    loopnav.Report
+    | target.Report
+    | mind.Report
+    | closedloop.Report
+    | coverage.Report
+    | demonstrations.Report
+    | build.Report
+)
 
 FORMATS: Mapping[str, Callable[..., _Found]] = {
     "loopnav": loopnav.check,
@@ -22,6 +30,7 @@ FORMATS: Mapping[str, Callable[..., _Found]] = {
     "mind": mind.check,
     "closedloop": closedloop.check,
     "coverage": coverage.check,
+    "demonstrations": demonstrations.check,
     "build": build.check,
 }
 
@@ -53,6 +62,9 @@ def check_data(benchmark: str, root: Path, *, decode: bool, json: bool) -> bool:
         counted = f"{found.n_valid} of {found.n_tasks} tasks are valid"
     elif isinstance(found, coverage.Report):
         counted = f"{found.n_valid} of {found.n_trajectories} trajectories are valid"
+    elif isinstance(found, demonstrations.Report):
+        _show_demonstrations(found)
+        counted = f"{found.n_valid} of {found.n_trajectories} demonstrations are valid"
     else:
         _show_clips(found)
         counted = f"{found.n_valid} of {found.n_clips} clips and mirror videos are valid"
@@ -164,6 +176,20 @@ def _show_episodes(found: closedloop.Report) -> None:
         if counted:
             each = ", ".join(f"{one} {count}" for one, count in counted.items())
             out.print(f"by {name}: {each}", markup=False, soft_wrap=True)
+
+
+def _show_demonstrations(found: demonstrations.Report) -> None:
+    grid = Grid(title="means over usable demonstrations", title_justify="left", box=None, pad_edge=False)
+    grid.add_column("", no_wrap=True)
+    for column in ("demon-\nstrations", "varia-\ntions", "frames", "frames\n/ s", "seconds", "poses", "given up"):
+        grid.add_column(column, justify="right")
+    for row in found.rows:
+        means = map(_mean, (row.frames, row.rate, row.seconds, row.sub_goals))
+        grid.add_row(row.task, str(row.demonstrations), str(row.variations), *means, str(row.discarded))
+    out.print(grid)
+    out.print("frames / s: of simulated time; given up: tables that the expert did not solve", soft_wrap=True)
+    for reason, count in found.discarded.items():
+        out.print(f"given up {count} times: {reason}", markup=False, soft_wrap=True)
 
 
 def _show_findings(findings: Sequence[Finding]) -> None:

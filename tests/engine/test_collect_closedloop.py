@@ -17,7 +17,10 @@ from worldgauge.geometry import Panorama
 from worldgauge.worlds import open_world
 from worldgauge.worlds.geodesic import Geodesic
 
-SMALL = {"scenes": 2, "recognition": 3, "navigation": 2, "questions": 2, "panorama": (128, 64), "split": "val"}
+SMALL = {
+    **{"scenes": 2, "recognition": 3, "navigation": 2, "questions": 2, "manipulation": 0},
+    **{"panorama": (128, 64), "split": "val"},
+}
 SCENES = ["home-val-0000", "home-val-0001"]
 SCRIPT = """
 import sys
@@ -25,8 +28,8 @@ from pathlib import Path
 from worldgauge.engine.collect import collect_closedloop
 if __name__ == "__main__":
     collect_closedloop(
-        Path(sys.argv[1]), scenes=2, recognition=3, navigation=2, questions=2, panorama=(128, 64), split="val",
-        workers=2,
+        Path(sys.argv[1]), scenes=2, recognition=3, navigation=2, questions=2, manipulation=0, panorama=(128, 64),
+        split="val", workers=2,
     )
 """
 

@@ -1,14 +1,12 @@
 """Finished videos of several models, through the engine and the command line: every sub-folder is a subject."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from support.commands import Done, command
 from support.target_fixture import make_bad_inputs, make_wm_videos, write_video
 from worldgauge import cli_show
 from worldgauge.engine.store import loads
@@ -37,12 +35,9 @@ def videos(scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def score(scenarios: Path, videos: Path, out: Path, *more: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", "target", "--data", scenarios]
-    command += ["--videos", videos, "--out", out, "--set", "cross_check=never", *more]
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ}
-    )
+def score(scenarios: Path, videos: Path, out: Path, *more: str | Path) -> Done:
+    words = ["score", "target", "--data", scenarios, "--videos", videos, "--out", out, "--set", "cross_check=never"]
+    return command(out, *words, *more)
 
 
 def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, videos: Path, tmp_path: Path) -> None:
@@ -75,8 +70,7 @@ def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, v
 
 def test_another_profile_decodes_nothing_again(scenarios: Path, videos: Path, tmp_path: Path) -> None:
     assert score(scenarios, videos, tmp_path, "--json").returncode == 1
-    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", tmp_path / "still", "--set", "profile=aligned"]
-    done = subprocess.run([*map(str, command), "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = command(tmp_path, "score", tmp_path / "still", "--set", "profile=aligned", "--json")
     assert done.returncode == 0, done.stderr
     assert "profile aligned" in json.loads(done.stdout)["tables"][0]["title"]
 
@@ -91,8 +85,7 @@ def test_another_profile_decodes_nothing_again(scenarios: Path, videos: Path, tm
     ],
 )
 def test_bad_commands_are_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "worldgauge.cli", "score", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL)
+    done = command(tmp_path, "score", *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1

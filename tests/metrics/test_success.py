@@ -102,6 +102,7 @@ def test_by_hand() -> None:
     assert s.spl(True, 20, 5) == s.Term(100.0)
     assert s.spl(False, 5, 20) == s.Term(0.0)
     assert s.answer_spl(True, 4, 5, 10) == s.Term(37.5)
+    assert [s.task_progress(share) for share in (0, 0.25, 1)] == [0.0, 0.25, 1.0]
     assert [s.answer_score(True, mark).value for mark in (1, 2, 3, 4, 5)] == [0, 25, 50, 75, 100]
 
 
@@ -174,3 +175,9 @@ def test_the_length_of_a_walk() -> None:
 def test_shares_are_percent(name: str) -> None:
     assert metrics.entry(name).facts["bounds"] == (0.0, 100.0)
     assert metrics.entry(name).facts["unit"] == "%"
+
+
+@pytest.mark.parametrize("share", [-0.01, 1.01, math.nan])
+def test_progress_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(UsageError, match="0 to 1"):
+        s.task_progress(share)

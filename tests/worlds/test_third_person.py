@@ -42,12 +42,13 @@ def inside(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
     """Whether world points (..., 3) are in the figure: nearest point of each capsule's axis, in its own units."""
     feet, (yaw, _) = feet_of(pose), (math.atan2(pose[1, 2], pose[0, 2]), 0)
     c, s = math.cos(yaw), math.sin(yaw)
-    body = (points - feet) @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     found = np.zeros(points.shape[:-1], bool)
+    near = np.linalg.norm(points - feet, axis=-1) < 2.5  # more than a person reaches
+    body = (points[near] - feet) @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     for origin, axes, length in zip(*frames_of(figure(phase_at(feet[:2]))), strict=True):
-        local = np.linalg.solve(axes, (body - origin)[..., None])[..., 0]
+        local = (body - origin) @ np.linalg.inv(axes).T
         local[..., 2] -= np.clip(local[..., 2], 0, length)
-        found |= (local**2).sum(-1) <= 1
+        found[near] |= (local**2).sum(-1) <= 1
     return found
 
 

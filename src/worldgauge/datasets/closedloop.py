@@ -1,7 +1,8 @@
-"""World-in-World's published episodes: recognition, image-goal navigation and embodied questions.
+"""World-in-World's published episodes: recognition, image-goal navigation and embodied questions; and manipulation.
 
 On disk: recognition/ (published: AR/), navigation/ (IGNav/) with a zip of goal images, questions/ (AEQA/) with lengths,
-blind answers and evidence by id (specification: world_in_world, 5.1 to 5.3). Positions are in the simulator's frame, y
+blind answers and evidence by id (specification: world_in_world, 5.1 to 5.3); manipulation/ in a schema of ours, since
+what was published of it is pickled. Positions are in the simulator's frame, y
 up, and are converted at this border. Scenes that are scans come under agreements: their episodes load, `scenes` maps
 them to None.
 
@@ -10,11 +11,14 @@ data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_miss
 
 from worldgauge.datasets.closedloop_check import Report, check
 from worldgauge.datasets.closedloop_episode import (
+    AT_HOME,
     KINDS,
     ClosedLoop,
     Episode,
     Fault,
+    HomeEpisode,
     Kind,
+    ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
     RecognitionEpisode,
@@ -31,16 +35,24 @@ from worldgauge.datasets.closedloop_frame import (
 )
 from worldgauge.datasets.closedloop_load import load
 from worldgauge.datasets.closedloop_scenes import MANIFEST, MANIFEST_FORMAT, scene_missing, worlds_of
-from worldgauge.datasets.closedloop_write import write_navigation, write_questions, write_recognition
+from worldgauge.datasets.closedloop_write import (
+    write_manipulation,
+    write_navigation,
+    write_questions,
+    write_recognition,
+)
 
 __all__ = [
+    "AT_HOME",
     "KINDS",
     "MANIFEST",
     "MANIFEST_FORMAT",
     "ClosedLoop",
     "Episode",
     "Fault",
+    "HomeEpisode",
     "Kind",
+    "ManipulationEpisode",
     "NavigationEpisode",
     "QuestionEpisode",
     "RecognitionEpisode",
@@ -58,6 +70,7 @@ __all__ = [
     "our_yaw",
     "scene_missing",
     "worlds_of",
+    "write_manipulation",
     "write_navigation",
     "write_questions",
     "write_recognition",

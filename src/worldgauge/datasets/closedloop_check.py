@@ -9,18 +9,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from worldgauge.datasets.closedloop_episode import KINDS, ClosedLoop, Episode, NavigationEpisode
+from worldgauge.datasets.closedloop_episode import KINDS, ClosedLoop, Episode, HomeEpisode, NavigationEpisode
 from worldgauge.datasets.closedloop_files import goal_image, image_size
 from worldgauge.datasets.closedloop_load import load
 from worldgauge.datasets.closedloop_scenes import scene_missing
 from worldgauge.datasets.findings import Finding, Spread, grouped, spread
-from worldgauge.errors import DataError, WorldError
+from worldgauge.errors import DataError, WorldError, WorldgaugeError
 from worldgauge.primitives import STEP_M
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import FloorPlan
 from worldgauge.worlds.walker import Stance, stands
 
-PUBLISHED = {"recognition": 551, "navigation": 144, "questions": 184}
+PUBLISHED = {"recognition": 551, "navigation": 144, "questions": 184, "manipulation": 200}
 """Episodes of the published benchmark (paper, appendix B)."""
 QUESTION_CATEGORIES = (
     "object localization",
@@ -39,7 +39,8 @@ _SEVERITIES = ("error", "warning", "info")
 class Row:
     """The episodes of one kind. published: of the benchmark; scenes: of usable ones, known: those with a world.
 
-    straight_m: from the start to the goal. steps: of the reference path. reference_m: of exploring for an answer.
+    straight_m: from the start to the goal. steps: of the reference path, of manipulation poses of the expert.
+    reference_m: of exploring for an answer.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Report:
     difficulties: dict[str, int]
     labels: dict[str, int]
     categories: dict[str, int]
+    table_tasks: dict[str, int]
     rows: tuple[Row, ...]
     findings: tuple[Finding, ...]
 
@@ -99,6 +101,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         difficulties=_counted(str(one.difficulty) for one in data.recognition),
         labels=_counted(one.category for one in data.recognition),
         categories=_counted(one.category for one in data.questions),
+        table_tasks=_counted(one.table_task for one in data.manipulation),
         rows=rows,
         findings=tuple(findings),
     )
@@ -113,6 +116,7 @@ def _rows(data: ClosedLoop) -> Iterator[Row]:
         scenes = {episode.scene for episode in usable}
         going = data.navigation if kind == "navigation" else ()
         asked = data.questions if kind == "questions" else ()
+        doing = data.manipulation if kind == "manipulation" else ()
         yield Row(
             kind=kind,
             episodes=len(usable) + faults,
@@ -121,7 +125,9 @@ def _rows(data: ClosedLoop) -> Iterator[Row]:
             scenes=len(scenes),
             known=sum(data.scenes[scene] is not None for scene in scenes),
             straight_m=spread(_apart(one.start, one.goal) for one in going),
-            steps=spread(one.step_to_goal for one in going),
+            steps=spread(
+                [*(one.step_to_goal for one in going), *(one.reference_poses for one in doing if one.reference_poses)]
+            ),
             reference_m=spread(one.reference_m for one in asked),
         )
 
@@ -182,8 +188,9 @@ def _of_questions(data: ClosedLoop) -> Iterator[Finding]:
 
 
 def _of_worlds(data: ClosedLoop) -> Iterator[tuple[str, str]]:
-    """Every world built again, and every start and goal in it."""
-    episodes: list[Episode] = [*data.recognition, *data.navigation, *data.questions]
+    """Every world built again, and every start and goal in it; of tables, whether they are of their task."""
+    yield from _of_tables(data)
+    episodes: list[HomeEpisode] = [*data.recognition, *data.navigation, *data.questions]
     episodes.sort(key=lambda episode: episode.scene)
     for episode in episodes:
         facts = data.scenes[episode.scene]
@@ -200,6 +207,21 @@ def _of_worlds(data: ClosedLoop) -> Iterator[tuple[str, str]]:
         for name, stance in places.items():
             if isinstance(floor, FloorPlan) and not _stands(floor, stance):
                 yield episode.id, f"the {name} at ({stance.x:.2f}, {stance.y:.2f}) is no place to stand"
+
+
+def _of_tables(data: ClosedLoop) -> Iterator[tuple[str, str]]:
+    for episode in data.manipulation:
+        facts = data.scenes[episode.scene]
+        if facts is None:
+            continue
+        named = facts.params.get("task"), facts.params.get("variation")
+        if facts.name != "tabletop" or named != (episode.table_task, episode.variation):
+            yield episode.id, f"scene '{episode.scene}' is no table of {episode.table_task} {episode.variation}"
+            continue
+        try:
+            open_world(facts)
+        except WorldgaugeError as error:
+            yield episode.id, str(error)
 
 
 def _stands(floor: FloorPlan, stance: Stance) -> bool:

@@ -1,4 +1,4 @@
-"""Episodes of the closed loop as everything else sees them: where an agent stands, what it is sent for, in which scene.
+"""Episodes of the closed loop as everything else sees them: where an agent is, what it is sent for, in which scene.
 
 Stances are in the world frame, metres and radians; files keep them in the simulator's (`closedloop_frame`).
 """
@@ -13,8 +13,10 @@ from typing import Literal
 from worldgauge.episode import WorldFacts
 from worldgauge.worlds.walker import EYE_HEIGHT_M, Stance
 
-Kind = Literal["recognition", "navigation", "questions"]
-KINDS: tuple[Kind, ...] = ("recognition", "navigation", "questions")
+Kind = Literal["recognition", "navigation", "questions", "manipulation"]
+KINDS: tuple[Kind, ...] = ("recognition", "navigation", "questions", "manipulation")
+AT_HOME: tuple[Kind, ...] = ("recognition", "navigation", "questions")
+"""Kinds whose episodes begin where somebody stands in a home."""
 
 GOAL_RADIUS_M = 0.5
 """Of an image goal (specification, 5.2)."""
@@ -83,7 +85,25 @@ class QuestionEpisode:
     floor_m: float = 0.0
 
 
-Episode = RecognitionEpisode | NavigationEpisode | QuestionEpisode
+@dataclass(frozen=True)
+class ManipulationEpisode:
+    """Do something at a table with an arm. Unique by `id`; the scene is a table with its things.
+
+    table_task: name of a registered table task. instruction: what the agent is told; wordings: other ways to say it.
+    reference_poses: through which the scripted expert did it, 0 where that is not known.
+    """
+
+    id: str
+    scene: str
+    table_task: str
+    variation: int
+    instruction: str
+    wordings: tuple[str, ...] = ()
+    reference_poses: int = 0
+
+
+HomeEpisode = RecognitionEpisode | NavigationEpisode | QuestionEpisode
+Episode = HomeEpisode | ManipulationEpisode
 
 
 @dataclass(frozen=True)
@@ -100,16 +120,17 @@ class ClosedLoop:
     """What a folder holds, in the order of its files.
 
     scenes: every scene of the episodes; None where nobody here can build it (`scene_missing` says why). faults:
-    episodes that are in the files and in none of the three lists. notes: of the folder, one line each, such as a file
+    episodes that are in the files and in none of the lists. notes: of the folder, one line each, such as a file
     that was not used.
     """
 
     recognition: tuple[RecognitionEpisode, ...] = ()
     navigation: tuple[NavigationEpisode, ...] = ()
     questions: tuple[QuestionEpisode, ...] = ()
+    manipulation: tuple[ManipulationEpisode, ...] = ()
     scenes: Mapping[str, WorldFacts | None] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.recognition) + len(self.navigation) + len(self.questions)
+        return sum(len(getattr(self, kind)) for kind in KINDS)

@@ -31,19 +31,21 @@ FOLDERS: Mapping[Kind, tuple[str, ...]] = {
     "recognition": ("recognition", "AR"),
     "navigation": ("navigation", "IGNav"),
     "questions": ("questions", "AEQA"),
+    "manipulation": ("manipulation",),
 }
-"""Ours, and the published one."""
+"""Ours, and the published one where there is one."""
 INSIDE = ("", "eval_datasets", "WIW_datasets/eval_datasets")
 """Where the published folders may lie below the folder that is given."""
 MAX_FILES = 64
 MAX_EPISODES = 100_000
 LONGEST_M = 1e5
 
-Part = Literal["recognition", "navigation", "questions", "lengths", "blind", "evidence"]
+Part = Literal["recognition", "navigation", "questions", "manipulation", "lengths", "blind", "evidence"]
 _WORDS: Mapping[Part, str] = {
     "recognition": "recognition episodes",
     "navigation": "navigation episodes",
     "questions": "questions",
+    "manipulation": "manipulation trials",
     "lengths": "reference lengths",
     "blind": "blind answers",
     "evidence": "evidence",
@@ -54,28 +56,32 @@ _E = TypeVar("_E", bound=Episode)
 def load(root: Path) -> ClosedLoop:
     """All episodes of a folder, or of one episode file; no picture is decoded.
 
-    root: holds the folders recognition, navigation and questions (published: AR, IGNav and AEQA), any of them, or the
-    files themselves. Rows that cannot be used are `faults`, what is worth knowing beside them is in `notes`.
+    root: holds the folders recognition, navigation, questions (published: AR, IGNav, AEQA) and manipulation, any of
+    them, or the files themselves. Rows that cannot be used are `faults`, what is worth knowing beside is in `notes`.
     Raises DataError when nothing is there, a file cannot be read, or two files hold the same.
     """
     root = Path(root)
     found = _Found(root if root.is_dir() else root.parent)
     if not root.exists():
-        raise DataError(f"{root}: no such folder; give one with recognition, navigation or questions in it")
+        raise DataError(
+            f"{root}: no such folder; give one with recognition, navigation, questions or manipulation in it"
+        )
     for path in [root] if root.is_file() else _files(root, found.notes):
         found.take(path)
     recognition = tuple(found.episodes("recognition", rows.recognition_of, _rows_of("episodes")))
     navigation = tuple(_with_images(found, found.episodes("navigation", rows.navigation_of, _rows_of("data"))))
     questions = tuple(_with_answers(found, found.episodes("questions", rows.question_of, list)))
+    manipulation = tuple(found.episodes("manipulation", rows.manipulation_of, _rows_of("trials")))
     if not found.parts.keys() & set(KINDS):
         seen = "; ".join(found.notes) or "no JSON file is there"
         raise DataError(f"{root}: holds no episodes of the closed loop ({seen})")
     worlds = worlds_of(_home(root))
-    episodes: tuple[Episode, ...] = (*recognition, *navigation, *questions)
+    episodes: tuple[Episode, ...] = (*recognition, *navigation, *questions, *manipulation)
     return ClosedLoop(
         recognition,
         navigation,
         questions,
+        manipulation,
         scenes={episode.scene: worlds.get(episode.scene) for episode in episodes},
         faults=tuple(found.faults),
         notes=tuple(found.notes),
@@ -137,7 +143,11 @@ def _part_of(value: Any, path: Path) -> Part | None:
         return "questions" if all("question" in row for row in value if isinstance(row, dict)) else None
     if not isinstance(value, dict) or not value:
         return None
-    named: tuple[tuple[str, Part], ...] = (("episodes", "recognition"), ("data", "navigation"))
+    named: tuple[tuple[str, Part], ...] = (
+        ("episodes", "recognition"),
+        ("data", "navigation"),
+        ("trials", "manipulation"),
+    )
     for key, part in named:
         if key in value:
             if not isinstance(value[key], list):

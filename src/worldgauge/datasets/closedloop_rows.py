@@ -11,6 +11,7 @@ import numpy as np
 from worldgauge.datasets.closedloop_episode import (
     GOAL_RADIUS_M,
     HFOV_DEG,
+    ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
     RecognitionEpisode,
@@ -82,6 +83,22 @@ def question_of(row: Row) -> QuestionEpisode:
         hfov_deg=number_of(row, "hfov", 10.0, 170.0) if row.get("hfov") is not None else HFOV_DEG,
         height_m=_eye(row),
         floor_m=floor,
+    )
+
+
+def manipulation_of(row: Row) -> ManipulationEpisode:
+    """As `recognition_of`."""
+    wordings = row.get("wordings") or []
+    if not isinstance(wordings, list) or len(wordings) > 100:
+        raise ValueError(f"field 'wordings' is {short(wordings)}; give a list of at most 100 texts")
+    return ManipulationEpisode(
+        id=id_of(row, "episode_id"),
+        scene=text_of(row, "scene_id"),
+        table_task=check_name(text_of(row, "table_task"), "field 'table_task'"),
+        variation=whole_of(row, "variation", 0, MAX_WHOLE),
+        instruction=text_of(row, "instruction"),
+        wordings=tuple(text_of({"wordings": one}, "wordings") for one in wordings),
+        reference_poses=whole_of(row, "reference_poses", 0, 100_000) if "reference_poses" in row else 0,
     )
 
 

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets.closedloop_episode import Episode, NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop_episode import (
+    Episode,
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
 from worldgauge.datasets.closedloop_frame import habitat_stance
 from worldgauge.datasets.loopnav_index import check_name
 from worldgauge.errors import DataError
@@ -90,6 +96,15 @@ def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
     return folder / "questions.json"
 
 
+def write_manipulation(root: Path, episodes: Iterable[ManipulationEpisode]) -> Path:
+    """Write <root>/manipulation/trials.json; returns it. Raises DataError as `write_recognition`."""
+    told = _distinct(episodes)
+    path = Path(root) / "manipulation" / "trials.json"
+    trials = [_manipulation(episode) for episode in told]
+    _put_json(path, {"version": VERSION, "num_items": len(told), "trials": trials})
+    return path
+
+
 def _recognition(number: int, episode: RecognitionEpisode) -> dict[str, Any]:
     whole = episode.id.isascii() and episode.id.isdecimal() and str(int(episode.id)) == episode.id
     return {
@@ -130,6 +145,18 @@ def _question(episode: QuestionEpisode) -> dict[str, Any]:
         "hfov": episode.hfov_deg,
         **_place("start", episode.start, episode.floor_m),
         "camera_height": episode.height_m,
+    }
+
+
+def _manipulation(episode: ManipulationEpisode) -> dict[str, Any]:
+    return {
+        "episode_id": episode.id,
+        "scene_id": episode.scene,
+        "table_task": episode.table_task,
+        "variation": episode.variation,
+        "instruction": episode.instruction,
+        "wordings": list(episode.wordings),
+        "reference_poses": episode.reference_poses,
     }
 
 

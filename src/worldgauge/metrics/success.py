@@ -62,6 +62,17 @@ def trajectory_m(metres: float) -> float:
     return metres
 
 
+@metrics.register("task_progress", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="worldgauge")
+def task_progress(progress: float) -> float:
+    """How far a task at the table was brought, in [0, 1]: 1 exactly when it is solved. The paper has success only.
+
+    Raises UsageError outside the bounds.
+    """
+    if not 0 <= progress <= 1:
+        raise UsageError(f"progress of a task lies in 0 to 1, got {progress}")
+    return float(progress)
+
+
 @metrics.register(
     "model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.4, 11.4"
 )

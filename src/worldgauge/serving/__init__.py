@@ -35,12 +35,12 @@ def open_model(text: str) -> RemoteModel:
     return RemoteModel(_channel(text, who), who)
 
 
-def open_estimator(text: str) -> RemoteEstimator:
+def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
     """The estimator that `text` names, in the ways of `open_model`; `RemoteEstimator.close` leaves it.
 
-    Raises as `open_model` does.
+    called: what it is, in messages. Raises as `open_model` does.
     """
-    who = f"estimator '{without_login(text)}'"
+    who = f"{called} '{without_login(text)}'"
     return RemoteEstimator(_channel(text, who), who)
 
 

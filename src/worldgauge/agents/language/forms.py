@@ -34,4 +34,7 @@ HIGH_LEVEL: Form = _object(
     landmark={"type": ["integer", "null"]},
     answer=_MAYBE_TEXT,
 )
+HAND_PLAN: Form = _object(
+    seen=_TEXT, reason=_TEXT, plan=_TEXT, poses={"type": "array", "items": {"type": "array", "items": _NUMBER}}
+)
 CHOICE_AND_ANSWER: Form = _object(reason=_TEXT, choice=_NUMBER, answer=_MAYBE_TEXT)

@@ -14,6 +14,7 @@ from typing import Any
 
 from worldgauge.agents.contract import SIDES, Side
 from worldgauge.errors import UsageError
+from worldgauge.pose_plans import HandPose, Poses, poses_from_bins
 from worldgauge.primitives import Primitive, Steps
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZΓΔΘΛΞΠΣΦΨΩ"
@@ -72,6 +73,25 @@ def read_steps(given: str | Sequence[Any], length: int, *, stop: bool = False) -
     if stops and (not stop or stops != [len(steps) - 1]):
         raise Misread("S only ends a plan" if stop else "there is no stop here")
     return steps
+
+
+def read_poses(given: Any, length: int) -> Poses:
+    """Poses of a robot's hand from a list of lists of 7 whole numbers, the bins of `pose_plans.poses_from_bins`.
+
+    Raises Misread for an empty list, one of more than `length` poses, rows of another form, and bins that lie outside.
+    """
+    rows = given if isinstance(given, list) else []
+    if not 1 <= len(rows) <= length:
+        raise Misread(f"a plan of {len(rows)} poses, where 1 to {length} were asked for")
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list) or len(row) != 7:
+            raise Misread(f"pose {number} is no list of 7 numbers")
+        if any(isinstance(one, bool) or not isinstance(one, (int, float)) or not abs(one) < 1000 for one in row):
+            raise Misread(f"pose {number} holds what is no bin")
+    try:
+        return tuple(HandPose(*map(float, pose)) for pose in poses_from_bins(rows))
+    except UsageError as error:
+        raise Misread(str(error)) from None
 
 
 def read_index(value: Any, count: int) -> int:

@@ -9,6 +9,7 @@ from math import degrees
 from worldgauge.agents.contract import SIDES, Candidate, History, Image, Observation, Plan, Rollout
 from worldgauge.agents.language.asking import kept, thinned
 from worldgauge.agents.language.pictures import sheet, titled
+from worldgauge.agents.language.table_words import poses_in_words
 from worldgauge.agents.prompts import Part
 from worldgauge.geometry import Camera
 from worldgauge.panorama import perspective
@@ -33,10 +34,11 @@ def steps_in_words(steps: Steps) -> str:
 
 
 def plan_in_words(plan: Plan) -> str:
-    """A plan: its own words where it has some, then its turn and steps."""
+    """A plan: its own words where it has some, then its turn and steps, or its poses in bins."""
     size = round(abs(degrees(plan.turn_left_rad)))
     turn = f"turn {size} degrees to the {'left' if plan.turn_left_rad > 0 else 'right'}" if size else ""
-    moves = ", then ".join(filter(None, (turn, steps_in_words(plan.steps) if plan.steps else "")))
+    steps = steps_in_words(plan.steps) if plan.steps else ""
+    moves = ", then ".join(filter(None, (turn, steps, poses_in_words(plan.poses))))
     said = str((plan.aim or {}).get("text") or "")
     return " - ".join(filter(None, (said, moves))) or "stay"
 

@@ -16,6 +16,7 @@ from worldgauge.agents.language.reading import read_steps
 from worldgauge.agents.language.showing import around, goal_view, past_in_words
 from worldgauge.agents.language.target_view import target_in_words, target_now
 from worldgauge.agents.prompts import Field
+from worldgauge.agents.propose.chat_table import TableProposer
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.primitives import Steps
@@ -25,15 +26,18 @@ ASKS = 30
 NAME = "chat"
 
 
-@proposers.register(NAME, tasks=("recognition", "navigation", "questions"), chat=True)
+@proposers.register(NAME, tasks=("recognition", "navigation", "questions", "manipulation"), chat=True)
 def chat_proposer(kit: Kit) -> Proposer[Any]:
     """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
 
-    Replies that cannot be read are asked for again, up to 30 times, and then left out; without any, it proposes none.
+    Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
+    it proposes none, or with an arm one random pose, flagged.
     Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; open_heading (questions).
     """
     if kit.task == "questions":
         return QuestionProposer(kit)
+    if kit.task == "manipulation":
+        return TableProposer(kit)
     return StepsProposer(kit)
 
 

@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from worldgauge.agents.contract import Kit, Reviser, revisers
+from worldgauge.agents.revise.chat_manipulation import ManipulationReviser
 from worldgauge.agents.revise.chat_navigation import NavigationReviser
 from worldgauge.agents.revise.chat_questions import QuestionReviser
 from worldgauge.agents.revise.chat_recognition import RecognitionReviser
 from worldgauge.errors import UsageError
 
+TASKS = ("recognition", "navigation", "questions", "manipulation")
 
-@revisers.register("chat", tasks=("recognition", "navigation", "questions"), chat=True, imagines=True, declares=True)
+
+@revisers.register("chat", tasks=TASKS, chat=True, imagines=True, declares=True)
 def chat_reviser(kit: Kit) -> Reviser[Any]:
     """A language model compares what was imagined; of recognition and questions it also gives the answer.
 
     Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
-    declared (navigation: it is first asked whether it has arrived); temperature, top_p, max_tokens, asks; top_logprobs.
+    declared (navigation: it is first asked whether it has arrived); revision (manipulation: "frames", or "described",
+    of longer plans than a clip has frames); temperature, top_p, max_tokens, asks; top_logprobs.
     Replies that cannot be read are asked for again; after that the decision falls back, and its notes say so under
     "fallback", "fallback_answer" or "stop_fallback". notes["asks"] tells each query: prompt, version and digest, reply,
     tokens, cost. An outage or a budget that is used up passes as it is and decides nothing.
@@ -26,6 +30,7 @@ def chat_reviser(kit: Kit) -> Reviser[Any]:
         "recognition": RecognitionReviser,
         "navigation": NavigationReviser,
         "questions": QuestionReviser,
+        "manipulation": ManipulationReviser,
     }
     if kit.task not in made:
         raise UsageError(f"no task '{kit.task}' for the reviser 'chat'; it knows {', '.join(made)}")

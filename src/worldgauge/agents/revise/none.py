@@ -10,7 +10,7 @@ from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observ
 from worldgauge.episode import Goal
 
 
-@revisers.register("none", tasks=("navigation",), imagines=False)
+@revisers.register("none", tasks=("navigation", "manipulation"), imagines=False)
 class First:
     """Takes the first candidate: what revision is worth is measured against it."""
 

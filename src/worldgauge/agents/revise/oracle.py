@@ -11,7 +11,7 @@ from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observ
 from worldgauge.episode import Goal
 
 
-@revisers.register("oracle", tasks=("navigation",), imagines=False)
+@revisers.register("oracle", tasks=("navigation", "manipulation"), imagines=False)
 class Oracle:
     """Takes the candidate of the highest true value, the first of equal ones; looks at no frame."""
 

@@ -10,7 +10,7 @@ from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observ
 from worldgauge.episode import Goal
 
 
-@revisers.register("random", tasks=("navigation",), imagines=False)
+@revisers.register("random", tasks=("navigation", "manipulation"), imagines=False)
 class Chance:
     """Takes a candidate by chance, equally likely each."""
 

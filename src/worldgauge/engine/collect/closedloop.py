@@ -1,7 +1,7 @@
-"""Collecting episodes of the closed loop in homes: recognition, image-goal navigation, questions; published schemas.
+"""Collecting episodes of the closed loop: recognition, image-goal navigation, questions in homes, trials at a table.
 
-One job is one home; all that is random in it comes from (seed, split, home, kind). A home is done when its file lies in
-the folder `parts`, which comes last; the published files are made of all parts in the end.
+One job is one home, or one table task; all that is random in it comes from (seed, split, home or task, kind). It is
+done when its file lies in the folder `parts`, which comes last; the published files are made of all parts in the end.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from worldgauge.datasets.closedloop_check import PUBLISHED
 from worldgauge.datasets.closedloop_episode import KINDS, Kind
 from worldgauge.datasets.closedloop_scenes import MANIFEST_FORMAT
 from worldgauge.engine.collect.closedloop_home import find_part
-from worldgauge.engine.collect.closedloop_parts import found_in, publish, read_part, write_part
-from worldgauge.engine.collect.closedloop_plan import SCENES, shares
+from worldgauge.engine.collect.closedloop_parts import found_in, publish, read_part, read_table_part, write_part
+from worldgauge.engine.collect.closedloop_plan import SCENES, shares, table_shares
+from worldgauge.engine.collect.closedloop_table import find_trials
 from worldgauge.engine.collect.driving import (
     DEADLINE_S,
     SEEDS,
@@ -33,6 +34,7 @@ from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, RunError, UnknownNameError
 from worldgauge.worlds.indoor.splits import SPLITS
+from worldgauge.worlds.tabletop.world import mujoco
 from worldgauge.worlds.walker import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
@@ -50,6 +52,7 @@ def collect_closedloop(
     recognition: int = PUBLISHED["recognition"],
     navigation: int = PUBLISHED["navigation"],
     questions: int = PUBLISHED["questions"],
+    manipulation: int = PUBLISHED["manipulation"],
     split: str = "test",
     seed: int = 42,
     workers: int = 1,
@@ -59,15 +62,21 @@ def collect_closedloop(
 ) -> Collected:
     """Find episodes of `kinds` in the first `scenes` homes of a split, spread evenly, and write them into `out`.
 
-    recognition, navigation, questions: episodes in all. panorama: goal images, width and height in pixels. on: where
+    recognition, navigation, questions: episodes in all. manipulation: trials at the table, in all; they need no home
+    but the extra `manipulation`. panorama: goal images, width and height in pixels. on: where
     the workers are, as for `engine.run.run`; what they print goes to `out`/logs. Progress counts episodes.
     May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run that was never
     stopped. It may be called again with higher counts; episodes that are there keep their names and stay as they are.
-    Raises UsageError for options that cannot be meant, RunError when `out` was collected with another seed, split,
-    number of scenes or size or with higher counts, or the disk is full.
+    Raises UsageError for options that cannot be meant, MissingExtraError for trials without their extra, RunError when
+    `out` was collected with another seed, split, number of scenes or size or with higher counts, or the disk is full.
     """
     out = Path(out)
-    asked: dict[Kind, int] = {"recognition": recognition, "navigation": navigation, "questions": questions}
+    asked: dict[Kind, int] = {
+        "recognition": recognition,
+        "navigation": navigation,
+        "questions": questions,
+        "manipulation": manipulation,
+    }
     settings: dict[str, Any] = {
         **{str(kind): number if kind in kinds else 0 for kind, number in asked.items()},
         "scenes": scenes,
@@ -77,6 +86,8 @@ def collect_closedloop(
     }
     demand("kinds", list(kinds), distinct(kinds, KINDS), f"different ones of {', '.join(KINDS)}")
     jobs = _plan(out, settings)
+    if settings["manipulation"]:
+        mujoco()
     total, found = sum(settings[kind] for kind in KINDS), 0
 
     def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
@@ -97,7 +108,7 @@ def collect_closedloop(
         write_worlds({}, None)
         collected = drive(
             jobs,
-            collect_home,
+            collect_part,
             out,
             workers=workers,
             on=on,
@@ -117,14 +128,38 @@ def collect_closedloop(
 def count_closedloop(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     """Episodes that `collect_closedloop` would find with these options, and how many of them are there already.
 
-    settings: its options `scenes`, `recognition`, `navigation`, `questions`, `split`, `seed` and `panorama`, all of
-    them. Writes nothing; raises what it raises.
+    settings: its options `scenes`, `recognition`, `navigation`, `questions`, `manipulation`, `split`, `seed` and
+    `panorama`, all of them. Writes nothing; raises what it raises.
     """
     named = {name: settings[name] for name in (*KINDS, "scenes", "split", "seed")}
     named["size"] = list(settings["panorama"])
     _plan(Path(out), named)
-    parts = (read_part(Path(out), share) for share in shares(named))
+    parts = [read_part(Path(out), share) for share in shares(named)]
+    parts += [read_table_part(Path(out), share) for share in table_shares(named)]
     return sum(named[kind] for kind in KINDS), sum(found_in(part) for part in parts if part is not None)
+
+
+def collect_part(*, scene: str, **given: Any) -> dict[str, Any]:
+    """One job, in a worker: `collect_home`, or `collect_table` for the part of a table task."""
+    return collect_table(part=scene, **given) if scene.startswith("table-") else collect_home(scene=scene, **given)
+
+
+def collect_table(
+    *, out: str, part: str, settings: dict[str, Any], progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """All trials of one table task, as `collect_home`; "worlds" has all its tables."""
+    share = next(one for one in table_shares(settings) if one.scene == part)
+    found = read_table_part(Path(out), share)
+    if found is None:
+        try:
+            found = find_trials(share, progress)
+            write_part(Path(out), share, found)
+        except Exception as error:
+            if (full := full_disk(error)) is not None:
+                return {"full": full}
+            raise
+    value = {name: found[name] for name in ("worlds", "discards", "failure") if found[name] is not None}
+    return {**value, "episodes": found_in(found)}
 
 
 def collect_home(
@@ -160,14 +195,15 @@ def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
             if had > settings[kind]:
                 raise RunError(f"{out} has {had} of {kind}, not {settings[kind]}: collect into another folder")
     given = {"settings": dict(settings), "out": str(out.absolute())}
-    call = f"{__name__}:collect_home"
-    return [Job(share.scene, call, {**given, "scene": share.scene}, DEADLINE_S) for share in shares(settings)]
+    call = f"{__name__}:collect_part"
+    scenes = [share.scene for share in shares(settings)] + [share.scene for share in table_shares(settings)]
+    return [Job(scene, call, {**given, "scene": scene}, DEADLINE_S) for scene in scenes]
 
 
 def _check_options(settings: Mapping[str, Any]) -> None:
     for kind in KINDS:
         demand(kind, settings[kind], 0 <= settings[kind] <= _MAX_COUNT, f"0 to {_MAX_COUNT}")
-    demand(" and ".join(KINDS), "0 all three", any(settings[kind] for kind in KINDS), "at least one of them")
+    demand(" and ".join(KINDS), "0 all four", any(settings[kind] for kind in KINDS), "at least one of them")
     demand("scenes", settings["scenes"], 1 <= settings["scenes"] <= _MAX_SCENES, f"1 to {_MAX_SCENES}")
     if settings["split"] not in SPLITS:
         raise UnknownNameError("split", settings["split"], SPLITS)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from worldgauge.collect.navigation import navigations
 from worldgauge.collect.questions import ask_questions
 from worldgauge.collect.recognition import recognitions
-from worldgauge.datasets.closedloop_episode import KINDS, Kind
+from worldgauge.datasets.closedloop_episode import AT_HOME, Kind
 from worldgauge.datasets.closedloop_frame import as_stored
 from worldgauge.engine.collect.closedloop_parts import goal_path
 from worldgauge.engine.collect.closedloop_plan import Share, name_of
@@ -33,9 +33,9 @@ def find_part(out: Path, share: Share, size: Sequence[int], progress: Callable[[
     """
     world = open_world(world_of(share.scene))
     finder = _Finder(out, share, cast(Home, world), Panorama(*size), progress)
-    rows = {kind: list(finder.rows(kind)) for kind in KINDS}
+    rows = {kind: list(finder.rows(kind)) for kind in AT_HOME}
     short = [
-        f"{len(rows[kind])} of {share.counts[kind]} {kind}" for kind in KINDS if len(rows[kind]) < share.counts[kind]
+        f"{len(rows[kind])} of {share.counts[kind]} {kind}" for kind in AT_HOME if len(rows[kind]) < share.counts[kind]
     ]
     return {
         "world": plain(world.facts),

@@ -1,6 +1,7 @@
-"""What was found in each home, in files of their own, and the published files that are made of all of them.
+"""What was found in each home and at the tables, in files of their own, and the published files made of all of them.
 
-A part is a JSON file in the folder `parts`, one a home. Goal images lie in a folder beside it until they are published.
+A part is a JSON file in the folder `parts`, one a home and one a table task.
+Goal images lie in a folder beside it until they are published.
 """
 
 from __future__ import annotations
@@ -18,14 +19,20 @@ from worldgauge.collect.navigation import RADIUS_M
 from worldgauge.datasets.closedloop_episode import (
     KINDS,
     Kind,
+    ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
     RecognitionEpisode,
 )
 from worldgauge.datasets.closedloop_files import goal_image, members_of
-from worldgauge.datasets.closedloop_write import write_navigation, write_questions, write_recognition
+from worldgauge.datasets.closedloop_write import (
+    write_manipulation,
+    write_navigation,
+    write_questions,
+    write_recognition,
+)
 from worldgauge.datasets.loopnav_write import write_whole
-from worldgauge.engine.collect.closedloop_plan import Share, name_of, shares
+from worldgauge.engine.collect.closedloop_plan import Share, TableShare, name_of, shares, table_shares
 from worldgauge.engine.store import dumps, loads
 from worldgauge.errors import DataError
 from worldgauge.worlds.walker import Stance
@@ -43,14 +50,23 @@ def read_part(out: Path, share: Share) -> dict[str, Any] | None:
     return part if all(_image(out, share.scene, id) is not None for id in goals) else None
 
 
-def write_part(out: Path, share: Share, part: Mapping[str, Any]) -> None:
+def read_table_part(out: Path, share: TableShare) -> dict[str, Any] | None:
+    """As `read_part`, of a table task."""
+    try:
+        part = loads(_path(out, share).read_text(encoding="utf-8"))
+        return part if part["asked"] == {share.task: share.count} and part["episodes"]["manipulation"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_part(out: Path, share: Share | TableShare, part: Mapping[str, Any]) -> None:
     """Put a part in place; its home is done then. Raises DataError when that cannot be done."""
     write_whole(_path(out, share), dumps(part) + "\n")
 
 
 def found_in(part: Mapping[str, Any]) -> int:
     """Episodes of a part."""
-    return sum(len(part["episodes"][kind]) for kind in KINDS)
+    return sum(len(part["episodes"].get(kind, ())) for kind in KINDS)
 
 
 def goal_path(out: Path, scene: str, id: str) -> Path:
@@ -71,8 +87,26 @@ def publish(out: Path, settings: Mapping[str, Any]) -> None:
         write_navigation(out, pairs, _Goals(out, pairs))
     if settings["questions"]:
         write_questions(out, [_question_of(*row) for row in _rows(parts, "questions")])
+    if settings["manipulation"]:
+        write_manipulation(out, list(_trials(out, settings)))
     for scene, _ in parts:
         shutil.rmtree(_folder(out) / scene, ignore_errors=True)
+
+
+def _trials(out: Path, settings: Mapping[str, Any]) -> Iterator[ManipulationEpisode]:
+    """By task, variation and number."""
+    for share in table_shares(settings):
+        part = read_table_part(out, share)
+        for row in [] if part is None else part["episodes"]["manipulation"]:
+            yield ManipulationEpisode(
+                id=f"{share.task}-{row['number']:03d}",
+                scene=row["scene"],
+                table_task=share.task,
+                variation=row["variation"],
+                instruction=row["instruction"],
+                wordings=tuple(row["wordings"]),
+                reference_poses=row["poses"],
+            )
 
 
 class _Goals(Mapping[str, NDArray[np.uint8]]):
@@ -147,7 +181,7 @@ def _question_of(scene: str, row: Mapping[str, Any]) -> QuestionEpisode:
     )
 
 
-def _path(out: Path, share: Share) -> Path:
+def _path(out: Path, share: Share | TableShare) -> Path:
     return _folder(out) / f"{share.scene}.json"
 
 

@@ -14,13 +14,16 @@ import numpy as np
 
 from worldgauge.collect.navigation import BANDS
 from worldgauge.collect.recognition import CLARITY, Wish
-from worldgauge.datasets.closedloop_episode import KINDS, Kind
+from worldgauge.datasets.closedloop_episode import AT_HOME, KINDS, Kind
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name
+from worldgauge.worlds.tabletop.contract import table_tasks
 
 SCENES = 60
 
 _NAMES: Mapping[Kind, str] = {"recognition": "{}", "navigation": "goal-{:04d}", "questions": "question-{:04d}"}
+TABLE_TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
+"""The published ones, in the paper's order; an even number of trials of each."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,21 @@ class Share:
         return np.random.default_rng([self.seed, SPLITS.index(self.split), self.home, KINDS.index(kind)])
 
 
+@dataclass(frozen=True)
+class TableShare:
+    """What one table task has to give: `count` trials."""
+
+    task: str
+    split: str
+    seed: int
+    count: int
+
+    @property
+    def scene(self) -> str:
+        """The name of its part."""
+        return f"table-{self.task}"
+
+
 def name_of(kind: Kind, number: int) -> str:
     """Id of an episode: recognition has plain numbers, as its published files must."""
     return _NAMES[kind].format(number)
@@ -64,7 +82,16 @@ def shares(settings: Mapping[str, Any]) -> Iterator[Share]:
     """What every home has to give, where it is anything. settings: "scenes", "split", "seed" and counts by kind."""
     homes = settings["scenes"]
     for home in range(homes):
-        counts: dict[Kind, int] = {kind: len(range(home, settings[kind], homes)) for kind in KINDS}
+        counts: dict[Kind, int] = {kind: len(range(home, settings[kind], homes)) for kind in AT_HOME}
         if any(counts.values()):
             scene = scene_name(settings["split"], home)
             yield Share(scene, settings["split"], home, homes, settings["seed"], counts)
+
+
+def table_shares(settings: Mapping[str, Any]) -> Iterator[TableShare]:
+    """What every table task has to give, where it is anything. settings: "manipulation", "split" and "seed"."""
+    for place, task in enumerate(TABLE_TASKS):
+        count = len(range(place, settings["manipulation"], len(TABLE_TASKS)))
+        if count:
+            table_tasks.entry(task)
+            yield TableShare(task, settings["split"], settings["seed"], count)

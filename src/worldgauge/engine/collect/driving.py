@@ -1,7 +1,8 @@
 """What every collection shares: its jobs are run side by side, counted, and their worlds put into a manifest.
 
 One job makes one item (a trajectory, a scenario) from its arguments alone and returns plain JSON values: "world" (facts
-of its world), "frames", "discards", and "failure" when no try led to one, or {"full"} when the disk is.
+of its world) or "worlds" (of several, by name), "frames", "discards", and "failure" when no try led to one, or {"full"}
+when the disk is.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ def drive(
             frames += value.get("frames", 0)
             job = by_id[result.id]
             keep(job, value)
-            place = place_of(job)
-            if "world" in value and place not in worlds:
-                worlds[place] = WorldFacts(**value["world"])
+            told = value.get("worlds") or ({place_of(job): value["world"]} if "world" in value else {})
+            if new := {name: WorldFacts(**facts) for name, facts in told.items() if name not in worlds}:
+                worlds.update(new)
                 write_worlds(worlds, None)
             done += 1
             if progress is not None:

@@ -1,4 +1,4 @@
-"""World-in-World: does a world model help an agent succeed? Recognition, image-goal navigation, embodied questions."""
+"""World-in-World: does a world model help an agent succeed? Recognition, navigation, questions, manipulation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from worldgauge.suites.closedloop import protocol, published, replay, scoring, s
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
 from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
 from worldgauge.video import Clip
+from worldgauge.worlds.tabletop.world import mujoco
 
 
 @suites.register(SUITE)
@@ -57,7 +58,12 @@ class ClosedLoop:
         return tasks.tasks(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Train the recogniser where it is needed and not in the cache; raises MissingExtraError without its extra."""
+        """Train the recogniser where it is needed and not in the cache.
+
+        Raises MissingExtraError without the extra of the recogniser, or of the table.
+        """
+        if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
+            mujoco()
         if any(self.options.sees(task.sample["kind"]) for task in tasks):
             at_hand(lambda done, of: tell("training the recogniser", done, of))
 
@@ -79,7 +85,7 @@ class ClosedLoop:
         return summary.summarize(scores, kinds, failed)
 
     def published(self) -> list[Table]:
-        """Tables 1 to 7 of the paper, the three navigation tasks."""
+        """Tables 1 to 7 of the paper."""
         return published.published()
 
     def picture(self, task: Task) -> Picture:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from worldgauge.agents.contract import (
     Candidate,
     Decision,
     History,
-    Observation,
     Past,
     Plan,
     Proposer,
@@ -25,28 +24,31 @@ from worldgauge.agents.contract import (
     merged,
 )
 from worldgauge.episode import Goal
-from worldgauge.primitives import Primitive
 
 FALLBACK = "fallback"
+Does = TypeVar("Does", contravariant=True)
+Done = TypeVar("Done", covariant=True)
+Action = TypeVar("Action")
+"""What is carried out at once: a primitive of a walker, a pose of an arm."""
 
 
-class Place(Protocol):
+class Place(Protocol[Does]):
     """What the loop needs of a simulator."""
 
-    def observe(self) -> Observation:
-        """What is sensed here and now."""
+    def observe(self) -> Any:
+        """What is sensed here and now: an `Observation`, or a `TableObservation`."""
         ...
 
     def turn(self, left_rad: float) -> None:
         """Turn on the spot, by any angle."""
         ...
 
-    def step(self, primitive: Primitive) -> bool:
-        """Take one step; whether it met something."""
+    def step(self, action: Does) -> bool:
+        """Take one step; whether it met something, or otherwise did not end as asked."""
         ...
 
 
-class Rules(Protocol):
+class Rules(Protocol[Done]):
     """What a task says. candidates: M. length: L. ratio: of the decisions at which the model is asked (TTS ratio).
 
     asks_last: whether one more decision is made after the budget is used up, of which nothing is carried out: tasks
@@ -75,7 +77,7 @@ class Rules(Protocol):
         """The turn to the left in radians with which a decision is begun, at once; asked before `steps`."""
         ...
 
-    def steps(self, decision: Decision) -> Iterator[Primitive]:
+    def steps(self, decision: Decision) -> Iterator[Done]:
         """What is carried out of a decision; asked for the next one after the step before has been taken."""
         ...
 
@@ -84,16 +86,26 @@ class Rules(Protocol):
         ...
 
     def counted(self, steps: int, end: str) -> int:
-        """How many actions an episode of `steps` primitives that ended for reason `end` took, by the task's count."""
+        """How many actions an episode of `steps` steps that ended for reason `end` took, by the task's count."""
         ...
 
     def true_value(self, plan: Plan) -> float | None:
         """What a plan would really come to, higher is better."""
         ...
 
+    def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
+        """The plan of a decision for which none was proposed, flagged `FALLBACK`."""
+        ...
 
-Imagine = Callable[[Observation, Sequence[Plan], int], Sequence[Rollout | None]]
-"""All rollouts of one decision, given its number; for a plan that needs no model as well."""
+
+class Imagine(Protocol):
+    """Asks the world model. calls: rollouts that were asked of it so far."""
+
+    calls: int
+
+    def __call__(self, observation: Any, plans: Sequence[Plan], number: int, /) -> Sequence[Rollout | None]:
+        """All rollouts of decision `number`; for a plan that needs no model as well."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,7 @@ class Step:
     """One turn of the loop, for the trace."""
 
     number: int
-    observation: Observation
+    observation: Any
     candidates: tuple[Candidate, ...]
     past: Past
     imagined: bool
@@ -111,11 +123,11 @@ class Step:
 
 
 def run_episode(
-    place: Place,
+    place: Place[Action],
     goal: Goal,
     proposer: Proposer[Any],
     reviser: Reviser[Any],
-    rules: Rules,
+    rules: Rules[Action],
     imagine: Imagine | None,
     seed: Sequence[int],
     note: Callable[[Step], None] = lambda step: None,
@@ -139,7 +151,7 @@ def run_episode(
         )
         decision = reviser.revise(candidates, observation, goal, history, generator(seed, number, "revise"))
         reason = rules.ends(decision) or ("budget" if last else None)
-        executed: list[Primitive] = []
+        executed: list[Action] = []
         collided: list[bool] = []
         # Now, and not when they are written down: they are of where the agent stands before it acts.
         values = tuple(candidate.true_value() for candidate in candidates)
@@ -148,9 +160,9 @@ def run_episode(
             turn = rules.turn(decision)
             if turn:
                 place.turn(turn)
-            for primitive in rules.steps(decision):
-                collided.append(place.step(primitive))
-                executed.append(primitive)
+            for action in rules.steps(decision):
+                collided.append(place.step(action))
+                executed.append(action)
                 if rules.every_step and rules.over() is not None:
                     break
             reason = rules.after()
@@ -163,15 +175,15 @@ def run_episode(
 
 
 def proposals(
-    observation: Observation, goal: Goal, proposer: Proposer[Any], rules: Rules, history: History, seed: Sequence[int]
+    observation: Any, goal: Goal, proposer: Proposer[Any], rules: Rules[Any], history: History, seed: Sequence[int]
 ) -> list[Plan]:
-    """The plans of one decision without repetitions: asked for twice, then straight on, flagged."""
+    """The plans of one decision without repetitions: asked for twice, then what the task falls back on."""
     for again in range(2):
         rng = generator(seed, again, "propose")
         plans = merged(proposer.propose(observation, goal, history, rules.candidates, rng))
         if plans:
             return plans
-    return [Plan((Primitive.FORWARD,) * rules.length, "straight on", flags=(FALLBACK,))]
+    return [rules.fallback(observation, generator(seed, 2, "propose"))]
 
 
 def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Generator:
@@ -179,5 +191,5 @@ def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Gener
     return np.random.default_rng([*seed, number, int.from_bytes(purpose.encode()[:6], "big")])
 
 
-def _later(rules: Rules, plan: Plan) -> Callable[[], float | None]:
+def _later(rules: Rules[Any], plan: Plan) -> Callable[[], float | None]:
     return lambda: rules.true_value(plan)

@@ -16,24 +16,34 @@ from worldgauge.agents.language.endpoint import open_chat
 from worldgauge.agents.language.low_level import ChatLowLevel
 from worldgauge.agents.questions.travel import LowLevel, ahead
 from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import (
+    Episode,
+    HomeEpisode,
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
 from worldgauge.episode import Goal, WorldFacts
 from worldgauge.errors import DataError, NotApplicableError
 from worldgauge.geometry import Camera, Panorama
-from worldgauge.primitives import Primitive
 from worldgauge.subject import HoldsVideos, WorldModel, imagines
 from worldgauge.suites.closedloop.imagining import Imagination
-from worldgauge.suites.closedloop.loop import Rules, Step, run_episode
+from worldgauge.suites.closedloop.imagining_table import TableImagination
+from worldgauge.suites.closedloop.loop import Imagine, Rules, Step, run_episode
+from worldgauge.suites.closedloop.manipulation import Manipulation
 from worldgauge.suites.closedloop.questioning import Questions
 from worldgauge.suites.closedloop.rules import Navigation, Recognition
 from worldgauge.suites.closedloop.settings import Defaults, Settings, TaskKind
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.tasks import Episode, episode_of
+from worldgauge.suites.closedloop.table import TablePlace
+from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
 from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.worlds import open_world
 from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.tabletop.world import Tabletop
 
 
 def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
@@ -47,18 +57,20 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     episode, world = episode_of(task)
     kind: TaskKind = task.sample["kind"]
     defaults = settings.of_task(kind)
-    simulator = simulator_of(episode, world, defaults, settings)
     kit = kit_of(kind, defaults, settings)
     proposer, reviser = policies(kit, defaults)
-    goal = goal_of(episode)
-    rules = rules_of(episode, simulator, defaults, settings, bench.seed)
-    imagine = None
-    if imagines(subject):
-        imagine = Imagination(subject, simulator, settings, defaults, world, bench.seed, task.id)
-    with Tracer(bench.directory, simulator) as tracer:
-        tracer.look()
-        place = Watched(simulator, tracer, lambda: bench.progress(tracer.decisions, 0))
-        end = _start_fault(simulator, kind)
+    place = place_of(episode, world, defaults, settings)
+    goal = goal_of(episode, place)
+    rules = rules_of(episode, place, defaults, settings, bench.seed)
+    imagine: Imagine | None = None
+    if imagines(subject) and isinstance(place, TablePlace):
+        assert isinstance(episode, ManipulationEpisode)
+        imagine = TableImagination(subject, place, defaults, world, episode.instruction, bench.seed, task.id)
+    elif imagines(subject) and isinstance(place, Simulator):
+        imagine = Imagination(subject, place, settings, defaults, world, bench.seed, task.id)
+    with Tracer(bench.directory, place) as tracer:
+        watched = Watched(place, tracer, lambda: bench.progress(tracer.decisions, 0), _remembering(imagine))
+        end = _start_fault(place, kind)
 
         def note(step: Step) -> None:
             # What a language model was asked on the way: by the proposer, and by whoever carries a plan out, who
@@ -69,9 +81,9 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
             bench.progress(tracer.decisions, 0)
 
         if end is None:
-            end = run_episode(place, goal, proposer, reviser, rules, imagine, [bench.seed], note)
+            end = run_episode(watched, goal, proposer, reviser, rules, imagine, [bench.seed], note)
         frames = tracer.frames
-    xy = np.array([place[:2] for place in tracer.places])
+    way = np.array(tracer.places)
     facts: dict[str, Any] = {
         "end": end,
         "control": subject.spec.control,
@@ -81,19 +93,37 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "track": settings.track,
         "leading_turns": settings.leading_turns,
         "decisions": tracer.decisions,
-        "steps": rules.counted(len(xy) - 1, end),
-        "metres": round(polyline.length(xy), 9),
-        "xy": np.round(xy, 4).tolist(),
+        "steps": rules.counted(len(way) - 1, end),
+        "metres": round(polyline.length(way), 9),
+        "xy": np.round(way[:, :2], 4).tolist(),
         "calls": 0 if imagine is None else imagine.calls,
         "frames_generated": frames,
-        **outcome_of(episode, rules),
+        **outcome_of(episode, rules, place),
     }
     return Record(task, subject.spec.name, bench.directory, facts, SEEN)
 
 
-def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator:
+def place_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator | TablePlace:
+    """The home or the table of an episode, at its start. Raises DataError for an episode that is of another scene."""
+    if not isinstance(episode, ManipulationEpisode):
+        return simulator_of(episode, world, defaults, settings)
+    return table_of(episode, world, defaults)
+
+
+def table_of(episode: ManipulationEpisode, world: WorldFacts, defaults: Defaults) -> TablePlace:
+    """The table of an episode, nothing moved. Raises DataError for an episode that is of another scene."""
+    table = open_world(world)
+    if not isinstance(table, Tabletop) or table.task.instruction != episode.instruction:
+        raise DataError(
+            f"{episode.id}: '{episode.scene}' is no table on which to {episode.instruction}; "
+            "correct scene_id or instruction, or collect again"
+        )
+    return TablePlace(table, defaults.view_px)
+
+
+def simulator_of(episode: HomeEpisode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator:
     """The home of an episode with a walker at its start."""
-    height = settings.view_px
+    height = defaults.view_px
     hfov_deg = episode.hfov_deg if isinstance(episode, QuestionEpisode) else defaults.hfov_deg
     camera = Camera.from_horizontal_fov(round(height * defaults.aspect), height, hfov_deg)
     panorama = Panorama(settings.panorama_px, settings.panorama_px * 9 // 16)
@@ -110,7 +140,7 @@ def simulator_of(episode: Episode, world: WorldFacts, defaults: Defaults, settin
     )
 
 
-def _check_scene(episode: Episode, place: Walkable) -> None:
+def _check_scene(episode: HomeEpisode, place: Walkable) -> None:
     """Raises DataError for an episode that is of another scene: it must not become a score."""
     if place.floor.clearance_at(np.array(episode.start[:2])) <= 0:
         raise DataError(
@@ -129,12 +159,18 @@ def _check_scene(episode: Episode, place: Walkable) -> None:
 
 def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
     """What the policies of a task are made of."""
-    options = {
+    options: dict[str, Any] = {
         "seeds": settings.heuristic_seeds,
         "kind": settings.kind,
         "open_heading": settings.open_heading,
         "declared": settings.track == "declared_stop",
+        "noise_m": settings.expert_noise_m,
+        "wrong": settings.expert_wrong,
+        "demonstrations": settings.demonstrations,
+        "policy": settings.policy,
+        "revision": settings.revision,
     }
+    options = {name: value for name, value in options.items() if value is not None}
     chat = None if settings.chat is None else _chat(settings)
     return Kit(kind, defaults.length, chat, settings.prompts, options)
 
@@ -149,8 +185,12 @@ def judge_of(settings: Settings) -> Judge:
     return judges.get(settings.judge)(kit_of("questions", settings.of_task("questions"), settings))
 
 
-def goal_of(episode: Episode) -> Goal:
+def goal_of(episode: Episode, place: Simulator | TablePlace) -> Goal:
     """What the agent is told."""
+    if isinstance(episode, ManipulationEpisode):
+        assert isinstance(place, TablePlace)
+        before, after = place.goal_picture()
+        return Goal(image=after, text=episode.instruction, before=before)
     if isinstance(episode, RecognitionEpisode):
         return Goal(target=str(episode.target), choices=LABELS)
     if isinstance(episode, NavigationEpisode):
@@ -158,8 +198,13 @@ def goal_of(episode: Episode) -> Goal:
     return Goal(text=episode.question)
 
 
-def rules_of(episode: Episode, simulator: Simulator, defaults: Defaults, settings: Settings, seed: int) -> Rules:
+def rules_of(
+    episode: Episode, simulator: Simulator | TablePlace, defaults: Defaults, settings: Settings, seed: int
+) -> Rules[Any]:
     """The rules of the episode's task."""
+    if isinstance(simulator, TablePlace):
+        return Manipulation(simulator, defaults, settings)
+    assert not isinstance(episode, ManipulationEpisode)
     if isinstance(episode, RecognitionEpisode):
         return Recognition(simulator, defaults, settings)
     if isinstance(episode, NavigationEpisode):
@@ -171,8 +216,11 @@ def rules_of(episode: Episode, simulator: Simulator, defaults: Defaults, setting
     return Questions(simulator, episode.evidence, defaults, settings, seed, low_level)
 
 
-def outcome_of(episode: Episode, rules: Rules) -> dict[str, Any]:
+def outcome_of(episode: Episode, rules: Rules[Any], place: Simulator | TablePlace) -> dict[str, Any]:
     """What came of it, for the scores: plain JSON values."""
+    if isinstance(place, TablePlace):
+        failed = [reason for reason in place.reasons if reason is not None]
+        return {"progress": round(place.progress, 6), "unstable": place.unstable, "failed_poses": failed}
     if isinstance(rules, Recognition):
         return {"label": rules.label, "confidence": rules.confidence if rules.label is not None else None}
     if isinstance(rules, Navigation):
@@ -187,31 +235,46 @@ def asked_of(policy: object) -> list[Any]:
     return list(getattr(policy, "asked", ()))
 
 
-def _start_fault(simulator: Simulator, kind: TaskKind) -> str | None:
+def _remembering(imagine: Imagine | None) -> Callable[[], None]:
+    """What a model of the table is to see beside the decisions."""
+    return imagine.remember if isinstance(imagine, TableImagination) else lambda: None
+
+
+def _start_fault(place: Simulator | TablePlace, kind: TaskKind) -> str | None:
     """Why an episode cannot begin: a target that nobody sees. It is scored as wrong, and walks no steps."""
-    if kind == "recognition" and simulator.observe().box is None:
+    if isinstance(place, Simulator) and kind == "recognition" and place.observe().box is None:
         return "unseen"
     return None
 
 
 class Watched:
-    """The simulator, with every step traced."""
+    """The simulator, with every step traced. remember: called at the start and after every step."""
 
-    def __init__(self, simulator: Simulator, tracer: Tracer, alive: Callable[[], None]) -> None:
-        self._simulator = simulator
+    def __init__(
+        self,
+        place: Simulator | TablePlace,
+        tracer: Tracer,
+        alive: Callable[[], None],
+        remember: Callable[[], None],
+    ) -> None:
+        self._place: Any = place
         self._tracer = tracer
         self._alive = alive
-        self.observe = simulator.observe
+        self._remember = remember
+        self.observe = place.observe
+        tracer.look()
+        remember()
 
     def turn(self, left_rad: float) -> None:
         """Turn on the spot, and look."""
-        self._simulator.turn(left_rad)
+        self._place.turn(left_rad)
         self._tracer.look()
 
-    def step(self, primitive: Primitive) -> bool:
+    def step(self, action: Any) -> bool:
         """Take one step; whether it met something."""
-        collided = self._simulator.step(primitive)
+        collided = bool(self._place.step(action))
         self._tracer.stepped()
+        self._remember()
         self._alive()
         return collided
 

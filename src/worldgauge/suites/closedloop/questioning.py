@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.contract import Decision, History, Plan
+from worldgauge.agents.contract import Decision, History, Observation, Plan
 from worldgauge.agents.questions.travel import LowLevel, Traveller, ahead
 from worldgauge.geometry import FloatArray
 from worldgauge.primitives import Primitive
+from worldgauge.suites.closedloop.rules import straight_on
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 
@@ -119,6 +120,10 @@ class Questions:
         metres = [geodesic.distance(place, geodesic.nearest(_middle(thing))) for thing in known]
         found = [one for one in metres if one < float("inf")]
         return -min(found) if found else None
+
+    def fallback(self, observation: Observation, rng: np.random.Generator) -> Plan:
+        """See `straight_on`."""
+        return straight_on(self.length)
 
 
 def _middle(thing: Any) -> FloatArray:

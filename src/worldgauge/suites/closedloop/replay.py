@@ -19,24 +19,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import (
+    Episode,
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
 from worldgauge.metrics.controllability import decision_regret
 from worldgauge.primitives import from_letters
 from worldgauge.suites.closedloop import drawing
 from worldgauge.suites.closedloop.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
+from worldgauge.suites.closedloop.manipulation import SOLVED, UNSTABLE
 from worldgauge.suites.closedloop.protocol import simulator_of
 from worldgauge.suites.closedloop.questioning import STUCK
 from worldgauge.suites.closedloop.rules import LOST
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.tasks import Episode, episode_of
+from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
 from worldgauge.suites.contract import Record
 from worldgauge.video import Clip, Frame, resize
 from worldgauge.worlds.walker import Stance
 
-FPS = 3.0
-"""Slow enough to read."""
+FPS, TABLE_FPS = 3.0, 6.0
+"""Slow enough to read; of a table, where there are several frames on the way to a pose."""
 WIDTH, MARGIN, GAP = 448, 8, 8
 PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 THUMB_PX = 62
@@ -53,7 +60,8 @@ def replay(record: Record, settings: Settings) -> Clip:
     Raises DataError when the trace, its films or the episode's data are gone.
     """
     scene = _Scene(record, settings)
-    return Clip(scene, range(len(scene.cues)), FPS, (WIDTH, scene.height))
+    fps = TABLE_FPS if record.task.sample["kind"] == "manipulation" else FPS
+    return Clip(scene, range(len(scene.cues)), fps, (WIDTH, scene.height))
 
 
 class _Scene:
@@ -71,7 +79,7 @@ class _Scene:
         if isinstance(self._episode, NavigationEpisode):
             self._goal = closedloop.goal_image(self._episode)
         self._asked = drawing.wrapped(_asked(self._episode), WIDTH - 2 * MARGIN)
-        self.cues = [(n, k) for n, line in enumerate(self._trace) for k in range(len(line["executed"]) + 1)]
+        self.cues = [(n, k) for n, line in enumerate(self._trace) for k in range(len(_steps(line)) + 1)]
         self.cues.append((len(self._trace), 0))
         below = GAP + THUMB_PX + GAP + WORDS * drawing.LINE_PX + MARGIN
         self.height = 2 * round((self._top + self._panel[1] + below) / 2)
@@ -96,12 +104,13 @@ class _Scene:
         ends, dreamt = self._dreamt(line)
 
         def draw(step: int) -> Frame:
-            sheet = self._sheet(f"decision {number + 1} of {len(self._trace)}" + (f", step {step}" if step else ""))
+            at = _steps(line)[step - 1] if step else 0
+            sheet = self._sheet(f"decision {number + 1} of {len(self._trace)}" + (f", step {at}" if step else ""))
             y = self._top
             view = self._boxed(self._sized(seen[step]), number, step)
             sheet.picture(view, MARGIN, y)
-            met = bool(step and line["collided"][step - 1])
-            sheet.note("bumped into something" if met else "seen", MARGIN, y, ALARM if met else INK)
+            met = bool(step and line["collided"][at - 1])
+            sheet.note(_met(line, at) if met else "seen", MARGIN, y, ALARM if met else INK)
             self._right(sheet, line, dreamt, step, y)
             y += self._panel[1] + GAP
             self._candidates(sheet, line, ends, y)
@@ -160,7 +169,10 @@ class _Scene:
             else:
                 sheet.picture(_square(end), x, y, colour)
             left = x + THUMB_PX + 5
-            sheet.plan(one["steps"], one["turn_left_rad"], left, y + 1, wide - THUMB_PX - 5, colour)
+            if isinstance(one["steps"], str):
+                sheet.plan(one["steps"], one["turn_left_rad"], left, y + 1, wide - THUMB_PX - 5, colour)
+            else:
+                sheet.text(f"{len(one['steps'])} poses", left, y + 14, colour, drawing.SMALL)
             if one["score"] is not None:
                 sheet.text(f"score {_short(one['score'])}", left, y + 38, INK)
             sheet.text(f"truly {_short(one['true_value'])}", left, y + 56, FAINT)
@@ -222,8 +234,20 @@ class _Scene:
     @cached_property
     def _simulator(self) -> Simulator:
         """Built only for a target's box that the reviser did not note."""
+        assert not isinstance(self._episode, ManipulationEpisode)
         defaults = self._settings.of_task(self._record.task.sample["kind"])
         return simulator_of(self._episode, self._world, defaults, self._settings)
+
+
+def _steps(line: Mapping[str, Any]) -> list[int]:
+    """Which step, from 1, each frame after the decision shows: one a step, of an arm several on the way to a pose."""
+    return list(line.get("under_way") or range(1, len(line["executed"]) + 1))
+
+
+def _met(line: Mapping[str, Any], step: int) -> str:
+    """What a step met."""
+    reason = line["reasons"][step - 1] if "reasons" in line else None
+    return str(reason) if reason else "bumped into something"
 
 
 def _across(picture: Frame, width: int) -> Frame:
@@ -280,6 +304,8 @@ def _asked(episode: Episode) -> str:
         return episode.question
     if isinstance(episode, NavigationEpisode):
         return "Go where the goal image was taken."
+    if isinstance(episode, ManipulationEpisode):
+        return episode.instruction.capitalize() + "."
     return "What is in the red box?"
 
 
@@ -292,6 +318,8 @@ ENDS = {
     STUCK: "its plans have led nowhere",
     "unseen": "the target is not seen at the start",
     "answered": "has given its answer",
+    SOLVED: "solved: the simulator says so",
+    UNSTABLE: "the physics became unstable",
 }
 
 
@@ -308,6 +336,10 @@ def _outcome(record: Record, episode: Episode) -> Iterator[str]:
         sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
         yield f"answer: {facts['label'] or 'none'}{sure}"
         yield f"it is: {episode.category}"
+    elif isinstance(episode, ManipulationEpisode):
+        yield f"{facts['progress']:.0%} of the task is done"
+        if facts["failed_poses"]:
+            yield f"{len(facts['failed_poses'])} poses failed, the last: {facts['failed_poses'][-1]}"
     else:
         yield f"answer: {facts['answer'] or 'none'}"
         yield f"expected: {episode.answer}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from worldgauge.agents.contract import CONFIDENT, Decision, History, Plan
+import numpy as np
+
+from worldgauge.agents.contract import CONFIDENT, Decision, History, Observation, Plan
 from worldgauge.primitives import Primitive
+from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.worlds.walker import Stance
@@ -64,6 +67,10 @@ class Recognition:
     def true_value(self, plan: Plan) -> float | None:
         """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
         return self._simulator.target_share(self._simulator.led_to(plan.turn_left_rad, plan.steps))
+
+    def fallback(self, observation: Observation, rng: np.random.Generator) -> Plan:
+        """See `straight_on`."""
+        return straight_on(self.length)
 
 
 class Navigation:
@@ -133,3 +140,12 @@ class Navigation:
         there = self._simulator.led_to(plan.turn_left_rad, plan.steps)
         left = self._simulator.geodesic.steps_left(there, self._goal, self._radius_m)
         return -left if left < float("inf") else None
+
+    def fallback(self, observation: Observation, rng: np.random.Generator) -> Plan:
+        """See `straight_on`."""
+        return straight_on(self.length)
+
+
+def straight_on(length: int) -> Plan:
+    """What a walker does for want of a plan: L steps forward, flagged."""
+    return Plan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))

@@ -10,7 +10,12 @@ import numpy as np
 
 from worldgauge.agents.judge import Judge, Mark
 from worldgauge.agents.judge_chat import JudgeError
-from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import (
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
 from worldgauge.metrics import controllability
 from worldgauge.metrics.success import (
     Term,
@@ -19,20 +24,25 @@ from worldgauge.metrics.success import (
     model_calls,
     spl,
     success,
+    task_progress,
     trajectory_m,
     trajectory_steps,
 )
+from worldgauge.pose_plans import HandPose, clip_plan
 from worldgauge.primitives import from_letters
 from worldgauge.subject import Frames
 from worldgauge.suites.closedloop.loop import FALLBACK
-from worldgauge.suites.closedloop.protocol import judge_of, simulator_of
+from worldgauge.suites.closedloop.manipulation import SOLVED
+from worldgauge.suites.closedloop.protocol import judge_of, place_of
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.table import TablePlace
 from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import COMPARED, read_trace
 from worldgauge.suites.contract import Bench, Record, Score, mean_of
 from worldgauge.suites.scores import score_of
 from worldgauge.video import Clip
+from worldgauge.worlds.tabletop.simulation import State
 from worldgauge.worlds.walker import Stance
 
 HEADLINE = "task/success"
@@ -40,7 +50,7 @@ HEADLINE = "task/success"
 QUALITY = ("controllability_psnr", "controllability_ssim", "visual_quality")
 METRICS = (
     *("success", "trajectory_steps", "trajectory_m", "spl", "answer_score", "answer_spl"),
-    *("decision_regret", "model_calls", *QUALITY),
+    *("task_progress", "decision_regret", "model_calls", *QUALITY),
 )
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 _NO_LENGTH = "the reference length is not known"
@@ -55,6 +65,8 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         found = list(_recognition(record, episode))
     elif isinstance(episode, NavigationEpisode):
         found = list(_navigation(record, episode))
+    elif isinstance(episode, ManipulationEpisode):
+        found = list(_manipulation(record))
     else:
         found = list(_questions(record, episode, judge_of(settings)))
     bench.progress(1, 2)
@@ -66,11 +78,11 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
             "decision_regret",
             mean_of(regrets),
             n=len(regrets),
-            reason="no decision chose among known candidates",
+            reason=None if regrets else "no decision chose among known candidates",
         )
     )
     found.append(score_of(record, "model_calls", model_calls(record.facts["calls"]), facts=_counts(trace)))
-    found += _imagination(record, trace, lambda: simulator_of(episode, world, settings.of_task(kind), settings))
+    found += _imagination(record, trace, lambda: place_of(episode, world, settings.of_task(kind), settings))
     return sorted(found, key=lambda one: one.metric)
 
 
@@ -100,6 +112,18 @@ def _navigation(record: Record, episode: NavigationEpisode) -> Iterator[Score]:
     yield score_of(record, "trajectory_steps", trajectory_steps(facts["steps"]), prefix="navigation/")
     reference = math.inf if invalid else episode.step_to_goal
     yield _of_term(record, "spl", spl(arrived, reference, facts["steps"]), _UNREACHABLE, prefix="navigation/")
+
+
+def _manipulation(record: Record) -> Iterator[Score]:
+    facts = record.facts
+    solved = success(facts["end"] == SOLVED)
+    flags = ["unstable"] if facts["unstable"] else []
+    told = {**_way(record), "progress": facts["progress"], "failed_poses": facts["failed_poses"], "flags": flags}
+    yield score_of(record, "success", solved, facts=told, prefix="task/")
+    yield score_of(record, "success", solved, prefix="manipulation/")
+    decisions = trajectory_steps(facts["decisions"])
+    yield score_of(record, "trajectory_steps", decisions, prefix="manipulation/")
+    yield score_of(record, "task_progress", task_progress(facts["progress"]), prefix="manipulation/")
 
 
 def _questions(record: Record, episode: QuestionEpisode, judge: Judge) -> Iterator[Score]:
@@ -180,7 +204,9 @@ def _queries(notes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from notes.get(name, ())
 
 
-def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Callable[[], Simulator]) -> Iterator[Score]:
+def _imagination(
+    record: Record, trace: list[dict[str, Any]], simulator: Callable[[], Simulator | TablePlace]
+) -> Iterator[Score]:
     """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it.
 
     All frames of an episode are one film: a rollout that is right by chance, such as of a blocked step, is no record.
@@ -201,11 +227,17 @@ def _imagination(record: Record, trace: list[dict[str, Any]], simulator: Callabl
     yield score_of(record, "visual_quality", quality, n=n)
 
 
-def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], simulator: Simulator) -> Frames:
+def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], place: Simulator | TablePlace) -> Frames:
     """The frames of the simulator for those of a candidate that the model drew, of as much as the model shows."""
-    stances = simulator.replayed(Stance(*line["stance"]).turned(one["turn_left_rad"]), from_letters(one["steps"]))
-    camera = simulator.camera
+    camera = place.camera
     across, down = one["shown"]
     cut = camera.cropped(round(camera.width * min(across, 1.0)), round(camera.height * min(down, 1.0)))
-    film = simulator.film(stances[one["exact"] :], cut)
+    if isinstance(place, TablePlace):
+        frames = one["imagined"][1] - one["imagined"][0] + 1
+        poses = [HandPose(*pose) for pose in one["steps"]]
+        told = clip_plan(line["hand"], np.array(poses), frames)
+        film = place.film(poses, told, State.of(line["state"])).cropped(cut.width, cut.height)
+    else:
+        stances = place.replayed(Stance(*line["stance"]).turned(one["turn_left_rad"]), from_letters(one["steps"]))
+        film = place.film(stances[one["exact"] :], cut)
     return film.resized(camera.width, camera.height).to_array()

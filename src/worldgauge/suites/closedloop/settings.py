@@ -12,20 +12,22 @@ from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
 """Settings on how a language model and its prompts are reached; what it says does not depend on them."""
-TaskKind = Literal["recognition", "navigation", "questions"]
-TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions")
+TaskKind = Literal["recognition", "navigation", "questions", "manipulation"]
+TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions", "manipulation")
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """Of one task. decisions: K; of questions it is the number of low-level actions. candidates: M. length: L.
+    """Of one task. decisions: K; of questions the number of low-level actions, of manipulation that of poses.
 
-    clip: frames of a clip after the first; steps beyond the plan are filled up with forward ones, since the answer is
-    read from them too. 0: only the plan's own.
+    candidates: M. length: L. clip: frames of a clip after the first; steps beyond the plan are filled up with forward
+    ones, since the answer is read from them too; poses are spread over it. 0: only the plan's own. view_px: height of
+    the views.
     """
 
     decisions: int
@@ -34,14 +36,16 @@ class Defaults:
     clip: int
     aspect: float
     hfov_deg: float
+    view_px: int
     proposer: str
     reviser: str
 
 
 DEFAULTS: Mapping[TaskKind, Defaults] = {
-    "recognition": Defaults(10, 2, 4, 13, 1.0, 90.0, "heuristic", "recogniser"),
-    "navigation": Defaults(20, 3, 5, 0, 1.0, 90.0, "heuristic", "similarity"),
-    "questions": Defaults(250, 3, 13, 13, 448 / 384, 105.0, "landmarks", "scripted-answerer"),
+    "recognition": Defaults(10, 2, 4, 13, 1.0, 90.0, 384, "heuristic", "recogniser"),
+    "navigation": Defaults(20, 3, 5, 0, 1.0, 90.0, 384, "heuristic", "similarity"),
+    "questions": Defaults(250, 3, 13, 13, 448 / 384, 105.0, 384, "landmarks", "scripted-answerer"),
+    "manipulation": Defaults(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "oracle"),
 }
 
 _RELEASED = {
@@ -58,14 +62,18 @@ _RELEASED = {
 class Settings:
     """All options.
 
-    task: only this one, None for all. proposer, reviser, judge: names; None is the task's own. chat: MODEL@URL of the
-    language model that policies ask; how it is reached: chat_recording, the folder that keeps all it says, chat_replay,
-    whether that is used, chat_budget with chat_prices ("IN,OUT" of a million tokens), chat_key_env, the environment
-    variable that holds the key. prompts: folder whose files replace our templates. decisions, candidates, length:
-    K, M, L; None is the paper's. tts_ratio: share of decisions at which the world model is asked. leading_turns:
-    "exact" turns the real panorama, "model" leaves them to the model. view_px: height of the views. panorama_px: width
-    of panoramas, their height is 9/16 of it. track: who says that navigation has arrived. goal_check: when that is
-    looked at. kind: whether a language model selects among candidates or may write a plan of its own.
+    task: only this one, None for all. proposer, reviser, judge: names; None is the task's own. chat: MODEL@URL of
+    the language model that policies ask; how it is reached: chat_recording, the folder that keeps all it says,
+    chat_replay, whether that is used, chat_budget with chat_prices ("IN,OUT" of a million tokens), chat_key_env,
+    the environment variable that holds the key. prompts: folder whose files replace our templates. decisions,
+    candidates, length: K, M, L; None is the paper's. tts_ratio: share of decisions at which the world model is
+    asked. leading_turns: "exact" turns the real panorama, "model" leaves them to the model. view_px: height of the
+    views; None is the task's own. panorama_px: width of panoramas, their height is 9/16 of it. track: who says that
+    navigation has arrived. goal_check: when that is looked at. kind: whether a language model selects among
+    candidates or may write a plan of its own. Of manipulation: expert_noise_m, expert_wrong: how far and how often
+    the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from; policy: command
+    or address of the policy behind `process`; revision: whether a language model that revises is shown the frames
+    in which poses are reached, or its own words for the last ones.
     """
 
     task: TaskKind | None = None
@@ -85,8 +93,13 @@ class Settings:
     length: int | None = None
     tts_ratio: float = 1.0
     leading_turns: Literal["exact", "model"] = "exact"
-    view_px: int = 384
+    view_px: int | None = None
     panorama_px: int = 1024
+    expert_noise_m: float | None = None
+    expert_wrong: float | None = None
+    demonstrations: str | None = None
+    policy: str | None = None
+    revision: Literal["frames", "described"] | None = None
     track: Literal["oracle_stop", "declared_stop"] = "oracle_stop"
     goal_check: Literal["decision", "every_step"] = "decision"
     kind: Literal["select", "rewrite"] = "select"
@@ -103,8 +116,8 @@ class Settings:
         for name in ("decisions", "candidates", "length"):
             check_whole(SUITE, name, getattr(settings, name), least=1, optional=True)
         for name, least, most in (("view_px", 32, 1024), ("panorama_px", 64, 4096)):
-            check_whole(SUITE, name, getattr(settings, name), least=least)
-            if getattr(settings, name) > most:
+            check_whole(SUITE, name, getattr(settings, name), least=least, optional=name == "view_px")
+            if (getattr(settings, name) or least) > most:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
@@ -182,9 +195,15 @@ class Settings:
             self.decisions or own.decisions,
             self.candidates or own.candidates,
             length,
-            max(own.clip, length) if own.clip else 0,
+            _clip(own, length, task),
             own.aspect,
             own.hfov_deg,
+            self.view_px or own.view_px,
             self.proposer or own.proposer,
             self.reviser or own.reviser,
         )
+
+
+def _clip(own: Defaults, length: int, task: TaskKind) -> int:
+    """Frames of a clip after the first: all steps of a walker are in it, poses are spread or thinned out."""
+    return own.clip if task == "manipulation" or not own.clip else max(own.clip, length)

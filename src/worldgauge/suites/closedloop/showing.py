@@ -1,4 +1,4 @@
-"""What a report shows of an episode: the home, the shortest way, and where each subject's agent went."""
+"""What a report shows of an episode: the home or table, the shortest way, and where each subject's agent went."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.datasets.closedloop import NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import (
+    Episode,
+    HomeEpisode,
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
+from worldgauge.episode import WorldFacts
 from worldgauge.geometry import FloatArray
+from worldgauge.pose_plans import clip_plan
 from worldgauge.primitives import Steps
-from worldgauge.suites.closedloop.protocol import simulator_of
+from worldgauge.suites.closedloop.protocol import simulator_of, table_of
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.tasks import Episode, episode_of
+from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.contract import Exhibit, Picture, Score, Task
 
+FRAMES = 28
+"""Of what the expert does at a table."""
 REACH_M = 1.0
 """How near the shortest way leads to what a question or a red box is about."""
 
@@ -23,6 +34,8 @@ REACH_M = 1.0
 def picture(task: Task, settings: Settings) -> Picture:
     """The shortest way to what is asked for, as the agent would see it. Raises DataError when the data are gone."""
     episode, world = episode_of(task)
+    if isinstance(episode, ManipulationEpisode):
+        return _table(episode, world, settings)
     simulator = simulator_of(episode, world, settings.of_task(task.sample["kind"]), settings)
     steps: Steps = ()
     marks: dict[str, tuple[float, float]] = {}
@@ -49,14 +62,27 @@ def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Setting
         told = {"ended": head.facts["end"], "success_pct": head.value}
         told |= {
             key: head.facts[key]
-            for key in ("label", "confidence", "answer", "mark", "blind_answer", "blind_mark", "distance_m")
+            for key in ("label", "confidence", "answer", "mark", "blind_answer", "blind_mark", "distance_m", "progress")
             if key in head.facts
         }
         diagnostics[label] = told
     return Exhibit(paths=paths, diagnostics=diagnostics, caption=_caption(episode))
 
 
-def _aims(episode: Episode, simulator: Simulator) -> list[tuple[str, FloatArray, float]]:
+def _table(episode: ManipulationEpisode, world: WorldFacts, settings: Settings) -> Picture:
+    """What the expert does, and where the things lie."""
+    place = table_of(episode, world, settings.of_task("manipulation"))
+    sight = place.observe()
+    poses = sight.expert()
+    told = clip_plan(sight.hand, np.array(poses), FRAMES)
+    film = place.film(poses, told)
+    ways = np.repeat(sight.pose[None], len(film), axis=0)
+    ways[:, :3, 3] = told.poses[1:, :3]
+    marks = {thing.name: (thing.place_m[0], thing.place_m[1]) for thing in sight.things}
+    return Picture(film, ways, 0, world, marks)
+
+
+def _aims(episode: HomeEpisode, simulator: Simulator) -> list[tuple[str, FloatArray, float]]:
     """Name, place (2,) and radius of what is sought."""
     if isinstance(episode, NavigationEpisode):
         return [("goal", np.array([episode.goal.x, episode.goal.y]), episode.radius_m)]
@@ -70,4 +96,6 @@ def _caption(episode: Episode) -> str:
         return f"What is in the red box? {episode.category}"
     if isinstance(episode, QuestionEpisode):
         return f"{episode.question} {episode.answer}"
+    if isinstance(episode, ManipulationEpisode):
+        return episode.instruction.capitalize()
     return f"Go where the goal image was taken, {episode.step_to_goal} steps away"

@@ -30,6 +30,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "questions/seen_only/answer_score": "answer score, no blind answers",
         "questions/with_blind/answer_spl": "SPL with blind answers, %",
     },
+    "manipulation": {
+        "manipulation/success": "success rate, %",
+        "manipulation/trajectory_steps": "decisions",
+        "manipulation/task_progress": "progress",
+    },
 }
 """Task -> name of the scores -> column, the paper's first."""
 IMAGINED = {
@@ -41,8 +46,11 @@ REGRET_UNITS = {
     "recognition": "share of the view that the target covers",
     "navigation": "steps left to the goal",
     "questions": "metres left to the evidence",
+    "manipulation": "progress of the task, 0 to 1",
 }
 ALL = "all"
+_RATES = ("recognition", "navigation", "manipulation")
+"""Tasks whose success is yes or no."""
 _SEED = 20251018
 
 
@@ -62,6 +70,8 @@ def summarize(
         tables.append(gain)
     tables += [_as_in_paper(entries, task) for task in tasks]
     tables += [table for task, key in _PARTS for table in _by_part(entries, task, key) if task in tasks]
+    if "manipulation" in tasks and (by_table := _gain_by_table(entries)) is not None:
+        tables.append(by_table)
     tables += [_imagined(entries), *(_regret(entries, task) for task in tasks), _cost(entries), _ends(entries)]
     return tables
 
@@ -71,9 +81,7 @@ class _Entry(Entry):
 
     def is_rate(self, metric: str, task: str | None) -> bool:
         """See `Entry`."""
-        return metric in ("recognition/success", "navigation/success") or (
-            metric == HEADLINE and task in ("recognition", "navigation")
-        )
+        return metric in [f"{one}/success" for one in _RATES] or (metric == HEADLINE and task in _RATES)
 
     def flag(self, task: str | None = None) -> str:
         """Why its row wins nothing: a rate over part of the list is no rate of the list."""
@@ -102,7 +110,7 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
         if name in score.facts and (name == "leading_turns" or score.group["task"] == "navigation")
     }
     notes = [
-        "Success in percent: recognition and navigation 0 or 100 an episode, questions the answer score of 0 to 100. "
+        "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "
         "Intervals of rates are Wilson's.",
         *([", ".join(sorted(ways)).capitalize() + "."] if ways else []),
     ]
@@ -115,27 +123,36 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
 
 
 def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
-    """Paired differences from the same episodes without a world model."""
+    """Paired differences from the same episodes without a world model, by task."""
+    columns = {task: {"task": task} for task in tasks}
+    if len(tasks) > 1:
+        columns[ALL] = {}
+    return _gain_by(entries, columns, "gain", "Gain over no world model, the same episodes")
+
+
+def _gain_by(
+    entries: Sequence[_Entry], columns: Mapping[str, Mapping[str, str]], name: str, title: str
+) -> Table | None:
+    """Paired differences, a column for the episodes of each group; None without the base or anything beside it."""
     base = next((entry for entry in entries if entry.label == BASE), None)
     others = [entry for entry in entries if entry.label != BASE]
     if base is None or not others:
         return None
-    columns = [*tasks, ALL] if len(tasks) > 1 else list(tasks)
     rows, found = [], {}
     for entry in others:
         cells = []
-        for column in columns:
-            task = None if column == ALL else column
-            ours, theirs = ({s.task: s.value for s in one.of(HEADLINE, task)} for one in (entry, base))
+        for column, group in columns.items():
+            ours, theirs = ({s.task: s.value for s in _grouped(one, group)} for one in (entry, base))
             told = paired_difference(ours, theirs, rng=np.random.default_rng(_SEED))
             low, high = (None, None) if told.interval is None else np.clip(told.interval, -100.0, 100.0).tolist()
-            cells.append(Cell(told.mean, None, told.n, low, high, entry.expected(task) if task else None))
+            expected = entry.expected(group["task"]) if list(group) == ["task"] else None
+            cells.append(Cell(told.mean, None, told.n, low, high, expected))
             found[entry.label, column] = told.p
         rows.append(Row(entry.label, tuple(cells), entry.kind, entry.flag()))
     corrected = dict(zip(found, holm(list(found.values())), strict=True))
     return Table(
-        "gain",
-        "Gain over no world model, the same episodes",
+        name,
+        title,
         "points",
         "higher",
         tuple(columns),
@@ -143,11 +160,18 @@ def _gain(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table | None:
         (
             "Paired differences with bootstrap intervals. p by sign flips, corrected for all cells (Holm), of "
             + f"{', '.join(columns)}: "
-            + "; ".join(_said(label, columns, corrected) for label in dict.fromkeys(label for label, _ in corrected))
+            + "; ".join(
+                _said(label, tuple(columns), corrected) for label in dict.fromkeys(label for label, _ in corrected)
+            )
             + ".",
         ),
         bars=True,
     )
+
+
+def _grouped(entry: _Entry, group: Mapping[str, str]) -> list[Score]:
+    """Headline scores of the episodes of a group."""
+    return [one for one in entry.of(HEADLINE) if all(one.group.get(key) == value for key, value in group.items())]
 
 
 def _said(label: str, columns: Sequence[str], p_values: Mapping[tuple[str, str], float | None]) -> str:
@@ -190,7 +214,12 @@ def _flags_note(entries: Sequence[_Entry], task: str) -> Iterator[str]:
             yield f"{entry.label}: " + ", ".join(f"{count} x {flag}" for flag, count in sorted(counts.items())) + "."
 
 
-_PARTS = (("recognition", "difficulty"), ("recognition", "category"), ("questions", "category"))
+_PARTS = (
+    ("recognition", "difficulty"),
+    ("recognition", "category"),
+    ("questions", "category"),
+    ("manipulation", "table_task"),
+)
 
 
 def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
@@ -208,8 +237,18 @@ def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
         )
         for entry in entries
     ]
-    title = f"{task.capitalize()} by {key}"
+    title = f"{task.capitalize()} by {key.replace('_', ' ')}"
     yield Table(f"{task}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
+
+
+def _gain_by_table(entries: Sequence[_Entry]) -> Table | None:
+    """Paired differences by what is done at the table."""
+    key = "table_task"
+    names = sorted({str(s.group[key]) for e in entries for s in e.of(HEADLINE, "manipulation") if key in s.group})
+    if len(names) < 2:
+        return None
+    columns = {name: {"task": "manipulation", key: name} for name in names}
+    return _gain_by(entries, columns, "manipulation/gain", "Manipulation: gain over no world model by table task")
 
 
 _ORDER = {"easy": 1, "medium": 2, "hard": 3}

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from worldgauge.agents.vision.recognition import identity
 from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import ClosedLoop, NavigationEpisode, QuestionEpisode, RecognitionEpisode
+from worldgauge.datasets.closedloop import ClosedLoop, Episode, ManipulationEpisode, QuestionEpisode, RecognitionEpisode
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.suites.closedloop.settings import SUITE, Settings, TaskKind
 from worldgauge.suites.contract import Task
-
-Episode = RecognitionEpisode | NavigationEpisode | QuestionEpisode
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
@@ -78,4 +76,6 @@ def _group(episode: Episode) -> dict[str, object]:
         return {"category": episode.category, "difficulty": ("easy", "medium", "hard")[episode.difficulty]}
     if isinstance(episode, QuestionEpisode):
         return {"category": episode.category}
+    if isinstance(episode, ManipulationEpisode):
+        return {"table_task": episode.table_task.replace("_", " ")}
     return {}

@@ -50,7 +50,9 @@ THING_BIT, ARM_BIT = 1, 2
 """Of contacts: links of the arm meet things and the table (contype 1, conaffinity 3), not each other."""
 ARM, HAND, TIP, GRIPPER = "arm", "hand", "tip", "gripper"
 FINGERS = ("finger_left", "finger_right")
-_WHITE, _DARK, _PAD = (0.93, 0.93, 0.95, 1), (0.22, 0.24, 0.28, 1), (0.36, 0.38, 0.42, 1)
+_STIFF = (0.005, 1.0)
+"""Time constant and damping of constraints that must not give; twice the time step is the least that is stable."""
+_WHITE, _DARK, _PAD = (0.93, 0.93, 0.95, 1), (0.34, 0.37, 0.42, 1), (0.2, 0.21, 0.24, 1)
 
 
 def joint_names() -> tuple[str, ...]:
@@ -74,6 +76,7 @@ def add_arm(spec: Any) -> None:
         ((0, 0, -0.02), (0, 0, 0.07), 0.045, 0.7),
     )
     for n, (joint, (start, end, radius, mass)) in enumerate(zip(JOINTS, bones, strict=True), start=1):
+        armature, kp, kv = (0.6, 4500.0, 180.0) if joint.torque_nm > 50 else (0.2, 2000.0, 40.0)
         c, s = math.cos(joint.alpha_rad / 2), math.sin(joint.alpha_rad / 2)
         sine, cosine = math.sin(joint.alpha_rad), math.cos(joint.alpha_rad)
         place = (joint.a_m, -joint.d_m * sine, joint.d_m * cosine)
@@ -85,10 +88,10 @@ def add_arm(spec: Any) -> None:
             range=(joint.low_rad, joint.high_rad),
             limited=True,
             damping=[1.0, 0.0, 0.0],
-            armature=0.1,
+            # Of the geared motors. Stable with these springs and dampers at the time step: kv * TICK_S < armature.
+            armature=armature,
         )
         _capsule(body, start, end, radius, _WHITE if n % 2 else _DARK, mass)
-        strong = 4500.0 if joint.torque_nm > 50 else 2000.0
         motor = spec.add_actuator(
             name=f"{ARM}{n}",
             target=f"{ARM}{n}",
@@ -98,7 +101,7 @@ def add_arm(spec: Any) -> None:
             ctrlrange=(joint.low_rad, joint.high_rad),
             ctrllimited=True,
         )
-        motor.set_to_position(kp=strong, kv=strong / 25)
+        motor.set_to_position(kp=kp, kv=kv)
     _add_hand(spec, body)
 
 
@@ -122,7 +125,8 @@ def _add_hand(spec: Any, flange: Any) -> None:
         )
         _box(finger, (0, side * 0.012, 0.014), (0.011, 0.012, 0.014), _PAD, 0.05)
         pad = _box(finger, (0, side * 0.006, TIP_M + PAD_M - 0.0584 - 0.0105), (0.01, 0.006, 0.0105), _PAD, 0.02)
-        pad.name, pad.friction = f"{name}_pad", (2.0, 0.05, 0.001)
+        # Rubber that hardly gives: with softer contacts, what is held creeps out while the hand moves.
+        pad.name, pad.friction, pad.solref = f"{name}_pad", (2.0, 0.05, 0.001), _STIFF
         pad.condim, pad.priority = 4, 1
     spec.add_equality(
         name="fingers",
@@ -131,17 +135,21 @@ def _add_hand(spec: Any, flange: Any) -> None:
         name2=FINGERS[1],
         objtype=mujoco.mjtObj.mjOBJ_JOINT,
         data=[0, 1, *[0] * 10],
+        solref=_STIFF,
     )
+    both = spec.add_tendon(name=GRIPPER)
+    for name in FINGERS:
+        both.wrap_joint(name, 0.5)
     motor = spec.add_actuator(
         name=GRIPPER,
-        target=FINGERS[0],
-        trntype=mujoco.mjtTrn.mjTRN_JOINT,
+        target=GRIPPER,
+        trntype=mujoco.mjtTrn.mjTRN_TENDON,
         forcerange=(-GRIP_N, GRIP_N),
         forcelimited=True,
         ctrlrange=(0, FINGER_M),
         ctrllimited=True,
     )
-    motor.set_to_position(kp=1500.0, kv=60.0)
+    motor.set_to_position(kp=10000.0, kv=200.0)
 
 
 def tip_pose(joints_rad: FloatArray) -> FloatArray:

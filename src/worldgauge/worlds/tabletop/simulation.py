@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import WorldgaugeError
+from worldgauge.errors import WorldError, WorldgaugeError
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose
 from worldgauge.worlds import View
@@ -28,6 +29,10 @@ SPEED_M_S, TURN_RAD_S, EFFORT = 0.35, 1.5, 0.5
 SETTLE_S, GRIP_S = 0.25, 0.4
 SHORT_M = 0.02
 """From the pose, at which a move counts as stopped short."""
+_EDGE_M = 1e-6
+"""Of the workspace: its bounds as 32-bit floats lie within."""
+_WILD = 1e3
+"""Metres or radians a second that nothing on the table reaches while the physics holds."""
 
 
 class UnstableError(WorldgaugeError):
@@ -67,7 +72,11 @@ class Move:
 
 
 class Simulation:
-    """A table that things are done on; it begins as `world` is."""
+    """A table that things are done on; it begins as `world` is.
+
+    Equal states and poses give equal states, to the last bit on one machine. Raises WorldError for a state of another
+    table.
+    """
 
     def __init__(self, world: Tabletop) -> None:
         self.world, self.task, self.model = world, world.task, world.model
@@ -81,8 +90,7 @@ class Simulation:
         for _ in range(round(0.3 / CONTROL_S)):
             self._tick()
         self.memory = self.task.noted(self, ())
-        if world.state is not None:
-            self.restore(State.of(world.state))
+        self.restore(self.state() if world.state is None else _state_of(world.state))
 
     @cached_property
     def _motion(self) -> Motion:
@@ -152,18 +160,23 @@ class Simulation:
         return State(tuple(physics.tolist()), self.memory, self._gripper)
 
     def restore(self, state: State) -> None:
-        """Put everything as it was."""
+        """Put everything as it was. Raises WorldError for the state of another table, which changes nothing."""
         mj = mujoco()
-        mj.mj_setState(self.model, self.data, np.array(state.physics), mj.mjtState.mjSTATE_INTEGRATION)
+        kind = mj.mjtState.mjSTATE_INTEGRATION
+        physics, size = np.array(state.physics), mj.mj_stateSize(self.model, kind)
+        if physics.shape != (size,) or not np.isfinite(physics).all():
+            raise WorldError(f"this state is none of this table, which has {size} finite values, not {physics.size}")
+        mj.mj_setState(self.model, self.data, physics, kind)
         mj.mj_forward(self.model, self.data)
-        mj.mj_setState(self.model, self.data, np.array(state.physics), mj.mjtState.mjSTATE_INTEGRATION)
+        # Once more: what was just derived replaced the solver's warm start.
+        mj.mj_setState(self.model, self.data, physics, kind)
         self.memory, self._gripper = state.memory, state.gripper
 
     def move(self, pose: ArrayLike) -> Move:
         """Bring the hand to a pose (8,), then open or close the gripper (0.5 and more is open).
 
         A pose that is none, lies outside the workspace or cannot be reached moves nothing, and the move says why.
-        Raises UnstableError when the physics blows up.
+        Raises UnstableError when the physics blows up; what is then on the table means nothing any more.
         """
         fault = _fault(pose)
         if fault is not None:
@@ -180,6 +193,8 @@ class Simulation:
             if ticks % round(RECORD_S / CONTROL_S) == 0:
                 states.append(self.state())
         states.append(self.state())
+        # A step leaves places as they were before it: seen from here, things are as from the state put back.
+        self.restore(states[-1])
         short = float(np.linalg.norm(np.array(self.hand[:3]) - goal[:3]))
         reason = f"stopped {short * 100:.1f} cm short" if short > SHORT_M else None
         return Move(reason, False, tuple(states), ticks * CONTROL_S)
@@ -190,16 +205,28 @@ class Simulation:
 
         return taken(self, pose, camera, position=position)
 
+    def rgb(self, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
+        """The colours alone of `view`, (H, W, 3), in less time."""
+        from worldgauge.worlds.tabletop.picture import coloured
+
+        return coloured(self, pose, camera)
+
+    def front(self, size_px: int = 448) -> NDArray[np.uint8]:
+        """What the front camera sees, (size, size, 3)."""
+        from worldgauge.worlds.tabletop.picture import front_camera, front_pose
+
+        return self.rgb(front_pose(), front_camera(size_px))
+
     def _carried_out(self, way: list[FloatArray], gripper: float) -> Iterator[None]:
         """Go along joints, settle, and move the fingers; a tick of control at a time."""
         start = np.array(self.data.qpos[self._joints])
         points = np.stack([start, *way])
-        times = np.concatenate([[0.0], np.cumsum([self._seconds(a, b) for a, b in zip(points, way, strict=False)])])
-        count = max(1, math.ceil(times[-1] / CONTROL_S))
-        for k in range(1, count + 1):
-            share = k / count
-            eased = times[-1] * share * share * (3 - 2 * share)
-            self.data.ctrl[self._motors] = [np.interp(eased, times, points[:, n]) for n in range(len(JOINTS))]
+        times = np.concatenate([[0.0], np.cumsum([self._seconds(a, b) for a, b in pairwise(points)])])
+        count = math.ceil(times[-1] / CONTROL_S)
+        shares = np.arange(1, count + 1) / count
+        eased = times[-1] * shares * shares * (3 - 2 * shares)
+        for joints in np.column_stack([np.interp(eased, times, column) for column in points.T]):
+            self.data.ctrl[self._motors] = joints
             self._tick()
             yield
         for _ in range(round(SETTLE_S / CONTROL_S)):
@@ -210,7 +237,7 @@ class Simulation:
             self.data.ctrl[self._grip] = gripper * FINGER_M
             for _ in range(round(GRIP_S / CONTROL_S)):
                 self._tick()
-            yield
+                yield
 
     def _seconds(self, one: FloatArray, other: FloatArray) -> float:
         """How long a stretch takes: as slow as its slowest part demands."""
@@ -223,7 +250,8 @@ class Simulation:
 
     def _tick(self) -> None:
         mujoco().mj_step(self.model, self.data, nstep=round(CONTROL_S / TICK_S))
-        if not (np.isfinite(self.data.qpos).all() and np.abs(self.data.qvel).max() < 1e3):
+        # Comparisons with what is no number are false.
+        if not (np.abs(self.data.qvel).max() < _WILD and np.isfinite(self.data.qpos).all()):
             raise UnstableError("the physics of the table became unstable; the episode cannot go on")
         self.memory = self.task.noted(self, self.memory)
 
@@ -237,6 +265,13 @@ def matrix_of(pose: ArrayLike) -> FloatArray:
     matrix[:3, :3] = rotation.reshape(3, 3)
     matrix[:3, 3] = (x, y, z)
     return matrix
+
+
+def _state_of(plain: Sequence[Any]) -> State:
+    try:
+        return State.of(plain)
+    except (TypeError, ValueError) as error:
+        raise WorldError(f"this is no state of a table: {' '.join(str(error).split())}") from error
 
 
 def _fault(pose: ArrayLike) -> str | None:
@@ -254,6 +289,6 @@ def _fault(pose: ArrayLike) -> str | None:
     if not 0 <= values[7] <= 1:
         return f"the gripper is {values[7]:g}, not between 0 and 1"
     low = np.array(WORKSPACE_LOW_M)
-    if (values[:3] < low).any() or (values[:3] > low + POSITION_BINS * BIN_M).any():
+    if (values[:3] < low - _EDGE_M).any() or (values[:3] > low + POSITION_BINS * BIN_M + _EDGE_M).any():
         return f"({values[0]:.2f}, {values[1]:.2f}, {values[2]:.2f}) lies outside the workspace"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,25 +20,31 @@ TRAVEL_M, PRESSED_M = 0.012, 0.008
 BASE_M, CAP_M, CAP_RADIUS_M = 0.015, 0.012, 0.022
 TOP_M = TABLE_M + BASE_M + CAP_M + TRAVEL_M / 2
 ABOVE_M = 0.1
+APART_M = 0.13
+"""Between the middles of two buttons: hands that press one never touch another."""
 _LIT = (1.0, 1.0, 0.85)
+_NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
+"""Colours that can be told from a button's foot, and from its light."""
+_DISTINCT = 0.4
+"""Between two colours, at least."""
 
 
 @table_tasks.register("push_buttons", variations=50)
 class PushButtons:
     """Three buttons of different colours; one, two or all three of them are to be pressed, in the order they are named.
 
-    Pressing another one before spoils it: what is pressed stays pressed. Pressed buttons light up.
+    Pressing another one spoils it: what is pressed stays pressed. Pressed buttons light up.
     """
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        own = np.random.default_rng([0x6275, variation])
-        names = [str(name) for name in own.permutation(sorted(COLOURS)[:14])[:COUNT]]
-        self._order = tuple(range(1 + variation % COUNT))
+        names, count = _told(variation)
+        self._places = places(rng, COUNT, apart_m=APART_M)
+        shown = [int(n) for n in rng.permutation(COUNT)]
+        self._order = tuple(shown.index(n) for n in range(count))
         self._bodies = tuple(f"button{n}" for n in range(COUNT))
-        self._places = places(rng, COUNT, apart_m=0.13)
         self.things: tuple[Thing, ...] = tuple(
-            Thing(f"{name} button", body, "button", name, (CAP_RADIUS_M, CAP_RADIUS_M, CAP_M / 2))
-            for name, body in zip(names, self._bodies, strict=True)
+            Thing(f"{names[n]} button", body, "button", names[n], (CAP_RADIUS_M, CAP_RADIUS_M, CAP_M / 2))
+            for n, body in zip(shown, self._bodies, strict=True)
         )
         named = [self.things[n].name for n in self._order]
         self.instruction = "push the " + ", then the ".join(named)
@@ -70,7 +77,7 @@ class PushButtons:
         return memory
 
     def progress(self, scene: Scene) -> float:
-        """Share of the named buttons that were pressed, 0 from the first wrong one on."""
+        """Share of the named buttons that were pressed; 0 from the first wrong one on."""
         done = scene.memory
         if done != self._order[: len(done)]:
             return 0.0
@@ -85,11 +92,41 @@ class PushButtons:
         scene.memory = self._order
 
     def plan(self, scene: Scene) -> list[HandPose]:
-        """Closed fingers above each button that is left, down, and up again."""
+        """Closed fingers above each button that is left, down, and up again; a hand that is low goes up first."""
+        hand = scene.hand
         poses: list[HandPose] = []
-        for n in self._order[len(scene.memory) :]:
-            x, y, _ = (float(value) for value in scene.place(self._bodies[n]))
-            down = (1.0, 0.0, 0.0, 0.0, 0.0)
-            high, low = (HandPose(x, y, TOP_M + way, *down) for way in (ABOVE_M, PAD_M - TRAVEL_M))
-            poses += [high, low, high]
-        return poses[1:] if poses and near(scene.hand, poses[0]) else poses
+        for n in self._order:
+            if n not in scene.memory:
+                x, y, _ = (float(value) for value in scene.place(self._bodies[n]))
+                poses += [_closed(x, y, ABOVE_M), _closed(x, y, PAD_M - TRAVEL_M), _closed(x, y, ABOVE_M)]
+        if not poses or near(hand, poses[0]):
+            return poses[1:-1]
+        if hand.z < TOP_M + ABOVE_M / 2:
+            poses.insert(0, _closed(hand.x, hand.y, ABOVE_M))
+        return poses[:-1]
+
+
+def _closed(x: float, y: float, way_m: float) -> HandPose:
+    """Closed fingers, straight down, `way_m` above the buttons' tops."""
+    return HandPose(x, y, TOP_M + way_m, 1.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def _told(variation: int) -> tuple[list[str], int]:
+    """Colours of the three buttons, and how many of them, the first ones, are named: other ones in each variation."""
+    rng = np.random.default_rng(0x6275)
+    told: set[tuple[str, ...]] = set()
+    for n in range(variation + 1):
+        names, count = _drawn(rng), 1 + n % COUNT
+        while tuple(names[:count]) in told:
+            names = _drawn(rng)
+        told.add(tuple(names[:count]))
+    return names, count
+
+
+def _drawn(rng: np.random.Generator) -> list[str]:
+    """Three colours that differ."""
+    names: list[str] = []
+    for name in map(str, rng.permutation(_NAMES)):
+        if all(math.dist(COLOURS[name], COLOURS[one]) >= _DISTINCT for one in names):
+            names.append(name)
+    return names[:COUNT]

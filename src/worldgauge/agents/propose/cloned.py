@@ -1,0 +1,49 @@
+"""Plans learned from demonstrations, without weights and without the expert."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from worldgauge.agents.cloning import Clone, roles
+from worldgauge.agents.contract import History, Kit, Plan, TableObservation, proposers
+from worldgauge.datasets.demonstrations import load
+from worldgauge.episode import Goal
+from worldgauge.errors import UsageError
+
+
+@proposers.register("cloned", tasks=("manipulation",), chat=False)
+class ClonedProposer:
+    """Behaviour cloning by nearest neighbours: does what was done where things stood as they do now.
+
+    Options: demonstrations, the folder that it learns from. It is told places of things and the instruction, and
+    nothing of what was done before; what it knows of turned things it has from demonstrations alone. Raises UsageError
+    without a folder, DataError for one that cannot be read.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        folder = kit.options.get("demonstrations")
+        if not folder:
+            raise UsageError("proposer 'cloned' learns from demonstrations; give the option demonstrations=FOLDER")
+        self._clone = _learned(str(Path(str(folder)).expanduser()))
+        self._length = kit.length
+
+    def propose(
+        self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[Plan]:
+        """Up to n different plans of up to L poses, the likeliest first; the same question has the same answer."""
+        things = observation.things
+        places = {
+            role: np.array(thing.place_m) for role, thing in zip(roles(goal.text or "", things), things, strict=True)
+        }
+        found = self._clone.plans(observation.hand, places, self._length, n)
+        return [Plan((), "cloned", poses=poses) for poses in found]
+
+
+@lru_cache(maxsize=2)
+def _learned(folder: str) -> Clone:
+    """Of a folder, read once by a process."""
+    return Clone(load(Path(folder)))

@@ -1,0 +1,80 @@
+"""`worldgauge collect demonstrations`: what the table's expert does, to learn from."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable
+from worldgauge.errors import UsageError
+
+if TYPE_CHECKING:
+    from worldgauge.engine.collect import CollectProgress
+
+
+def add_demonstrations(app: typer.Typer) -> None:
+    """Give `app` the command `demonstrations`."""
+    app.command("demonstrations")(collect_demonstrations)
+
+
+def collect_demonstrations(
+    out: Out,
+    tasks: Annotated[str | None, typer.Option(help="Tasks of the table, with commas; all if not said.")] = None,
+    per_task: Annotated[int, typer.Option(help="Demonstrations of each task; variations go round.")] = 200,
+    size: Annotated[str, typer.Option(help="Width and height of a frame in pixels.")] = "448x448",
+    depth: Annotated[bool, typer.Option("--depth", help="With the depth of every frame.")] = False,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    on: On = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """A scripted expert with an arm at a table, for policies and world models: frames, poses, places of things."""
+    from worldgauge.cli_show import SHOWN, Bars
+    from worldgauge.datasets.demonstrations import read_index
+    from worldgauge.engine.collect import demonstrations as engine
+    from worldgauge.engine.store import dumps
+
+    width, _, rows = size.partition("x")
+    if not (width.isdecimal() and rows.isdecimal()):
+        raise UsageError(f"--size takes width and height, such as 448x448, not '{size}'")
+    arguments: dict[str, Any] = {
+        "tasks": None if tasks is None else tasks.split(","),
+        "per_task": per_task,
+        "size": (int(width), int(rows)),
+        "depth": depth,
+        "seed": seed,
+    }
+    if dry_run:
+        plan = engine.estimate_demonstrations(out, arguments)
+        if json:
+            sys.stdout.write(dumps({"out": str(out), **plan._asdict()}) + "\n")
+        else:
+            print(f"{plan.expected} demonstrations, {plan.done} done already; into {out}")
+            print(f"about {plan.frames} frames and {plan.bytes / 1e9:.2f} GB in all")
+        return
+    with resumable(), Bars() as bars:
+
+        def tell(step: CollectProgress) -> None:
+            bars.bar("demonstrations", step.done, step.total)
+            bars.line(f"[{step.done}/{step.total}] {step.last}")
+
+        found = engine.collect_demonstrations(out, **arguments, workers=workers, on=on, progress=tell)
+    split = read_index(out).split_hash
+    if json:
+        facts = {"demonstrations": found.trajectories, "frames": found.frames, "discarded": found.discarded}
+        told = {"root": str(out), **facts, "failures": found.failures, "split_hash": split}
+        sys.stdout.write(dumps({**told, "ok": not found.failures}) + "\n")
+    else:
+        print(f"{out}: {found.trajectories} demonstrations, {found.frames} frames")
+        for reason, count in found.discarded.items():
+            print(f"  {count} tables given up: {reason}")
+        print(f"  split 'train', hash {split[:12]}")
+        for failure in found.failures[:SHOWN]:
+            print(f"  failed {failure}")
+        if len(found.failures) > SHOWN:
+            print(f"  and {len(found.failures) - SHOWN} more failed")
+    if found.failures:
+        raise typer.Exit(FAILED)

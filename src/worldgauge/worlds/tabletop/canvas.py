@@ -1,0 +1,167 @@
+"""Where scenes of the physics engine are drawn: one graphics context a process, without a screen, for every thread."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import UsageError, WorldError
+from worldgauge.worlds.tabletop.world import mujoco
+
+LARGEST_PX = 4096
+PACKAGES = "the Debian packages libegl1 and libgl1-mesa-dri, or libosmesa6 with MUJOCO_GL=osmesa"
+Arrange = Callable[[Any], None]
+"""Changes a scene (mujoco.MjvScene) before it is drawn: puts its eyes where they belong, colours its geoms."""
+
+_KEPT = 4
+_MOST_GEOMS = 2000
+_LOCK = threading.RLock()
+
+
+class _Graphics(NamedTuple):
+    context: Any
+    process: int
+
+
+class _Drawing(NamedTuple):
+    """Of one model, which is held so that its id stays its own. size_px: width and height of the buffers."""
+
+    model: Any
+    scene: Any
+    context: Any
+    size_px: list[int]
+
+
+_DRAWINGS: OrderedDict[int, _Drawing] = OrderedDict()
+
+
+def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> NDArray[np.uint8]:
+    """Colours (H, W, 3) of a model (mujoco.MjModel) in the state `data`; size_px is width and height.
+
+    Raises UsageError for more than LARGEST_PX, WorldError where nothing can be drawn.
+    """
+    with _ready(model, data, size_px, arrange) as drawing:
+        return _pixels(drawing, size_px)
+
+
+def measured(
+    model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Depth (H, W) as the graphics keep it, 1 at the near plane and 0 at the far one, and geoms (H, W), -1 for none.
+
+    Raises what `drawn` does.
+    """
+    mj = mujoco()
+    by_number = [int(mj.mjtRndFlag.mjRND_SEGMENT), int(mj.mjtRndFlag.mjRND_IDCOLOR)]
+    depth = np.empty(size_px[::-1], np.float32)
+    with _ready(model, data, size_px, arrange) as drawing:
+        scene = drawing.scene
+        scene.flags[by_number] = 1
+        try:
+            numbers = _pixels(drawing, size_px, depth).astype(np.int64) @ (1, 1 << 8, 1 << 16)
+        finally:
+            scene.flags[by_number] = 0
+        geom_of = np.full(scene.ngeom + 1, -1)
+        for geom in scene.geoms[: scene.ngeom]:
+            if geom.segid >= 0 and geom.objtype == mj.mjtObj.mjOBJ_GEOM:
+                geom_of[geom.segid + 1] = geom.objid
+    return np.flipud(depth), geom_of[numbers]
+
+
+@contextmanager
+def _ready(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> Iterator[_Drawing]:
+    """The drawing of a model with its scene as the data say; the graphics are this thread's until the end."""
+    if max(size_px) > LARGEST_PX:
+        raise UsageError(f"a picture is up to {LARGEST_PX} px wide and high, got {size_px[0]} x {size_px[1]}")
+    with _LOCK:
+        graphics = _graphics()
+        if graphics.process != os.getpid():
+            raise WorldError("this process was forked from one that had drawn the table: start it with 'spawn'")
+        with graphics.context.as_current():
+            if id(model) not in _DRAWINGS:
+                _DRAWINGS[id(model)] = _started(model, data)
+                if len(_DRAWINGS) > _KEPT:
+                    _DRAWINGS.popitem(last=False)[1].context.free()
+            _DRAWINGS.move_to_end(id(model))
+            drawing = _DRAWINGS[id(model)]
+            _fit(drawing, size_px)
+            _update(drawing, data, mujoco().MjvCamera())
+            arrange(drawing.scene)
+            yield drawing
+
+
+def _started(model: Any, data: Any) -> _Drawing:
+    """A new drawing that was seen to work: drivers under load have given black right after their start."""
+    mj = mujoco()
+    context = mj.MjrContext(model, mj.mjtFontScale.mjFONTSCALE_50)
+    context.readDepthMap = mj.mjtDepthMap.mjDEPTH_ZEROFAR
+    drawing = _Drawing(model, mj.MjvScene(model, _MOST_GEOMS), context, [0, 0])
+    _fit(drawing, (32, 32))
+    camera = mj.MjvCamera()
+    mj.mjv_defaultFreeCamera(model, camera)
+    _update(drawing, data, camera)
+    for _ in range(2):
+        seen = _pixels(drawing, (32, 32))
+        if seen.min() < seen.max():
+            return drawing
+    context.free()
+    raise WorldError(f"the table is drawn as one flat colour: the graphics do not work; install {PACKAGES}")
+
+
+def _fit(drawing: _Drawing, size_px: tuple[int, int]) -> None:
+    """Make the buffers large enough."""
+    mj = mujoco()
+    larger = [max(one, other) for one, other in zip(drawing.size_px, size_px, strict=True)]
+    if larger != drawing.size_px:
+        mj.mjr_resizeOffscreen(*larger, drawing.context)
+        mj.mjr_setBuffer(mj.mjtFramebuffer.mjFB_OFFSCREEN, drawing.context)
+        drawing.size_px[:] = larger
+
+
+def _update(drawing: _Drawing, data: Any, camera: Any) -> None:
+    mj = mujoco()
+    mj.mjv_updateScene(drawing.model, data, mj.MjvOption(), None, camera, int(mj.mjtCatBit.mjCAT_ALL), drawing.scene)
+
+
+def _pixels(drawing: _Drawing, size_px: tuple[int, int], depth: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
+    """Colours, top row first; `depth` is filled with the bottom row first."""
+    mj = mujoco()
+    rect = mj.MjrRect(0, 0, *size_px)
+    colours = np.empty((size_px[1], size_px[0], 3), np.uint8)
+    mj.mjr_render(rect, drawing.scene, drawing.context)
+    mj.mjr_readPixels(colours, depth, rect, drawing.context)
+    return np.ascontiguousarray(np.flipud(colours))
+
+
+@cache
+def _graphics() -> _Graphics:
+    """Of this process, made once."""
+    # Read by Mesa's software renderer: threads of its own cost more than they bring for pictures this small (measured).
+    os.environ.setdefault("LP_NUM_THREADS", "0")
+    try:
+        if os.environ.get("MUJOCO_GL", "").strip().lower() == "osmesa":
+            from mujoco.osmesa import GLContext
+        else:
+            from mujoco.egl import GLContext
+        made = _Graphics(GLContext(8, 8), os.getpid())  # pictures go to buffers of their own
+    except Exception as error:
+        raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {PACKAGES}") from error
+    atexit.register(_end, made)
+    return made
+
+
+def _end(graphics: _Graphics) -> None:
+    """Free what is held of the graphics while they are still there."""
+    if graphics.process == os.getpid():
+        with _LOCK, graphics.context.as_current():
+            while _DRAWINGS:
+                _DRAWINGS.popitem()[1].context.free()
