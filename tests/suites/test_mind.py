@@ -126,12 +126,12 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("harm", "words"),
         [
-            ("no action.json", "action.json"),
+            pytest.param("no action.json", "action.json", marks=pytest.mark.slow),
             ("no JSON", "action.json"),
             ("another number of rows", "action.json"),
             ("no video", "video.mp4"),
-            ("half a video", "video.mp4"),
-            ("a video that is none", "video.mp4"),
+            pytest.param("half a video", "video.mp4", marks=pytest.mark.slow),
+            pytest.param("a video that is none", "video.mp4", marks=pytest.mark.slow),
             ("a damaged video", "video.mp4"),
         ],
     )

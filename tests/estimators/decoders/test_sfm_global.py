@@ -108,7 +108,7 @@ def test_without_an_anchor_there_is_a_shape_without_a_size() -> None:
     assert np.abs(align_path(path.positions, truth).apply(path.positions) - truth).max() < 0.05
 
 
-@pytest.mark.parametrize("distance", [None, 0.0])
+@pytest.mark.parametrize("distance", [0.0, pytest.param(None, marks=pytest.mark.slow)])
 def test_an_anchor_at_no_distance_gives_no_scale(distance: float | None) -> None:
     request = replace(request_of("turn"), anchor_distance_m=distance)
     path = open_decoder("sfm-global", cross_check="never").decode(request)
@@ -198,7 +198,7 @@ def test_a_cut_leaves_what_came_before_it() -> None:
     assert "from the start" in path.reason
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 5])
+@pytest.mark.parametrize("length", [1, 2, pytest.param(3, marks=pytest.mark.slow), 5])
 def test_short_videos_have_a_status(length: int) -> None:
     frames = seen("turn").frames[:length]
     path = open_decoder("sfm-global", fallback=False).decode(request_of("turn", video=Clip.from_array(frames, 1.5)))

@@ -11,7 +11,7 @@ from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, Plan
 from worldgauge.episode import Goal
 from worldgauge.primitives import Primitive, from_letters
 from worldgauge.suites.closedloop.loop import Step, generator, run_episode
-from worldgauge.suites.closedloop.rules import Navigation, Recognition
+from worldgauge.suites.closedloop.rules import Navigation, Recognition, straight_on
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walker import Stance
 
@@ -154,6 +154,9 @@ class Rules:
 
     def counted(self, steps: int, end: str) -> int:
         return steps
+
+    def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
+        return straight_on(self.length)
 
     def true_value(self, plan: Plan) -> float | None:
         return float(len(plan.steps))

@@ -52,8 +52,6 @@ def reconstruct(
     images: (H, W) uint8 of one size, in order of time. focal_px: None when unknown. anchored: whether image 0 is the
     anchor. Raises BrokenOffError, also after max_s seconds. Nothing is left of the child or its files.
     """
-    import cv2
-
     try:
         folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
     except OSError as error:
@@ -65,7 +63,6 @@ def reconstruct(
             focal_px=np.nan if focal_px is None else focal_px,
             seed=seed,
             anchored=anchored,
-            threads=cv2.getNumThreads(),
         )
         return _election(_answer(folder, max_s))
     except OSError as error:
@@ -82,7 +79,7 @@ def answer(folder: str) -> None:
     _leave_no_core()
     with np.load(Path(folder, _REQUEST), allow_pickle=False) as asked:
         request = {name: asked[name] for name in asked.files}
-    cv2.setNumThreads(int(request["threads"]))
+    cv2.setNumThreads(1)  # whoever asks, and however busy the machine: the same bytes
     try:
         told = _told(_elect(request, Path(folder)))
     except Exception as error:  # PyCOLMAP raises what it likes

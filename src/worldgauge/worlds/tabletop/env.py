@@ -59,8 +59,8 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
     that cannot be carried out moves nothing and costs its step. info: progress, steps, reason (of what went wrong, ""
     else), unstable, task, variation, seed (of the world).
 
-    task: a registered table task. size_px: of the pictures. meshes: see `Tabletop`. `reset(seed=...)` draws variation and places;
-    options={"task": ..., "variation": ...} choose them. Raises UnknownNameError for another task or sensor,
+    task: a registered table task. size_px: of the pictures. meshes: see `Tabletop`. `reset(seed=...)` draws variation
+    and places; options={"task": ..., "variation": ...} choose. Raises UnknownNameError for another task or sensor,
     UsageError for impossible numbers, MissingExtraError without the physics engine.
     """
 

@@ -1,0 +1,60 @@
+"""A table that a test furnishes itself."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from worldgauge.pose_plans import HandPose
+from worldgauge.worlds.tabletop.contract import Colour, Memory, Scene, Thing, table_tasks
+from worldgauge.worlds.tabletop.simulation import Simulation
+from worldgauge.worlds.tabletop.world import Tabletop
+
+Furnish = Callable[[Any], None]
+
+
+class Furnished:
+    """A task without a goal: what `furnish` puts on the table, and what of it is told of."""
+
+    instruction = "do nothing"
+    wordings: tuple[str, ...] = ()
+
+    def __init__(self, furnish: Furnish, things: tuple[Thing, ...]) -> None:
+        self.things, self._furnish = things, furnish
+        self.painted: dict[str, Colour] = {}
+
+    def add(self, spec: Any) -> None:
+        self._furnish(spec)
+
+    def noted(self, scene: Scene, memory: Memory) -> Memory:
+        return memory
+
+    def progress(self, scene: Scene) -> float:
+        return 0.0
+
+    def colours(self, memory: Memory) -> Mapping[str, Colour]:
+        return self.painted
+
+    def finish(self, scene: Scene) -> None:
+        pass
+
+    def plan(self, scene: Scene) -> list[HandPose]:
+        return []
+
+
+@pytest.fixture
+def furnished() -> Iterator[Callable[..., Simulation]]:
+    """furnished(furnish, *things): a simulation of a table with what `furnish(spec)` puts on it."""
+    made: list[tuple[Furnish, tuple[Thing, ...]]] = []
+
+    def task(variation: int, rng: np.random.Generator) -> Furnished:
+        return Furnished(*made[-1])
+
+    def build(furnish: Furnish, *things: Thing) -> Simulation:
+        made.append((furnish, things))
+        return Simulation(Tabletop("furnished"))
+
+    table_tasks.register("furnished", variations=1)(task)
+    yield build
+    del table_tasks._entries["furnished"]
