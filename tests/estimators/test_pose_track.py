@@ -111,7 +111,7 @@ def test_known_poses_that_leap_are_known() -> None:
     assert recover_poses(blank(12), "exact", content="", poses=poses).status == "ok"
 
 
-@pytest.mark.parametrize("name", ["curve", "turn"])
+@pytest.mark.parametrize("name", ["curve", pytest.param("turn", marks=pytest.mark.slow)])
 def test_every_frame_of_a_walk_is_placed(name: str) -> None:
     """A thirtieth of a step, measured; the bar is a tenth."""
     track = seen(name)

@@ -9,20 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.geometry import Camera, FloatArray, invert
+from worldgauge.models._backdrop import Backdrop, Mask, differs, grown
 from worldgauge.subject import Frames
 
-LEVELS = 18
-"""By which a pixel differs from another, in its most different colour, when it shows something else."""
-CLOSE_SHARE, SPECK_SHARE = 0.012, 1e-4
-"""Of the picture's height, across which parts of one thing may lie apart; and of its pixels, that a thing has."""
+SPECK_SHARE = 1e-4
+"""Of the pixels of a picture, that a thing has at least."""
 MOVED_SHARE = 0.3
 """Of the pixels of a thing, that change when it moves."""
 
-Mask = NDArray[np.bool_]
-
 
 def transplanted(
-    start: Frames, now: Frames, recorded: Sequence[Frames], asked: FloatArray, was: FloatArray
+    backdrop: Backdrop, start: Frames, now: Frames, recorded: Sequence[Frames], asked: FloatArray, was: FloatArray
 ) -> Iterator[Frames]:
     """Frames (H, W, 3) of a table, the arm and what it moves taken from a recording.
 
@@ -31,7 +28,8 @@ def transplanted(
     3) of the hand, asked for and recorded, of now and of each frame. The arm, and what is in its hand, is put where the
     hand is asked to be; what lies apart from it to where that was when the hand was nearest.
     """
-    before, here, *later = recorded
+    first, here, *later = recorded
+    before, start = backdrop.cleared(first), backdrop.cleared(start)
     table = _without_arm(now, start, _put(_parts(here, before) == 1, asked[0], was[0]))
     for k, frame in enumerate(later, start=1):
         made = table.copy()
@@ -39,7 +37,7 @@ def transplanted(
         # The arm comes last, as it is above all else.
         for part in range(int(parts.max()), 0, -1):
             mask = parts == part
-            if part > 1 and _differs(frame, here)[mask].mean() < MOVED_SHARE:
+            if part > 1 and differs(frame, here)[mask].mean() < MOVED_SHARE:
                 continue
             at = k if part == 1 else _nearest(mask, was[: k + 1])
             shown = _put(mask, asked[at], was[at])
@@ -57,17 +55,17 @@ def in_picture(places: FloatArray, camera: Camera, camera_pose: FloatArray) -> F
 def _without_arm(now: Frames, start: Frames, arm: Mask) -> Frames:
     """What is seen now; where the arm is, what was there at the start. arm: about where it is."""
     parts = _parts(now, start)
-    touched = np.setdiff1d(parts[_grown(arm)], [0])
-    return np.where(_grown(np.isin(parts, touched))[..., None], start, now)
+    touched = np.setdiff1d(parts[grown(arm)], [0])
+    return np.where(grown(np.isin(parts, touched))[..., None], start, now)
 
 
 def _parts(frame: Frames, before: Frames) -> NDArray[np.int32]:
     """(H, W) what has changed in a frame, by its parts: 1 the largest, which is the arm; 0 where nothing has."""
     import cv2
 
-    changed = _differs(frame, before)
+    changed = differs(frame, before)
     # Parts of an arm that look like what is behind them would cut it in pieces.
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(_grown(changed).astype(np.uint8))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(grown(changed).astype(np.uint8))
     areas = stats[1:, cv2.CC_STAT_AREA]
     number = np.zeros(len(stats), np.int32)
     for rank, one in enumerate(np.argsort(-areas, kind="stable"), start=1):
@@ -92,16 +90,3 @@ def _put(picture: NDArray[Any], asked: FloatArray, was: FloatArray) -> NDArray[A
     # An arm leaves the picture at its edge: what comes in from there is arm, too.
     moved = cv2.warpAffine(picture.astype(np.uint8), matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(moved, picture.dtype)
-
-
-def _differs(one: Frames, other: Frames) -> Mask:
-    differs: Mask = np.abs(one.astype(np.int16) - other).max(axis=-1) > LEVELS
-    return differs
-
-
-def _grown(mask: Mask) -> Mask:
-    import cv2
-
-    reach = max(1, round(CLOSE_SHARE * mask.shape[0]))
-    kernel = np.ones((2 * reach + 1, 2 * reach + 1), np.uint8)
-    return np.asarray(cv2.dilate(mask.astype(np.uint8), kernel), np.bool_)

@@ -15,6 +15,7 @@ from worldgauge.datasets.demonstrations import Demonstration, load
 from worldgauge.errors import NotApplicableError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.models import models
+from worldgauge.models._backdrop import Backdrop
 from worldgauge.models._recorded_paths import Piece, RecordedPaths
 from worldgauge.models._transplant import in_picture, transplanted
 from worldgauge.pose_plans import from_actions
@@ -24,6 +25,8 @@ from worldgauge.worlds.tabletop.arm import HOME_RAD, tip_pose
 
 CHOICE = 8
 """Demonstrations nearest by their paths, of which the one is taken that looks most like what is seen."""
+BACKDROP = 20
+"""Demonstrations from which it is learned what is behind the arm."""
 SMALL_PX, PATCH_PX = 112, 13
 """Sides of the pictures that are compared, and of what is compared around the hand."""
 
@@ -60,7 +63,8 @@ class NearestDemonstration:
         shown = library.demonstrations[piece.demonstration]
         was = in_picture(shown.hand[list(piece.frames), :3], camera, camera_pose)
         recorded = list(shown.clip.resized(camera.width, camera.height).take((0, *piece.frames)))
-        return (frame[None] for frame in transplanted(start, now, recorded, asked, was))
+        backdrop = library.backdrop(camera.width, camera.height)
+        return (frame[None] for frame in transplanted(backdrop, start, now, recorded, asked, was))
 
 
 class _Library:
@@ -71,6 +75,7 @@ class _Library:
         self.digest = _digest(demonstrations)
         self._paths = RecordedPaths(demonstrations)
         self._starts: dict[int, Frames] = {}
+        self._backdrops: dict[tuple[int, int], Backdrop] = {}
 
     def was_seen_by(self, camera: Camera, camera_pose: FloatArray) -> bool:
         """Whether all demonstrations were, at whatever size."""
@@ -88,6 +93,19 @@ class _Library:
         small = resize(start, SMALL_PX, SMALL_PX)
         looks = _patches(small, asked)
         return min(self._paths.nearest(path, CHOICE), key=lambda piece: np.abs(self._patches(piece) - looks).mean())
+
+    def backdrop(self, width: int, height: int) -> Backdrop:
+        """What is behind the arm, at a size; made once."""
+        if (width, height) not in self._backdrops:
+            spread = np.linspace(0, len(self.demonstrations) - 1, min(BACKDROP, len(self.demonstrations)))
+            starts, later = [], []
+            for one in (self.demonstrations[int(n)] for n in spread):
+                times = np.unique(np.linspace(one.reached[0], len(one) - 1, 4).astype(int)).tolist()
+                start, *rest = one.clip.resized(width, height).take((0, *times))
+                starts.append(start)
+                later += rest
+            self._backdrops[width, height] = Backdrop.of(starts, later)
+        return self._backdrops[width, height]
 
     def _patches(self, piece: Piece) -> FloatArray:
         one = self.demonstrations[piece.demonstration]

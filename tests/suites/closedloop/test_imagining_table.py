@@ -43,7 +43,7 @@ def place() -> TablePlace:
 
 
 def imagination(model: Any, place: TablePlace) -> TableImagination:
-    defaults = Settings.of({"task": "manipulation", "reviser": "oracle"}).of_task("manipulation")
+    defaults = Settings.of({"task": "manipulation"}).of_task("manipulation")
     made = TableImagination(model, place, defaults, table().facts, "push it", 7, "manipulation/x")
     made.remember()
     return made

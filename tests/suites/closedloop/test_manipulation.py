@@ -23,7 +23,7 @@ def place() -> TablePlace:
 
 
 def rules_of(place: TablePlace, **options: Any) -> Manipulation:
-    settings = Settings.of({"task": "manipulation", "reviser": "oracle", **options})
+    settings = Settings.of({"task": "manipulation", **options})
     return Manipulation(place, settings.of_task("manipulation"), settings)
 
 
@@ -40,9 +40,9 @@ def carried_out(rules: Manipulation, place: TablePlace, plan: Plan | None) -> li
 
 
 def test_the_paper_s_numbers() -> None:
-    own = Settings.of({"task": "manipulation", "reviser": "oracle"}).of_task("manipulation")
+    own = Settings.of({"task": "manipulation"}).of_task("manipulation")
     assert (own.decisions, own.candidates, own.length, own.clip, own.view_px) == (15, 5, 5, 13, 448)
-    long = Settings.of({"task": "manipulation", "reviser": "oracle", "length": 50, "decisions": 400}).of_task(
+    long = Settings.of({"task": "manipulation", "length": 50, "decisions": 400}).of_task(
         "manipulation"
     )
     assert (long.length, long.clip) == (50, 13), "a longer plan is thinned out, its clip is as long"

@@ -1,11 +1,13 @@
 """A table that a test furnishes itself."""
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.stl import write_meshes
 from worldgauge.pose_plans import HandPose
 from worldgauge.worlds.tabletop.contract import Colour, Memory, Scene, Thing, table_tasks
 from worldgauge.worlds.tabletop.simulation import Simulation
@@ -58,3 +60,9 @@ def furnished() -> Iterator[Callable[..., Simulation]]:
     table_tasks.register("furnished", variations=1)(task)
     yield build
     del table_tasks._entries["furnished"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of meshes for the arm."""
+    return write_meshes(tmp_path)

@@ -215,7 +215,7 @@ def test_a_state_of_another_table_is_refused_and_changes_nothing(table: Simulati
         table.restore(State((math.nan, *before.physics[1:]), (), 1.0))
     assert table.state() == before
     for wrong in ([], [[1.0], [], "open"], [["x"], [], 1.0], 3):
-        with pytest.raises(WorldError, match="no state of a table|none of this table"):
+        with pytest.raises(WorldError, match=r"no state of a table|none of this table"):
             Simulation(Tabletop("push_buttons", 0, state=wrong))  # type: ignore[arg-type]
 
 

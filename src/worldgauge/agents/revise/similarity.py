@@ -1,21 +1,28 @@
-"""`similarity`: takes the plan that ends, as imagined, where it looks most like the place of the goal image."""
+"""`similarity`: takes the plan that ends, as imagined, most like the goal: its place, or at a table its state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.contract import Candidate, Decision, History, Image, Kit, Observation, Rollout, revisers
+from worldgauge.agents.contract import Candidate, Decision, History, Image, Kit, Observation, Reviser, Rollout, revisers
 from worldgauge.agents.likeness import PlaceLikeness
+from worldgauge.agents.revise.similarity_table import TableSimilarity
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.metrics.reward import ranked_by_distance
 
 
-@revisers.register("similarity", tasks=("navigation",), imagines=True)
-class Similarity:
+@revisers.register("similarity", tasks=("navigation", "manipulation"), imagines=True)
+def similarity_reviser(kit: Kit) -> Reviser[Any]:
+    """Takes the plan whose last frame is most like the goal, without weights; without rollouts, the first."""
+    return TableSimilarity(kit) if kit.task == "manipulation" else PlaceSimilarity(kit)
+
+
+class PlaceSimilarity:
     """Greedy: the least distance of the plan's last frame to the goal wins, the first of equal ones.
 
     The distance needs no weights (`agents.likeness`). The paper's rule for LPIPS averages over all frames of a plan,

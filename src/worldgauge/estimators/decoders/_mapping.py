@@ -27,8 +27,7 @@ TRACKS_PER_VIEW = 150
 no more accurate on the test rooms."""
 DEFAULT_FOCAL_WIDTHS = 1.2
 MATCHING_THREADS = 1
-"""One of each kind: with more, two runs on a busy machine once came out a ten-thousandth apart, and threads that share
-a busy core wait for each other: 66 s for 7 s of work."""
+"""So that nothing can depend on which of several threads comes first on a busy machine."""
 
 
 @dataclass(frozen=True)

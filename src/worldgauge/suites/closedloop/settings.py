@@ -45,7 +45,7 @@ DEFAULTS: Mapping[TaskKind, Defaults] = {
     "recognition": Defaults(10, 2, 4, 13, 1.0, 90.0, 384, "heuristic", "recogniser"),
     "navigation": Defaults(20, 3, 5, 0, 1.0, 90.0, 384, "heuristic", "similarity"),
     "questions": Defaults(250, 3, 13, 13, 448 / 384, 105.0, 384, "landmarks", "scripted-answerer"),
-    "manipulation": Defaults(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "oracle"),
+    "manipulation": Defaults(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "similarity"),
 }
 
 _RELEASED = {

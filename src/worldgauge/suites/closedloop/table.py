@@ -172,7 +172,7 @@ class TablePlace:
             if len(self._pictures) >= 4 * _FUTURES:
                 self._pictures.clear()
             with self.at(state) as simulation:
-                self._pictures[state] = simulation.view(front_pose(), self.camera).rgb
+                self._pictures[state] = simulation.rgb(front_pose(), self.camera)
         return self._pictures[state]
 
     def goal_picture(self) -> tuple[Image, Image]:
@@ -180,7 +180,7 @@ class TablePlace:
         before = self.picture(self._start)
         with self.at(self._start) as simulation:
             simulation.task.finish(simulation)
-            return before, simulation.view(front_pose(), self.camera).rgb
+            return before, simulation.rgb(front_pose(), self.camera)
 
     def at(self, state: State) -> _Visit:
         """The simulation in another state for the length of a `with` block, after which all is as it was."""

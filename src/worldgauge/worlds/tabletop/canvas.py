@@ -1,4 +1,4 @@
-"""Where scenes of the physics engine are drawn: one graphics context a process, without a screen, for every thread."""
+"""Where scenes of the physics engine are drawn: without a screen, from any thread of a process, one at a time."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _MOST_GEOMS = 2000
 _LOCK = threading.RLock()
 
 
-class _Graphics(NamedTuple):
-    context: Any
-    process: int
-
-
 class _Drawing(NamedTuple):
-    """Of one model, which is held so that its id stays its own. size_px: width and height of the buffers."""
+    """What is drawn with. model: the one it was made for, held so that its id stays its own.
+
+    graphics: a context of its own, since the engine leaves its lights on in one that several drawings share. size_px:
+    width and height of the buffers.
+    """
 
     model: Any
-    scene: Any
+    graphics: Any
     context: Any
+    scene: Any
     size_px: list[int]
 
 
@@ -79,22 +79,23 @@ def measured(
 
 @contextmanager
 def _ready(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> Iterator[_Drawing]:
-    """The drawing of a model with its scene as the data say; the graphics are this thread's until the end."""
+    """A drawing with its scene as the data say; the graphics are this thread's until the end."""
     if max(size_px) > LARGEST_PX:
         raise UsageError(f"a picture is up to {LARGEST_PX} px wide and high, got {size_px[0]} x {size_px[1]}")
     with _LOCK:
-        graphics = _graphics()
-        if graphics.process != os.getpid():
+        if _own_process.cache_info().currsize and _own_process() != os.getpid():
             raise WorldError("this process was forked from one that had drawn the table: start it with 'spawn'")
-        with graphics.context.as_current():
-            if id(model) not in _DRAWINGS:
-                _DRAWINGS[id(model)] = _started(model, data)
-                if len(_DRAWINGS) > _KEPT:
-                    _DRAWINGS.popitem(last=False)[1].context.free()
-            _DRAWINGS.move_to_end(id(model))
-            drawing = _DRAWINGS[id(model)]
+        # Models of plain shapes have nothing to upload: one drawing does for all of them.
+        key = id(model) if model.nmesh or model.ntex else 0
+        if key not in _DRAWINGS:
+            _DRAWINGS[key] = _started(model, data)
+            if len(_DRAWINGS) > _KEPT:
+                _free(_DRAWINGS.popitem(last=False)[1])
+        _DRAWINGS.move_to_end(key)
+        drawing = _DRAWINGS[key]
+        with drawing.graphics.as_current():
             _fit(drawing, size_px)
-            _update(drawing, data, mujoco().MjvCamera())
+            _update(drawing, model, data, mujoco().MjvCamera())
             arrange(drawing.scene)
             yield drawing
 
@@ -102,18 +103,20 @@ def _ready(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) ->
 def _started(model: Any, data: Any) -> _Drawing:
     """A new drawing that was seen to work: drivers under load have given black right after their start."""
     mj = mujoco()
-    context = mj.MjrContext(model, mj.mjtFontScale.mjFONTSCALE_50)
-    context.readDepthMap = mj.mjtDepthMap.mjDEPTH_ZEROFAR
-    drawing = _Drawing(model, mj.MjvScene(model, _MOST_GEOMS), context, [0, 0])
-    _fit(drawing, (32, 32))
-    camera = mj.MjvCamera()
-    mj.mjv_defaultFreeCamera(model, camera)
-    _update(drawing, data, camera)
-    for _ in range(2):
-        seen = _pixels(drawing, (32, 32))
-        if seen.min() < seen.max():
-            return drawing
-    context.free()
+    graphics = _graphics()
+    with graphics.as_current():
+        context = mj.MjrContext(model, mj.mjtFontScale.mjFONTSCALE_50)
+        context.readDepthMap = mj.mjtDepthMap.mjDEPTH_ZEROFAR
+        drawing = _Drawing(model, graphics, context, mj.MjvScene(model, _MOST_GEOMS), [0, 0])
+        _fit(drawing, (32, 32))
+        camera = mj.MjvCamera()
+        mj.mjv_defaultFreeCamera(model, camera)
+        _update(drawing, model, data, camera)
+        for _ in range(2):
+            seen = _pixels(drawing, (32, 32))
+            if seen.min() < seen.max():
+                return drawing
+    _free(drawing)
     raise WorldError(f"the table is drawn as one flat colour: the graphics do not work; install {PACKAGES}")
 
 
@@ -127,9 +130,9 @@ def _fit(drawing: _Drawing, size_px: tuple[int, int]) -> None:
         drawing.size_px[:] = larger
 
 
-def _update(drawing: _Drawing, data: Any, camera: Any) -> None:
+def _update(drawing: _Drawing, model: Any, data: Any, camera: Any) -> None:
     mj = mujoco()
-    mj.mjv_updateScene(drawing.model, data, mj.MjvOption(), None, camera, int(mj.mjtCatBit.mjCAT_ALL), drawing.scene)
+    mj.mjv_updateScene(model, data, mj.MjvOption(), None, camera, int(mj.mjtCatBit.mjCAT_ALL), drawing.scene)
 
 
 def _pixels(drawing: _Drawing, size_px: tuple[int, int], depth: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
@@ -142,9 +145,8 @@ def _pixels(drawing: _Drawing, size_px: tuple[int, int], depth: NDArray[np.float
     return np.ascontiguousarray(np.flipud(colours))
 
 
-@cache
-def _graphics() -> _Graphics:
-    """Of this process, made once."""
+def _graphics() -> Any:
+    """A new context to draw in."""
     # Read by Mesa's software renderer: threads of its own cost more than they bring for pictures this small (measured).
     os.environ.setdefault("LP_NUM_THREADS", "0")
     try:
@@ -152,16 +154,29 @@ def _graphics() -> _Graphics:
             from mujoco.osmesa import GLContext
         else:
             from mujoco.egl import GLContext
-        made = _Graphics(GLContext(8, 8), os.getpid())  # pictures go to buffers of their own
+        made = GLContext(8, 8)  # pictures go to buffers of their own
     except Exception as error:
         raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {PACKAGES}") from error
-    atexit.register(_end, made)
+    _own_process()
     return made
 
 
-def _end(graphics: _Graphics) -> None:
+@cache
+def _own_process() -> int:
+    """Number of the process whose graphics were started here."""
+    # After the driver's own exit handler, thus run before it.
+    atexit.register(_end)
+    return os.getpid()
+
+
+def _end() -> None:
     """Free what is held of the graphics while they are still there."""
-    if graphics.process == os.getpid():
-        with _LOCK, graphics.context.as_current():
-            while _DRAWINGS:
-                _DRAWINGS.popitem()[1].context.free()
+    with _LOCK:
+        while _DRAWINGS and _own_process() == os.getpid():
+            _free(_DRAWINGS.popitem()[1])
+
+
+def _free(drawing: _Drawing) -> None:
+    with drawing.graphics.as_current():
+        drawing.context.free()
+    drawing.graphics.free()

@@ -107,7 +107,7 @@ class Motion:
             wish = _HOMEWARD * (_HOME - joints)
             change = wish + j.T @ np.linalg.solve(j @ j.T + _DAMPING * np.eye(6), off - j @ wish)
             # Close to a singularity the linear step leads astray.
-            change *= min(1.0, JUMP_RAD / float(np.abs(change).max()))
+            change *= min(1.0, JUMP_RAD / max(float(np.abs(change).max()), 1e-9))
             joints = np.clip(joints + change, _LOW, _HIGH)
         return None
 

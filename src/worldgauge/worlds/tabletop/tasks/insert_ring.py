@@ -15,9 +15,9 @@ from worldgauge.worlds.tabletop.shapes import COLOURS, box, places
 
 PEGS = 3
 PEG_HALF_M = (0.014, 0.014, 0.026)
-OUTER_M, HOLE_M, RING_HALF_M = 0.031, 0.02, 0.0125
-"""Half the sides of the ring and of its hole, and half its height: 6 mm of room around the peg."""
-AROUND_M = 0.01
+OUTER_M, HOLE_M, RING_HALF_M = 0.031, 0.018, 0.0125
+"""Half the sides of the ring and of its hole, and half its height: 4 mm of room around the peg."""
+AROUND_M = 0.008
 """From the peg's axis to the ring's middle at most, along the table, for the ring to be around the peg."""
 RESTING_M = 0.006
 """How far above its place on the table the ring may be when it is solved."""
@@ -30,6 +30,8 @@ CLOSE_M = 0.006
 """Of the hand, within which it need not move before the fingers do."""
 CLEAR_M = TABLE_M + 2 * PEG_HALF_M[2] + RING_HALF_M
 """Of the ring's middle, at which it clears the pegs."""
+_DISTINCT = 0.4
+"""Between the colours of two pegs, at least."""
 
 
 @table_tasks.register("insert_ring", variations=len(COLOURS))
@@ -41,27 +43,29 @@ class InsertRing:
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         own = np.random.default_rng([0x7269, variation])
-        colour = list(COLOURS)[variation]
-        others = [str(name) for name in own.permutation([name for name in COLOURS if name != colour])[: PEGS - 1]]
-        at = int(own.integers(PEGS))
-        names = [*others[:at], colour, *others[at:]]
+        colours = [list(COLOURS)[variation]]
+        for name in map(str, own.permutation(list(COLOURS))):
+            if all(math.dist(COLOURS[name], COLOURS[one]) >= _DISTINCT for one in colours):
+                colours.append(name)
+        shown = [int(n) for n in rng.permutation(PEGS)]
+        wanted = shown.index(0)
         drawn = places(rng, PEGS + 1, apart_m=0.14, low=(0.05, -0.25), high=(0.4, 0.25))
         self._start, self._pegs = drawn[0], drawn[1:]
         # Within what closing fingers put straight: whoever is told places alone can do it, too.
         self._yaw_rad = float(rng.uniform(-0.25, 0.25))
-        self._wanted = f"peg{at}"
-        self._far_m = float(np.linalg.norm(self._pegs[at] - self._start))
+        self._wanted = f"peg{wanted}"
+        self._far_m = float(np.linalg.norm(self._pegs[wanted] - self._start))
         self.things: tuple[Thing, ...] = (
             Thing("ring", "ring", "ring", "grey", (OUTER_M, OUTER_M, RING_HALF_M)),
             *(
-                Thing(f"{name} peg", f"peg{n}", "peg", name, PEG_HALF_M, PEG_HALF_M[2])
-                for n, name in enumerate(names)
+                Thing(f"{colours[one]} peg", f"peg{n}", "peg", colours[one], PEG_HALF_M, PEG_HALF_M[2])
+                for n, one in enumerate(shown)
             ),
         )
-        self.instruction = f"put the ring on the {colour} peg"
+        self.instruction = f"put the ring on the {colours[0]} peg"
         self.wordings: tuple[str, ...] = (
-            f"place the square ring over the {colour} peg",
-            f"slip the ring onto the {colour} peg and let go of it",
+            f"place the square ring over the {colours[0]} peg",
+            f"slip the ring onto the {colours[0]} peg and let go of it",
         )
 
     def add(self, spec: Any) -> None:
@@ -117,7 +121,7 @@ class InsertRing:
         hand, ring = scene.hand, scene.place("ring")
         if scene.held("ring"):
             return self._put(scene, hand)
-        down = _at(ring + (0, 0, GRIP_M), _yaw(scene.rotation("ring")), 1.0)
+        down = _at(ring + np.array([0, 0, GRIP_M]), _yaw(scene.rotation("ring")), 1.0)
         up = down._replace(z=HIGH_M)
         closed = down._replace(gripper=0.0)
         poses = [up, down, closed, *self._put(scene, closed)]
@@ -133,7 +137,7 @@ class InsertRing:
         c, s = math.cos(turn), math.sin(turn)
         # Turned back with the ring, which is to lie along the table's sides as the pegs do.
         offset = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) @ (np.array(hand[:3]) - ring)
-        place = scene.place(self._wanted) + (0, 0, RING_HALF_M + DROP_M) + offset
+        place = scene.place(self._wanted) + offset + np.array([0, 0, RING_HALF_M + DROP_M])
         down = _at(place, 2 * math.atan2(hand.qy, hand.qx) - turn, 0.0)
         poses = [down._replace(z=HIGH_M), down, down._replace(gripper=1.0)]
         if near(hand, down, far_m=CLOSE_M):

@@ -14,16 +14,15 @@ from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, 
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
 
 TARGETS = ("red", "green", "blue", "yellow")
-HALF_M = (0.045, 0.045, 0.025)
-TARGET_HALF_M = (0.055, 0.055, 0.0005)
+HALF_M = (0.045, 0.045, 0.02)
+TARGET_HALF_M = (0.05, 0.05, 0.0005)
 THERE_M = 0.02
 """How far the block's middle may be from the target's, along the table, when it is solved; the hand may be anywhere."""
 HIGH_M, LOW_M = TABLE_M + 0.12, TABLE_M + 0.012
 REACH_M, GAP_M = HALF_M[0] + 0.011, 0.03
 """From the block's middle to the hand that pushes it, and how far before that the hand comes down."""
-OBLIQUE_RAD = math.radians(27)
-"""Off a side's normal, up to which one straight push moves the block without turning it: the line through its middle
-must meet both the fingers and the cone of friction."""
+OBLIQUE_RAD = math.radians(15)
+"""Off a side's normal, up to which one straight push will do; the block slips a little along the fingers."""
 
 
 class _Push(NamedTuple):
@@ -42,10 +41,10 @@ class SlideBlock:
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         self._wanted = f"target{variation}"
-        self._start = rng.uniform((0.17, -0.05), (0.25, 0.05))
-        self._yaw_rad = float(rng.uniform(-0.15, 0.15))
-        angles = rng.permutation(4) * math.pi / 2 + rng.uniform(-0.25, 0.25, 4)
-        far = rng.uniform(0.16, 0.21, 4)
+        self._start = rng.uniform((0.21, -0.08), (0.25, 0.08))
+        self._yaw_rad = float(rng.uniform(-0.1, 0.1))
+        angles = rng.permutation(4) * math.pi / 2 + rng.uniform(-0.1, 0.1, 4)
+        far = rng.uniform(0.14, 0.165, 4)
         self._targets = self._start + far[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
         self._far_m = float(far[variation])
         self.things: tuple[Thing, ...] = (
@@ -69,8 +68,8 @@ class SlideBlock:
         c, s = math.cos(self._yaw_rad / 2), math.sin(self._yaw_rad / 2)
         block = spec.worldbody.add_body(name="block", pos=(*self._start, TABLE_M + HALF_M[2]), quat=(c, 0, 0, s))
         block.add_freejoint()
-        # So that it slides rather than tips, whatever the table is like.
-        box(block, HALF_M, COLOURS["grey"], mass=0.2, friction=(0.6, 0.005, 0.0001), priority=1)
+        # Its own friction holds, so that it slides: on a rougher table, fingers would tip it or press it down.
+        box(block, HALF_M, COLOURS["grey"], mass=0.2, friction=(0.5, 0.005, 0.0001), priority=1)
 
     def noted(self, scene: Scene, memory: Memory) -> Memory:
         """Nothing: where the block lies says it all."""
@@ -133,16 +132,13 @@ def _pushes(block: FloatArray, target: FloatArray, yaw_rad: float) -> list[_Push
 
 def _is_behind(hand: HandPose, push: _Push) -> bool:
     """Whether all that is left to do is to push on."""
-    along, off = (float(value) for value in _in_way(np.array(hand[:2]) - push.start, push.ahead))
+    offset = np.array(hand[:2]) - push.start
+    behind = -float(offset @ push.ahead)
+    aside = abs(float(push.ahead[0] * offset[1] - push.ahead[1] * offset[0]))
     x, y = math.cos(push.yaw_rad / 2), math.sin(push.yaw_rad / 2)
     is_turned = abs(hand.qx * x + hand.qy * y) > math.cos(math.radians(5))
     is_low = hand.z < LOW_M + 0.02 and hand.gripper == 0
-    return is_low and is_turned and abs(off) < 0.012 and -0.015 < -along - push.reach_m < GAP_M + 0.02
-
-
-def _in_way(offset: FloatArray, ahead: FloatArray) -> tuple[float, float]:
-    """Along the way, and to its left."""
-    return float(offset @ ahead), float(ahead[0] * offset[1] - ahead[1] * offset[0])
+    return is_low and is_turned and aside < 0.012 and -0.015 < behind - push.reach_m < GAP_M + 0.02
 
 
 def _pushing(place: FloatArray, height_m: float, yaw_rad: float) -> HandPose:

@@ -1,0 +1,1 @@
+"""Single files that run published policies of an arm in the policies' own environments."""

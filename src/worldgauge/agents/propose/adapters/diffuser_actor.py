@@ -1,0 +1,242 @@
+"""3D Diffuser Actor (github.com/nickgkan/3d_diffuser_actor), a policy of an arm, driven from its own environment.
+
+    --set proposer=process --set "policy=cmd:conda run -n 3d_diffuser_actor python -m worldgauge_serve
+        diffuser_actor.py:DiffuserActor?root=/src/3d_diffuser_actor&weights=/w/diffuser_actor_gnfactor.pth"
+
+Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. The repository has a licence of its own, and so
+have its weights; read both and install it yourself. Its weights were trained on pictures of another simulator: what
+they come to on this table has not been measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge_serve import EstimatorSpec, NotApplicable, Scene
+
+SIZE = 256
+"""Side of the picture and of the points that the network takes."""
+HANDS = 3
+"""Poses of the hand that it is told: the last ones, the present one last."""
+TOKENS = 53
+"""Of an instruction."""
+FAR_M = 5.0
+"""Where pixels lie that see nothing."""
+BOUNDS = "tasks/18_peract_tasks_location_bounds.json"
+
+
+class DiffuserActor:
+    """3D Diffuser Actor with one front camera: samples of the poses that come next.
+
+    root: clone of the repository. weights: a checkpoint of it, such as diffuser_actor_gnfactor.pth. poses: of a
+    sample, as the checkpoint was trained: 1, the next key pose, for the published ones; of more than are asked for, as
+    many are kept. width: of the network (embedding_dim). quaternions: "wxyz" for the published checkpoints, "xyzw" for
+    those trained since (quaternion_format). buffer_m: around the bounds of its workspace. turned: whether the frame of
+    its hand is ours, turned half about the way it points, as the poses of its simulator show. samples: drawn at once,
+    of which those are kept that end farthest from each other; 0 draws as many as are asked for. backend: replaces the
+    network, for tests.
+    """
+
+    needs: ClassVar[Mapping[str, float]] = {"gpus": 1}
+
+    def __init__(
+        self,
+        root: str = "",
+        weights: str = "",
+        poses: int = 1,
+        width: int = 120,
+        quaternions: str = "wxyz",
+        buffer_m: float = 0.08,
+        turned: bool = True,
+        samples: int = 0,
+        device: str = "cuda",
+        backend: Any = None,
+    ) -> None:
+        self._backend = backend or _Upstream(root, weights, width, quaternions, buffer_m, device)
+        self._poses, self._turned, self._samples = poses, turned, samples
+        settings = {"poses": poses, "turned": turned, "samples": samples, **self._backend.identity}
+        self.spec = EstimatorSpec("3d-diffuser-actor", kind="policy", settings=settings)
+
+    def propose(self, scene: Scene) -> NDArray[Any]:
+        """Plans (m, l, 8)."""
+        if not scene.instruction:
+            raise NotApplicable("3d-diffuser-actor needs an instruction")
+        colours, points = seen(scene)
+        hands = told_hands(scene.history, scene.hand)
+        given = self._backend.sampled(
+            colours,
+            points,
+            scene.instruction,
+            turned(hands) if self._turned else hands,
+            max(self._samples, scene.n),
+            self._poses,
+            scene.seed,
+        )
+        plans = given[:, thinned(given.shape[1], scene.length)].astype(np.float64)
+        plans[..., 3:7] /= np.linalg.norm(plans[..., 3:7], axis=-1, keepdims=True)
+        plans[..., :7] = turned(plans[..., :7]) if self._turned else plans[..., :7]
+        plans[..., 7] = plans[..., 7] >= 0.5
+        return plans
+
+
+def seen(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Colours (3, 256, 256) in 0..1 and points (3, 256, 256) in the world, in metres, of pixels on a grid."""
+    camera, (height, width) = scene.camera, scene.depth.shape
+    assert camera.fx is not None
+    assert camera.fy is not None
+    assert camera.cx is not None
+    assert camera.cy is not None
+    rows, columns = (((np.arange(SIZE) + 0.5) * side / SIZE).astype(int) for side in (height, width))
+    depth = scene.depth[np.ix_(rows, columns)].astype(np.float64)
+    depth = np.where(np.isfinite(depth), depth, FAR_M)
+    across = (columns[None, :] + 0.5 - camera.cx) / camera.fx * depth
+    down = (rows[:, None] + 0.5 - camera.cy) / camera.fy * depth
+    points = np.stack([across, down, depth], -1) @ scene.pose[:3, :3].T + scene.pose[:3, 3]
+    colours = scene.front[np.ix_(rows, columns)].astype(np.float32) / np.float32(255)
+    return colours.transpose(2, 0, 1), points.transpose(2, 0, 1).astype(np.float32)
+
+
+def told_hands(history: NDArray[Any], hand: NDArray[Any]) -> NDArray[np.float64]:
+    """The last poses of the hand (3, 7): those carried out but the last one, then where it is; the first repeated.
+
+    Where it was before its first pose is not told, so the pose after it stands for that.
+    """
+    known = np.concatenate([history[:-1, :7], hand[None, :7]])[-HANDS:]
+    return np.concatenate([known[:1]] * (HANDS - len(known)) + [known]).astype(np.float64)
+
+
+def turned(poses: NDArray[Any]) -> NDArray[np.float64]:
+    """Poses (..., 7) of a hand whose frame is turned half about its own z axis, the way it points; its own inverse."""
+    made = np.array(poses, np.float64)
+    x, y, z, w = np.moveaxis(made[..., 3:7], -1, 0)
+    made[..., 3:7] = np.stack([y, -x, w, -z], -1)
+    # Of the two quaternions of a rotation, the one whose w is positive, or the first of x, y, z where w is 0.
+    order = made[..., [6, 3, 4, 5]]
+    leading = np.take_along_axis(order, np.argmax(np.abs(order) > 1e-9, axis=-1)[..., None], -1)
+    made[..., 3:7] *= np.where(leading < 0, -1.0, 1.0)
+    return made
+
+
+def thinned(count: int, most: int) -> Sequence[int]:
+    """Which of `count` poses of a sample are kept: all, or `most` at equal distances, the last one among them."""
+    kept = min(count, most)
+    return [(k + 1) * count // kept - 1 for k in range(kept)]
+
+
+class _Upstream:
+    """The network of the repository, numpy in and out."""
+
+    def __init__(self, root: str, weights: str, width: int, quaternions: str, buffer_m: float, device: str) -> None:
+        if quaternions not in ("wxyz", "xyzw"):
+            raise ValueError(f"3d-diffuser-actor: quaternions are 'wxyz' or 'xyzw', not '{quaternions}'")
+        for path, what in ((root, "clone github.com/nickgkan/3d_diffuser_actor and give root=CLONE"), (weights, _GET)):
+            if not os.path.exists(path):
+                raise FileNotFoundError(f"3d-diffuser-actor: there is no '{path}'; {what}")
+        self.identity = {"weights": _digest(weights), "quaternions": quaternions, "buffer_m": buffer_m, "width": width}
+        self._torch = torch = _need("torch", root)
+        made: Any = _need("diffuser_actor.trajectory_optimization.diffuser_actor", root).DiffuserActor
+        text = _need("transformers", root)
+        self._device = torch.device(device)
+        self._tokens = text.CLIPTokenizer.from_pretrained(_TEXT)
+        self._tokens.model_max_length = TOKENS
+        self._text = text.CLIPTextModel.from_pretrained(_TEXT).to(self._device).eval()
+        try:
+            network = made(
+                backbone="clip",
+                image_size=(SIZE, SIZE),
+                embedding_dim=width,
+                num_vis_ins_attn_layers=2,
+                use_instruction=True,
+                fps_subsampling_factor=5,
+                gripper_loc_bounds=bounds(os.path.join(root, BOUNDS), buffer_m),
+                rotation_parametrization="6D",
+                quaternion_format=quaternions,
+                diffusion_timesteps=100,
+                nhist=HANDS,
+                relative=False,
+                lang_enhanced=False,
+            )
+        except TypeError as error:
+            raise TypeError(f"3d-diffuser-actor: the clone at '{root}' is too old ({error}); pull it") from None
+        kept = torch.load(weights, map_location="cpu", weights_only=True)["weight"]
+        start = len("module.")
+        network.load_state_dict({name[start:] if name[:start] == "module." else name: kept[name] for name in kept})
+        self._network = network.to(self._device).eval()
+
+    def sampled(
+        self,
+        colours: NDArray[Any],
+        points: NDArray[Any],
+        instruction: str,
+        hands: NDArray[Any],
+        samples: int,
+        poses: int,
+        seed: int,
+    ) -> NDArray[Any]:
+        """Samples (samples, poses, 8): x, y, z, qx, qy, qz, qw, and how likely the gripper is open."""
+        torch = self._torch
+        torch.manual_seed(seed)
+
+        def repeated(array: NDArray[Any]) -> Any:
+            given = torch.from_numpy(np.ascontiguousarray(array, np.float32)).to(self._device)
+            return given[None].repeat(samples, *[1] * array.ndim)
+
+        with torch.no_grad():
+            made = self._network(
+                torch.zeros(samples, poses, 8, device=self._device),
+                torch.zeros(samples, poses, dtype=torch.bool, device=self._device),
+                repeated(colours[None]),
+                repeated(points[None]),
+                self._encoded(instruction).repeat(samples, 1, 1),
+                repeated(hands),
+                run_inference=True,
+            )
+        return np.asarray(made.float().cpu().numpy())
+
+    def _encoded(self, instruction: str) -> Any:
+        """(1, 53, 512)."""
+        numbers = self._tokens([instruction], padding="max_length", truncation=True)["input_ids"]
+        return self._text(self._torch.tensor(numbers).to(self._device)).last_hidden_state
+
+
+_TEXT = "openai/clip-vit-base-patch32"
+_GET = "give weights=FILE, such as diffuser_actor_gnfactor.pth of the repository's page"
+
+
+def bounds(path: str, buffer_m: float) -> NDArray[np.float64]:
+    """The workspace (2, 3) that positions are normalised by: the union over the tasks of a file, and a buffer."""
+    with open(path, encoding="utf-8") as file:
+        known = np.array(list(json.load(file).values()), np.float64)
+    return np.stack([known[:, 0].min(0) - buffer_m, known[:, 1].max(0) + buffer_m])
+
+
+def _need(name: str, root: str) -> Any:
+    """Module `name` of the repository, not this file, which is called like its package."""
+    here, path = os.path.dirname(os.path.abspath(__file__)), list(sys.path)
+    sys.path[:] = [os.path.abspath(root)] + [folder for folder in path if os.path.abspath(folder or ".") != here]
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"3d-diffuser-actor cannot import '{name}' ({error}); install what the repository's README lists "
+            "(torch, diffusers, einops, dgl, transformers) here, and keep this file in a folder of its own"
+        ) from error
+    finally:
+        sys.path[:] = [*path, os.path.abspath(root)]
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 24), b""):
+            digest.update(block)
+    return digest.hexdigest()
