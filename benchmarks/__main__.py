@@ -13,6 +13,7 @@ NAMES = (
     "build_render",
     "build_reading",
     "closedloop",
+    "tabletop",
     "collect",
     "ssim",
     "frame_pairs",

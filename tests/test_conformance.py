@@ -3,15 +3,20 @@
 import inspect
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from support.bench import QuietBench
 from support.samples import FOLDERS
+from support.table_sight import table
+from worldgauge.actions import HAND_POSES
 from worldgauge.agent import KINDS, Agent, Answer, Problem
 from worldgauge.agents.answer import agents
+from worldgauge.agents.contract import Plan
 from worldgauge.agents.critic import critics
 from worldgauge.engine.conformance.steps import steps_question
 from worldgauge.episode import Episode
@@ -23,6 +28,9 @@ from worldgauge.metrics import metrics
 from worldgauge.models import models
 from worldgauge.subject import RolloutRequest, WorldModel, checked_rollout, imagines, rollout_batch
 from worldgauge.suites import suites
+from worldgauge.suites.closedloop.imagining_table import TableImagination
+from worldgauge.suites.closedloop.settings import Defaults
+from worldgauge.suites.closedloop.table import TablePlace
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.worlds import World, open_world, worlds
@@ -55,8 +63,37 @@ def stands_alone(name: str) -> bool:
     return all(each.default is not each.empty for each in inspect.signature(models.get(name)).parameters.values())
 
 
+class Noting:
+    """Takes the place of a model, and notes what it is asked."""
+
+    def __init__(self, model: WorldModel) -> None:
+        self.spec = model.spec
+        self.asked: list[RolloutRequest] = []
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Any]:
+        self.asked.append(request)
+        width, height = request.frame_size
+        yield np.zeros((request.horizon, height, width, 3), np.uint8)
+
+
+def table_question(model: WorldModel, context: int) -> RolloutRequest:
+    """At a table, after a few poses where several frames are to be seen."""
+    place, noting = TablePlace(table(), 48), Noting(model)
+    poses = tuple(place.observe().expert())
+    defaults = Defaults(15, 5, 5, 5, 1.0, 40.0, 48, "scripted", "similarity")
+    imagine = TableImagination(noting, place, defaults, table().facts, "push", 3, "manipulation/x")
+    imagine.remember()
+    for pose in poses[: 2 * (context > 1)]:
+        place.step(pose)
+        imagine.remember()
+    imagine(place.observe(), [Plan((), "test", poses=poses[2:5])], 0)
+    return noting.asked[0]
+
+
 def question(model: WorldModel, walk: tuple[Episode, int], context: int) -> RolloutRequest:
-    """Of a walk; in a home for those that draw panoramas."""
+    """Of a walk; in a home for those that draw panoramas, at a table for those that follow a hand."""
+    if models.entry(model.spec.name).facts.get("space") == HAND_POSES.name:
+        return table_question(model, context)
     if model.spec.view == "panorama":
         return steps_question(model.spec, start=30, horizon=4, seed=3, size=(160, 90), turn=None)
     return make_request(*walk, model.spec, Settings(context=context), seed=3)
@@ -76,7 +113,7 @@ class TestModel:
             pytest.skip("it imagines nothing")
         request = question(model, walk, context=16)
         one = np.concatenate(list(checked_rollout(model, request)))
-        assert one.shape == (request.horizon, 90, 160, 3)
+        assert one.shape == (request.horizon, *request.frame_size[::-1], 3)
         again = np.concatenate(rollout_batch(models.get(name)(), [request])[0])
         assert np.array_equal(one, again), "same request, same frames"
 
@@ -139,7 +176,10 @@ class TestWorld:
     def test_view_has_the_promised_arrays(self, name: str) -> None:
         world = example(name)
         pose = pose_from_yaw_pitch((160.5, 160.5, 50.0), 0.5, -0.3)
-        for camera, shape in ((Camera.from_vertical_fov(64, 36, 75), (36, 64)), (Panorama(64, 32), (32, 64))):
+        cameras: list[tuple[Camera | Panorama, tuple[int, int]]] = [(Camera.from_vertical_fov(64, 36, 75), (36, 64))]
+        if worlds.entry(name).facts.get("panorama", True):
+            cameras.append((Panorama(64, 32), (32, 64)))
+        for camera, shape in cameras:
             view = world.view(pose, camera, position=True)
             assert (view.rgb.shape, view.rgb.dtype) == ((*shape, 3), np.uint8)
             assert (view.depth.shape, view.depth.dtype) == (shape, np.float32)
@@ -166,9 +206,9 @@ class TestSuite:
         assert set(suite.references) <= set(known.names())
 
     def test_published_numbers_are_marked(self, name: str) -> None:
-        for table in suites.get(name)().published():
-            assert table.notes
-            assert all(row.kind == "published" for row in table.rows)
+        for made in suites.get(name)().published():
+            assert made.notes
+            assert all(row.kind == "published" for row in made.rows)
 
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         suite = suites.get(name)()

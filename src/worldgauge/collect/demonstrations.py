@@ -62,7 +62,7 @@ class Shown(NamedTuple):
 def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solved | str:
     """What the task's expert does from the start, or why that is no demonstration.
 
-    frames: about so many states are kept, 20 a second at most.
+    frames: about so many states are kept, 50 a second at most.
     """
     done = carried_out(table)
     if not done.solved:

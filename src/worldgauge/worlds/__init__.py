@@ -48,6 +48,7 @@ class World(Protocol):
 
 
 worlds: Registry[Callable[..., World]] = Registry("world", package=__name__, group="worldgauge.worlds")
+"""Facts of an entry: example, arguments of a small one; panorama, False where it cannot be seen all around."""
 
 
 def open_world(facts: WorldFacts) -> World:

@@ -99,15 +99,13 @@ def test_the_expert_takes_the_ring_off_the_wrong_peg() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 4])
-def test_how_exact_the_place_of_the_peg_must_be(seed: int) -> None:
-    def solved(miss_m: float) -> bool:
-        simulation = table("insert_ring", seed, seed)
-        for pose in [pose for _ in range(7) for pose in simulation.task.plan(simulation)[:1]]:
-            off = miss_m if simulation.held("ring") else 0.0
-            simulation.move(pose._replace(x=pose.x + off))
-        return simulation.solved
-
-    assert not solved(0.03)
+@pytest.mark.parametrize(("miss_m", "solved"), [(0.003, True), (0.03, False)])
+def test_how_exact_the_place_of_the_peg_must_be(seed: int, miss_m: float, solved: bool) -> None:
+    simulation = table("insert_ring", seed, seed)
+    for _ in range(7):
+        pose = simulation.task.plan(simulation)[0]
+        simulation.move(pose._replace(x=pose.x + miss_m * simulation.held("ring")))
+    assert simulation.solved == solved
 
 
 @pytest.mark.parametrize("angle_rad", [0.0, 2.0, 4.0])

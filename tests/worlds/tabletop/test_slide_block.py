@@ -48,7 +48,8 @@ def test_the_expert_solves_it_and_comes_nearer_with_every_pose(seed: int) -> Non
     assert to_target(simulation, seed) < 0.015
     assert min(np.diff(seen)) > -1e-3
     assert all(value < 1 for value in seen[:-1])
-    assert 0 <= min(seen) and seen[-1] == 1
+    assert min(seen) >= 0
+    assert seen[-1] == 1
 
 
 @pytest.mark.parametrize("yaw_rad", [0.5, 0.8, 1.4])

@@ -90,7 +90,7 @@ def collect_demonstrations(
 ) -> Collected:
     """Have the expert do each of `tasks` (all that are registered) `per_task` times, and write it into `out`.
 
-    Variations go round; about 150 frames each, 20 a second at most. size: width and height of a frame in pixels. on:
+    Variations go round; about 150 frames each, 50 a second at most. size: width and height of a frame in pixels. on:
     where the workers are, as for `engine.run.run`; what they print goes to `out`/logs.
     May be stopped at any moment and called again: demonstrations that are done are kept, and the bytes are those of a
     run that was never stopped. It may be called again for more of them, and for more tasks.

@@ -22,8 +22,8 @@ from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
 from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, mujoco, start_data
 
 CONTROL_S = 0.01
-RECORD_S = 0.05
-"""Between two states that are kept of a move: 20 a second."""
+RECORD_S = 0.02
+"""Between two states that are kept of a move: 50 a second."""
 SPEED_M_S, TURN_RAD_S, EFFORT = 0.35, 1.5, 0.5
 """Of the hand, and the share of its limit at which a joint turns at most."""
 SETTLE_S, GRIP_S = 0.25, 0.4
@@ -62,7 +62,7 @@ class State:
 class Move:
     """What came of a pose. reason: why nothing moved, or what is not as it was asked; None when all went well.
 
-    failed: whether nothing was done. states: on the way, 20 a second, the last one where it ended. seconds: simulated.
+    failed: whether nothing was done. states: on the way, 50 a second, the last one where it ended. seconds: simulated.
     """
 
     reason: str | None

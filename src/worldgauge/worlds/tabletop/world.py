@@ -26,7 +26,7 @@ TABLE_HALF_M = (0.65, 0.6, 0.03)
 TABLE_MIDDLE_M = (0.2, 0.0)
 
 
-@worlds.register("tabletop")
+@worlds.register("tabletop", panorama=False, example={"task": "push_buttons"})
 class Tabletop:
     """An arm at a table with the things of one task, before anything has moved.
 
