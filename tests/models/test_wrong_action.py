@@ -56,13 +56,15 @@ def test_the_mirror_of_a_matrix() -> None:
     flip = np.diag([1.0, -1, 1])
     for quaternion in np.random.default_rng(0).normal(size=(20, 4)):
         asked = np.array([0.1, -0.2, 1.0, *quaternion / np.linalg.norm(quaternion), 1])
-        np.testing.assert_allclose(matrix_of(mirrored(asked))[:3, :3], flip @ matrix_of(asked)[:3, :3] @ flip, atol=1e-9)
+        np.testing.assert_allclose(
+            matrix_of(mirrored(asked))[:3, :3], flip @ matrix_of(asked)[:3, :3] @ flip, atol=1e-9
+        )
         np.testing.assert_allclose(mirrored(mirrored(asked)), asked)
 
 
 def test_the_mirror_stays_in_the_workspace() -> None:
     # As 32-bit numbers, which actions are, the workspace's own corners lie outside it.
-    corner = np.array([*np.array([0.7, -0.5, 1.6], np.float32) + np.float32(1e-6), *DOWN, 0])
+    corner = np.array([*np.array([0.7, -0.5, 1.6], np.float32) * np.float32(1.000001), *DOWN, 0])
     assert mirrored(corner)[:3].tolist() == [0.7, 0.5, 1.6]
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from worldgauge.datasets.demonstrations import Demonstration
 from worldgauge.geometry import FloatArray
 from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose, Poses
 
+Moves = Literal["together", "apart"]
 UNLIKE_M = 0.1
 """Beyond it two places are simply not alike; a thing that is missing is as unlike. A gripper that is not as it was
 counts as two of them."""
 BESIDE_M = 0.15
 """Along the table, up to which a pose has to do with the thing that it is nearest to, and moves with it."""
 SAME_M = 0.01
-"""Between all poses of two plans, up to which they are one."""
+"""Between all poses of two plans, up to which they are one; a hand that opens or closes is none the same."""
+_TOLD = [0, 1, 2, 7]
 
 
 class Named(Protocol):
@@ -47,9 +49,15 @@ class _Moment:
 
 
 class Clone:
-    """Remembers every moment of `demonstrations` from which an expert set out for the next pose."""
+    """Remembers every moment of `demonstrations` from which an expert set out for the next pose.
 
-    def __init__(self, demonstrations: Sequence[Demonstration]) -> None:
+    moves: whether what was done then is moved "together", all poses with the thing that the first of them was beside,
+    or "apart", each with the thing that it was beside itself. Apart it is told what belongs to what, and is as good as
+    the expert where places are all there is to know; together it goes wrong where things stand differently.
+    """
+
+    def __init__(self, demonstrations: Sequence[Demonstration], moves: Moves = "together") -> None:
+        self._moves: Moves = moves
         self._moments = [moment for one in demonstrations for moment in _moments(one)]
         self._hands = np.array([moment.hand for moment in self._moments]).reshape(-1, 8)
         known = sorted({role for moment in self._moments for role in moment.places})
@@ -58,7 +66,7 @@ class Clone:
             role: np.array([moment.places.get(role, missing) for moment in self._moments]) for role in known
         }
 
-    def plans(self, hand: HandPose, places: dict[str, FloatArray], length: int, n: int) -> list[Poses]:
+    def plans(self, hand: HandPose, places: Mapping[str, FloatArray], length: int, n: int) -> list[Poses]:
         """Up to n different plans of up to `length` poses: what was done in the moments most like this one.
 
         places: (3,) metres of every thing by its role (`roles`). The most likely plan comes first; of moments that are
@@ -66,14 +74,14 @@ class Clone:
         """
         found: list[FloatArray] = []
         for index in np.argsort(self.unlikeness(hand, places), kind="stable"):
-            plan = _moved(self._moments[index], places, length)
-            if all(len(plan) != len(one) or np.abs(plan[:, :3] - one[:, :3]).max() > SAME_M for one in found):
+            plan = _moved(self._moments[index], places, length, self._moves)
+            if all(len(plan) != len(one) or np.abs(plan - one)[:, _TOLD].max() > SAME_M for one in found):
                 found.append(plan)
             if len(found) == n:
                 break
         return [tuple(HandPose(*(float(value) for value in pose)) for pose in plan) for plan in found]
 
-    def unlikeness(self, hand: HandPose, places: dict[str, FloatArray]) -> FloatArray:
+    def unlikeness(self, hand: HandPose, places: Mapping[str, FloatArray]) -> FloatArray:
         """(moments,) metres: how far the hand is from where it was then, in the world and as each thing sees it.
 
         Each distance counts up to `UNLIKE_M`, so that a few that fit outweigh many that do not.
@@ -127,15 +135,25 @@ def _moments(demonstration: Demonstration) -> Iterator[_Moment]:
         yield _Moment(demonstration.hand[frame], places, demonstration.sub_goals[done:])
 
 
-def _moved(moment: _Moment, places: dict[str, FloatArray], length: int) -> FloatArray:
-    """The next poses of a moment (n, 8), each moved as the thing has that it was beside; inside the workspace."""
+def _moved(moment: _Moment, places: Mapping[str, FloatArray], length: int, moves: Moves) -> FloatArray:
+    """The next poses of a moment (n, 8), moved as the things have that they were beside; inside the workspace."""
     plan = moment.left[:length].copy()
-    shared = [role for role in moment.places if role in places]
-    for pose in plan:
-        far = [float(np.linalg.norm(pose[:2] - moment.places[role][:2])) for role in shared]
-        if far and min(far) <= BESIDE_M:
-            role = shared[far.index(min(far))]
-            pose[:3] += places[role] - moment.places[role]
+    shifts = [_shift(pose, moment, places) for pose in plan]
+    if moves == "together":
+        shifts = [next((shift for shift in shifts if shift is not None), None)] * len(plan)
+    for pose, shift in zip(plan, shifts, strict=True):
+        if shift is not None:
+            pose[:3] += shift
     low = np.array(WORKSPACE_LOW_M)
     plan[:, :3] = np.clip(plan[:, :3], low, low + POSITION_BINS * BIN_M)
     return plan
+
+
+def _shift(pose: FloatArray, moment: _Moment, places: Mapping[str, FloatArray]) -> FloatArray | None:
+    """(3,) from where the thing beside a pose (8,) was to where it is; None where there was none."""
+    shared = [role for role in moment.places if role in places]
+    far = [float(np.linalg.norm(pose[:2] - moment.places[role][:2])) for role in shared]
+    if not far or min(far) > BESIDE_M:
+        return None
+    role = shared[far.index(min(far))]
+    return places[role] - moment.places[role]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
-from worldgauge.agents.cloning import Clone, roles
+from worldgauge.agents.cloning import Clone, Moves, roles
 from worldgauge.agents.contract import History, Kit, Plan, TableObservation, proposers
 from worldgauge.datasets.demonstrations import load
 from worldgauge.episode import Goal
@@ -19,16 +20,20 @@ from worldgauge.errors import UsageError
 class ClonedProposer:
     """Behaviour cloning by nearest neighbours: does what was done where things stood as they do now.
 
-    Options: demonstrations, the folder that it learns from. It is told places of things and the instruction, and
-    nothing of what was done before; what it knows of turned things it has from demonstrations alone. Raises UsageError
-    without a folder, DataError for one that cannot be read.
+    Options: demonstrations, the folder that it learns from; moves, "together" (the default: a remembered plan is moved
+    as one, with the thing that it first goes to) or "apart" (each pose with the thing beside it, which is much
+    stronger). It is told places of things and the instruction, nothing of what was done before, and no turn of
+    anything. Raises UsageError without a folder and for other moves, DataError for a folder that cannot be read.
     """
 
     def __init__(self, kit: Kit) -> None:
         folder = kit.options.get("demonstrations")
         if not folder:
             raise UsageError("proposer 'cloned' learns from demonstrations; give the option demonstrations=FOLDER")
-        self._clone = _learned(str(Path(str(folder)).expanduser()))
+        moves = kit.options.get("moves", "together")
+        if moves not in get_args(Moves):
+            raise UsageError(f"moves of the proposer 'cloned' are 'together' or 'apart', got {moves!r}")
+        self._clone = _learned(str(Path(str(folder)).expanduser()), moves)
         self._length = kit.length
 
     def propose(
@@ -44,6 +49,6 @@ class ClonedProposer:
 
 
 @lru_cache(maxsize=2)
-def _learned(folder: str) -> Clone:
+def _learned(folder: str, moves: Moves) -> Clone:
     """Of a folder, read once by a process."""
-    return Clone(load(Path(folder)))
+    return Clone(load(Path(folder)), moves)
