@@ -26,8 +26,9 @@ READY = [
     for name in models.names()
     if all(p.default is not p.empty for p in inspect.signature(models.get(name)).parameters.values())
     and imagines(models.get(name))
+    and "space" not in models.entry(name).facts
 ]
-"""Registered models that need no address, key or file to be made."""
+"""Registered models that need no address, key or file to be made, and that take the actions of any walk."""
 
 
 def judged(report: ModelReport, status: str) -> set[str]:

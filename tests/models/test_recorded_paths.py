@@ -75,7 +75,7 @@ def test_turns_and_the_gripper_count() -> None:
 def test_where_a_hand_stands_still_it_has_one_point_unless_it_did_something() -> None:
     still = np.repeat(line(0.0, 2, step=2 * MOVED_M), 4, axis=0)
     piece = RecordedPaths([recorded(still)]).nearest(line(0.0, 2, step=2 * MOVED_M), 1)[0]
-    assert piece.frames == (0, 4)
+    assert piece.frames == (0, 7), "of where it stands the last point: what it does there shows in the end"
     closing = still.copy()
     closing[3:, 7] = 0
     path = closing[[0, 3, 7]]

@@ -82,7 +82,7 @@ def test_what_comes_nearer_is_larger() -> None:
     recording = [picture(HOME), picture(HOME), picture((50, 40))]
     asked, was = at(HOME, (50, 40)), np.array([(*HOME, 1.0), (50, 40, 1.5)])
     (frame,) = transplanted(BACKDROP, picture(HOME), picture(HOME), recording, asked, was)
-    assert (frame[20] == ARM).all(axis=-1).sum() == 15
+    assert 14 <= (frame[20] == ARM).all(axis=-1).sum() <= 16, "1.5 times 10, less its soft edges"
 
 
 def test_places_in_a_picture() -> None:

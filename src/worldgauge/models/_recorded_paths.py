@@ -69,8 +69,11 @@ class RecordedPaths:
         return apart
 
     def _followed(self, costs: FloatArray, totals: FloatArray, one: int) -> tuple[int, ...]:
-        """The frame of demonstration `one` for each pose: of the points that it meets the nearest."""
-        n, point = len(totals) - 1, int(np.argmin(totals[-1]))
+        """The frame of demonstration `one` for each pose: of the points that it meets the nearest, the last of equals.
+
+        What a hand does where it stands shows in the end.
+        """
+        n, point = len(totals) - 1, totals.shape[1] - 1 - int(np.argmin(totals[-1, ::-1]))
         met: list[list[int]] = [[] for _ in totals]
         while True:
             met[n].append(point)
@@ -78,7 +81,7 @@ class RecordedPaths:
                 break
             steps = [(n - 1, point)] + ([(n - 1, point - 1), (n, point - 1)] if point else [])
             n, point = min(steps, key=lambda step: float(totals[step]))
-        best = [min(points, key=lambda at: float(costs[n, at])) for n, points in enumerate(met)]
+        best = [min(points, key=lambda at: (float(costs[n, at]), -at)) for n, points in enumerate(met)]
         return tuple(int(self._frames[one][at]) for at in best)
 
 

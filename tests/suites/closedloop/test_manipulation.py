@@ -42,9 +42,7 @@ def carried_out(rules: Manipulation, place: TablePlace, plan: Plan | None) -> li
 def test_the_paper_s_numbers() -> None:
     own = Settings.of({"task": "manipulation"}).of_task("manipulation")
     assert (own.decisions, own.candidates, own.length, own.clip, own.view_px) == (15, 5, 5, 13, 448)
-    long = Settings.of({"task": "manipulation", "length": 50, "decisions": 400}).of_task(
-        "manipulation"
-    )
+    long = Settings.of({"task": "manipulation", "length": 50, "decisions": 400}).of_task("manipulation")
     assert (long.length, long.clip) == (50, 13), "a longer plan is thinned out, its clip is as long"
 
 

@@ -12,9 +12,9 @@ from worldgauge.episode import Goal
 from worldgauge.errors import UsageError
 from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose, Poses
 
-NOISE_M: Mapping[str, float] = {"button": 0.04, "block": 0.04, "ring": 0.012, "cup": 0.012}
+NOISE_M: Mapping[str, float] = {"button": 0.04, "block": 0.05, "ring": 0.012, "cup": 0.012}
 """By category of the first thing, 0.02 for others: pushing forgives more than grasping. With these and `WRONG`, the
-first plan alone solves 38 to 44 % of 50 episodes of every task, the best of five by the simulator 92 to 100 %."""
+first plan alone solves 36 to 44 % of 50 episodes of each task, the best of five by the simulator 92 to 95 % of 40."""
 WRONG = 0.3
 AT_M = 0.07
 """Along the table, within which a pose is at a thing."""

@@ -26,9 +26,7 @@ class DiffuserActor(torch.nn.Module):
         self.gain = torch.nn.Parameter(torch.zeros(embedding_dim))
         self.gripper_loc_bounds = torch.tensor(gripper_loc_bounds)
 
-    def forward(
-        self, gt_trajectory, trajectory_mask, rgb_obs, pcd_obs, instruction, curr_gripper, run_inference=False
-    ):
+    def forward(self, gt_trajectory, trajectory_mask, rgb_obs, pcd_obs, instruction, curr_gripper, run_inference=False):
         samples, poses = trajectory_mask.shape
         assert run_inference
         assert not torch.is_grad_enabled()
