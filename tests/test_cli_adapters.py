@@ -14,14 +14,14 @@ from worldgauge.errors import UnknownNameError, UsageError
 
 def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
     models = {"oasis", "mineworld", "diamond", "nwm", "image_to_video"}
-    assert models | {"vggt", "spatracker", "vipe"} <= set(cli_adapters.known())
+    assert models | {"vggt", "spatracker", "vipe", "diffuser_actor"} <= set(cli_adapters.known())
     for name, summary in cli_adapters.known().items():
         assert summary.endswith("."), name
         imports = [line for line in cli_adapters.files()[name].read_text().split("\n") if line.startswith("from world")]
         assert all(line.startswith("from worldgauge_serve import") for line in imports), imports
 
 
-@pytest.mark.parametrize("name", ["nwm", "vggt", "spatracker", "vipe"])
+@pytest.mark.parametrize("name", ["nwm", "vggt", "spatracker", "vipe", "diffuser_actor"])
 def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
     adapter, server = cli_adapters.hand_out(name, tmp_path / "new")
     assert server.read_bytes() == Path(worldgauge_serve.__file__).read_bytes()

@@ -1,4 +1,4 @@
-"""Hands out the adapters: single files that a user copies into the environment of a published model or decoder."""
+"""Hands out the adapters: single files that a user copies into the environment of a model, decoder or policy."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import ast
 from pathlib import Path
 
 import worldgauge_serve
+from worldgauge.agents.propose import adapters as of_policies
 from worldgauge.engine.store import atomic_write
 from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.estimators.decoders import adapters as of_decoders
 from worldgauge.models import adapters as of_models
 
-FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders)]
+FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders, of_policies)]
 
 
 def files() -> dict[str, Path]:

@@ -17,10 +17,10 @@ class TableSimilarity:
 
     Needs no weights (`agents.goal_likeness`). Where nothing was imagined the first plan is taken; a plan without a
     frame has no score and is taken last.
-    Measured with true rollouts of the proposer `scripted`, M = 5, L = 5: per task 12 to 38 decisions, what the choice
-    falls short of the best candidate's true progress, and what a choice by chance does: buttons 0.01 (0.26), block
-    0.01 (0.26), cups 0.07 (0.25), ring 0.20 (0.40), whose hand hides it. Looking at earlier frames too, at what the
-    arm is near, or at things in wrong places did not better it.
+    Measured on 278 decisions with true rollouts of the proposer `scripted`, M = L = 5: what the choice falls short of
+    the best candidate's true progress, and what a choice by chance does: buttons 0.02 (0.41), block 0.07 (0.26), cups
+    0.06 (0.18), ring 0.26 (0.39), which the hand hides. Earlier frames, shades, what the arm is near, things in wrong
+    places and things found beside their goal did not better it on the whole.
     """
 
     def __init__(self, kit: Kit) -> None:

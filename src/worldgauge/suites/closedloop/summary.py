@@ -106,8 +106,11 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
         f"{name.replace('_', ' ')} {score.facts[name]}"
         for entry in entries
         for score in entry.of(HEADLINE)
-        for name in ("leading_turns", "track")
-        if name in score.facts and (name == "leading_turns" or score.group["task"] == "navigation")
+        for name, told in (
+            ("leading_turns", score.group["task"] != "manipulation"),
+            ("track", score.group["task"] == "navigation"),
+        )
+        if told and name in score.facts
     }
     notes = [
         "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "

@@ -41,9 +41,9 @@ class DiffuserActor:
     sample, as the checkpoint was trained: 1, the next key pose, for the published ones; of more than are asked for, as
     many are kept. width: of the network (embedding_dim). quaternions: "wxyz" for the published checkpoints, "xyzw" for
     those trained since (quaternion_format). buffer_m: around the bounds of its workspace. turned: whether the frame of
-    its hand is ours, turned half about the way it points, as the poses of its simulator show. samples: drawn at once,
-    of which those are kept that end farthest from each other; 0 draws as many as are asked for. backend: replaces the
-    network, for tests.
+    its hand is taken to be ours turned half about the way it points, which nobody here could try. samples: drawn at
+    once, of which those are kept that end farthest from each other; 0 draws as many as are asked for. backend: replaces
+    the network, for tests.
     """
 
     needs: ClassVar[Mapping[str, float]] = {"gpus": 1}
