@@ -1,8 +1,10 @@
-"""One small real data set for every test that needs recorded walks: collected once a test process."""
+"""Small real data sets for every test that needs recorded walks, episodes or builds: collected once a test run."""
 
+import fcntl
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +28,31 @@ with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Tests start some hundred Pythons, and none of them need compile our modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """The folder `name` that `make` has filled: by the first test process that asks, and the others wait for it."""
+    root = factory.getbasetemp()
+    # Test processes that run side by side have neighbouring folders.
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder, done = root / name, root / f"{name}.done"
+    with open(root / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            folder.mkdir(exist_ok=True)  # what failed here fails in the next process, too
+            make(folder)
+            done.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def walks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of two loops (ABA and ABCA, range 5) of one settlement at 160x90."""
-    root = tmp_path_factory.mktemp("walks")
-    collect_loopnav(root, settlements=1, ranges=(5,), per_combination=1, seed=3, size=(160, 90))
-    return root
+    few = {"settlements": 1, "ranges": (5,), "per_combination": 1, "seed": 3, "size": (160, 90)}
+    return made_once(tmp_path_factory, "walks", lambda root: collect_loopnav(root, **few))
 
 
 @pytest.fixture(scope="session")
@@ -54,39 +75,38 @@ def bench(tmp_path: Path) -> QuietBench:
 @pytest.fixture(scope="session")
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of three Target-Bench scenarios at 160x90 and 5 frames a second: a curve, straight ahead, a turn."""
-    return make_target_data(tmp_path_factory.mktemp("scenarios"))
+    return made_once(tmp_path_factory, "scenarios", make_target_data)
 
 
 @pytest.fixture(scope="session")
-def eyes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What agents see with from here on: a recogniser of four homes, poor, but trained in seconds."""
-    root = tmp_path_factory.getbasetemp()
-    # Test processes that run side by side have neighbouring folders, and share the file.
-    file = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "eyes.npz"
-    if not file.exists():
-        save(train(4, held_out=1), file)
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """File of a recogniser of four homes: poor, but trained in seconds."""
+    return made_once(tmp_path_factory, "eyes", lambda root: save(train(4, held_out=1), root / "eyes.npz")) / "eyes.npz"
+
+
+@pytest.fixture(scope="session")
+def eyes(trained: Path) -> Iterator[Path]:
+    """What agents see with from here on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FILE_VARIABLE, str(file))
-        yield file
+        patch.setenv(FILE_VARIABLE, str(trained))
+        yield trained
 
 
 @pytest.fixture(scope="session")
 def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
     """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
-    return make_closedloop_data(tmp_path_factory.mktemp("episodes"), 2)
+    return made_once(tmp_path_factory, "episodes", lambda root: make_closedloop_data(root, 2))
 
 
 @pytest.fixture(scope="session")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of three builds with six tasks each, 36 questions on a figure, two on rooms."""
-    root = tmp_path_factory.mktemp("builds")
-    collect_build(root, structures=3, stimuli=1, commonsense=2, views="yaw", size_px=64, seed=3)
-    return root
+    few = {"structures": 3, "stimuli": 1, "commonsense": 2, "views": "yaw", "size_px": 64, "seed": 3}
+    return made_once(tmp_path_factory, "builds", lambda root: collect_build(root, **few))
 
 
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of MIND data in first and third person at 64x36: a clip of 48 frames and a start image of each."""
-    root = tmp_path_factory.mktemp("clips")
-    collect_mind(root, families=("urban",), train=0, mem=1, action_space=0, mirror=1, frames=48, size=(64, 36))
-    return root
+    few = {"families": ("urban",), "train": 0, "mem": 1, "action_space": 0, "mirror": 1, "frames": 48, "size": (64, 36)}
+    return made_once(tmp_path_factory, "clips", lambda root: collect_mind(root, **few))

@@ -29,6 +29,7 @@ def result(data: Path, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return worldgauge.run("loopnav", model=list(SUBJECTS), data=data, out=out, workers=2)
 
 
+@pytest.mark.slow
 def test_everything_is_scored(result: RunResult) -> None:
     assert result.ok
     assert result.counts.expected == result.counts.scored == 8 * len(SUBJECTS)
@@ -37,6 +38,7 @@ def test_everything_is_scored(result: RunResult) -> None:
     assert frame[(frame.metric == "sgcs")].value.notna().all()
 
 
+@pytest.mark.slow
 def test_references_stand_in_order_with_intervals_apart(result: RunResult) -> None:
     """truth > memory > forgetful > noise; truth is exactly 1."""
     cells = {row.label: row.cells[-1] for row in result.table()[0].rows}
@@ -45,12 +47,14 @@ def test_references_stand_in_order_with_intervals_apart(result: RunResult) -> No
         assert cells[better].low > cells[worse].high, (better, cells[better], worse, cells[worse])
 
 
+@pytest.mark.slow
 def test_forgetful_is_as_sharp_as_the_truth_and_wrong(result: RunResult) -> None:
     means = result.frame.groupby(["metric", "subject"]).value.mean()
     assert 0.8 < means["sharpness", "forgetful"] / means["sharpness", "truth"] < 1.25
     assert means["sgcs_chance_corrected", "forgetful"] < 0.4 < means["sgcs_chance_corrected", "memory"]
 
 
+@pytest.mark.slow
 def test_tables_are_by_type_and_range_with_counts(result: RunResult) -> None:
     table = result.table()[0]
     assert table.columns == ("ABA 5", "ABA 8", "ABCA 5", "ABCA 8", "all")

@@ -57,6 +57,7 @@ def test_one_command_evaluates_it(undisturbed: Path) -> None:
     assert len(list((undisturbed / "blend-gain-0.9" / "records").rglob("rollout.mp4"))) == 2
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle_of_a_rollout_changes_nothing(walks: Path, undisturbed: Path, tmp_path: Path) -> None:
     midway = tmp_path / "midway"
     run = start(walks, tmp_path / "out", {"WAIT_AT": str(midway)})

@@ -8,6 +8,7 @@ For manipulation, and for adapters of models that the release controls in this w
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ BIN_M = 0.01
 ROTATION_BINS = 120
 BIN_DEG = 3.0
 WORKSPACE_LOW_M = (-0.3, -0.5, 0.6)
-"""Lower corner of the bins; the upper one lies a metre further along each axis."""
+"""Lower corner of the bins."""
+WORKSPACE_HIGH_M = tuple(low + POSITION_BINS * BIN_M for low in WORKSPACE_LOW_M)
+"""Upper corner, a metre further along each axis."""
 
 _EDGE = 1e-9
 """Of a bin: points written in decimals on a bin's lower edge belong to it."""
@@ -49,6 +52,17 @@ class HandPose(NamedTuple):
 
 
 Poses = tuple[HandPose, ...]
+
+
+def reaching_down(x: float, y: float, z: float, gripper: float, *, yaw_rad: float = 0.0) -> HandPose:
+    """A hand that reaches straight down to a place in metres, turned about the vertical."""
+    half = math.remainder(yaw_rad, 2 * math.pi) / 2
+    return HandPose(float(x), float(y), float(z), math.cos(half), math.sin(half), 0.0, 0.0, float(gripper))
+
+
+def inside_workspace(points: ArrayLike) -> FloatArray:
+    """Points (..., 3) in metres; those outside the workspace moved to its edge."""
+    return np.clip(np.asarray(points, np.float64), WORKSPACE_LOW_M, WORKSPACE_HIGH_M)
 
 
 class SubGoals(NamedTuple):
@@ -105,7 +119,7 @@ def bins_from_points(points: ArrayLike) -> Indices:
     inside = (scaled >= -_EDGE) & (scaled < POSITION_BINS - _EDGE)
     if not inside.all():
         row = int(np.argwhere(~inside.all(1))[0, 0])
-        high = tuple(round(low + POSITION_BINS * BIN_M, 9) for low in WORKSPACE_LOW_M)
+        high = tuple(round(value, 9) for value in WORKSPACE_HIGH_M)
         raise UsageError(f"point {row}, {places[row].tolist()}, is not between {WORKSPACE_LOW_M} and {high} metres")
     found: Indices = np.floor(scaled + _EDGE).astype(np.int64)
     return found

@@ -58,7 +58,7 @@ def test_ways_round_a_wall_by_hand() -> None:
     assert float(ways.distances([a], [(1.0, 4.0)])[0, 0]) == pytest.approx(math.sqrt(2))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1))])
 def test_ways_are_those_of_a_visibility_graph_over_all_corners_of_all_cells(seed: int) -> None:
     """Random floors; sight is tested by dense samples along the line, the graph by scipy."""
     rng = np.random.default_rng(seed)

@@ -59,6 +59,7 @@ def test_the_reference_is_no_shorter_than_the_crow_flies_to_where_something_is_s
             assert all(seen_share(home, stance, thing) < SEEN_SHARE for stance in early)
 
 
+@pytest.mark.slow
 def test_same_seed_same_questions_and_another_seed_others(home, questions):
     again = ask_questions(home, Geodesic(home.floor), np.random.default_rng(3), 7)
     other = ask_questions(home, Geodesic(home.floor), np.random.default_rng(4), 3)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from worldgauge.agent import AgentSpec, Problem
+from worldgauge.agents.answer import agents
 from worldgauge.engine.run import run
 from worldgauge.engine.subjects import resolve
 from worldgauge.errors import UnknownNameError, UsageError
@@ -58,7 +59,7 @@ def test_what_is_no_agent_is_told_what_it_lacks() -> None:
         resolve("http://localhost:8000", "agent")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_outages_are_failures_and_asked_again(builds: Path, tmp_path: Path, workers: int) -> None:
     (tmp_path / "mine.py").write_text(FILE)
     mine = f"{tmp_path / 'mine.py'}:Mine"
@@ -75,9 +76,10 @@ def test_outages_are_failures_and_asked_again(builds: Path, tmp_path: Path, work
 
 def test_a_run_that_goes_on_gives_the_same_scores(builds: Path, tmp_path: Path) -> None:
     settings = {"task": "planning"}
-    whole = run("build", model="random", data=builds, out=tmp_path / "whole", settings=settings)
-    run("build", model="random", data=builds, out=tmp_path / "parts", settings=settings, limit=2)
-    parts = run("build", model="random", data=builds, out=tmp_path / "parts", settings=settings)
+    model = agents.get("random")()
+    whole = run("build", model=model, data=builds, out=tmp_path / "whole", settings=settings)
+    run("build", model=model, data=builds, out=tmp_path / "parts", settings=settings, limit=2)
+    parts = run("build", model=model, data=builds, out=tmp_path / "parts", settings=settings)
     read = [(root / "random" / "scores.jsonl").read_bytes() for root in (tmp_path / "whole", tmp_path / "parts")]
     assert read[0] == read[1]
     assert whole.counts == parts.counts

@@ -66,10 +66,8 @@ def test_a_second_call_draws_nothing_and_changes_nothing(
     assert count_build(root, SMALL) == (6, 6)
 
 
-REASONING = pytest.param("data/images/reasoning/*.png", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("sight", ["data/images/*/*.png", REASONING])
+@pytest.mark.slow
+@pytest.mark.parametrize("sight", ["data/images/*/*.png", "data/images/reasoning/*.png"])
 def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     collected: tuple[Path, Collected], tmp_path: Path, sight: str
 ) -> None:

@@ -98,7 +98,8 @@ def test_a_second_call_renders_nothing_and_changes_nothing(
     assert contents(root) == before
 
 
-@pytest.mark.parametrize("sight", [".*.part", pytest.param("sample_*", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sight", [".*.part", "sample_*"])
 def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     collected: tuple[Path, Collected], tmp_path: Path, sight: str
 ) -> None:

@@ -244,6 +244,7 @@ def test_a_batch_that_cannot_be_asked_is_no_violation() -> None:
     assert said(report, "batch").strip() == "these two differ in size"
 
 
+@pytest.mark.slow
 def test_making_a_model_again_is_no_silence(tmp_path: Path) -> None:
     """Whose last worker has died."""
     (tmp_path / "heavy.py").write_text(HEAVY)

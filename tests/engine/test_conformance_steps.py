@@ -24,7 +24,11 @@ def statuses(report: ModelReport) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "what", [f"{FILE}:AroundTogether", f"cmd:{sys.executable} -m worldgauge_serve '{FILE}:Around'"]
+    "what",
+    [
+        f"{FILE}:AroundTogether",
+        pytest.param(f"cmd:{sys.executable} -m worldgauge_serve '{FILE}:Around'", marks=pytest.mark.slow),
+    ],
 )
 def test_a_panorama_model_passes_also_where_it_is_served(what: str) -> None:
     report = check_model(what, suite="closedloop")

@@ -45,7 +45,7 @@ def expected(data: Path, tmp_path: Path, doubles: ModuleType) -> bytes:
     return (tmp_path / "whole" / LABEL / "scores.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 20))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(
     seed: int, data: Path, tmp_path: Path, expected: bytes
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_task_is_done_again_when_its_actor_and_then_its_process_are_killed(dat
     )
 
 
+@pytest.mark.slow
 def test_a_job_that_hangs_is_killed_with_its_children(doubles: ModuleType, tmp_path: Path) -> None:
     note = tmp_path / "note"
     with open_site("ray", shared=[tmp_path]) as site, site.pool(1) as pool:
@@ -83,6 +84,7 @@ def test_a_job_that_hangs_is_killed_with_its_children(doubles: ModuleType, tmp_p
     assert all(gone(int(pid)) for pid in note.read_text().split())
 
 
+@pytest.mark.slow
 def test_a_collection_on_a_cluster_has_the_same_bytes(tmp_path: Path) -> None:
     few: Any = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (48, 27)}
     roots = []
@@ -101,6 +103,7 @@ def test_ray_says_who_sees_which_gpu(doubles: ModuleType, tmp_path: Path) -> Non
     assert sorted(seen) == ["0", "1"]
 
 
+@pytest.mark.slow
 def test_workers_that_find_no_room_do_not_hold_up_the_others(doubles: ModuleType) -> None:
     with open_site("ray") as site, site.pool(4) as pool:
         assert len({result.value for result in pool.run(job(str(n), "pid") for n in range(20))}) <= 2

@@ -54,12 +54,12 @@ def test_a_run_leaves_the_documented_folder(data: Path, tmp_path: Path) -> None:
     assert lines[1]["value"] == {"value": None, "special": "+inf"}
 
 
-def test_result_has_table_and_frame(data: Path, tmp_path: Path) -> None:
+def test_result_has_table_and_frame(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     result = run("echo", model=f"{STEADY}?level=7", data=data, out=tmp_path)
     (table,) = result.table()
     assert (table.rows[0].label, table.rows[0].cells[0].mean) == ("steady-level-7", 7.0)
     frame = result.frame
-    assert list(run("echo", model=STEADY, data=data, out=tmp_path / "no", scoring=False).frame.columns) == [
+    assert list(run("echo", model=doubles.Steady(), data=data, out=tmp_path / "no", scoring=False).frame.columns) == [
         name for name in frame.columns if name != "kind"
     ]
     assert list(frame.columns) == ["subject", "task", "kind", "metric", "value", "unit", "better", "n", "reason"]
@@ -129,14 +129,14 @@ def test_what_changed_is_done_again_and_nothing_else(
 
 
 def test_a_new_version_of_a_metric_makes_new_scores_of_old_records(
-    data: Path, tmp_path: Path, worked: Worked, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, worked: Worked, monkeypatch: pytest.MonkeyPatch, doubles: ModuleType
 ) -> None:
     from worldgauge.engine import identity
 
-    run("echo", model=STEADY, data=data, out=tmp_path)
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path)
     worked()
     monkeypatch.setattr(identity, "metric_versions", lambda suite: {"level": 2})
-    run("echo", model=STEADY, data=data, out=tmp_path)
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path)
     assert [line.split()[0] for line in worked()] == ["score"] * 4
 
 
@@ -202,7 +202,7 @@ def test_a_model_that_prints_does_no_harm(data: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_asked_is_skipped_with_its_reason(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     doubles.make_data(data, 4, skip=[2])
-    model = "enginedoubles:Faulty?how=inapplicable"
+    model = doubles.Faulty("inapplicable")
     for _ in range(2):
         result = run("echo", model=model, data=data, out=tmp_path)
         assert str(result.counts) == "4 expected = 2 scored + 2 skipped + 0 failed"
@@ -210,45 +210,47 @@ def test_what_cannot_be_asked_is_skipped_with_its_reason(data: Path, tmp_path: P
         assert result.ok
 
 
-def test_failed_tasks_are_tried_again_unless_told_otherwise(data: Path, tmp_path: Path, worked: Worked) -> None:
-    model = "enginedoubles:Faulty?how=raise"
+def test_failed_tasks_are_tried_again_unless_told_otherwise(
+    data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType
+) -> None:
+    model = doubles.Faulty("raise")
     run("echo", model=model, data=data, out=tmp_path)
     worked()
     assert run("echo", model=model, data=data, out=tmp_path, retry_failed=False).counts.failed == 1
     assert worked() == []
     assert run("echo", model=model, data=data, out=tmp_path).counts.failed == 1
     assert worked() == ["perform odd/1"]
-    journal = (tmp_path / "faulty-raise-how-raise" / "journal.jsonl").read_text()
+    journal = (tmp_path / "faulty-raise" / "journal.jsonl").read_text()
     assert journal.count("no such latent") == 2
 
 
-def test_a_scoring_error_keeps_the_record(data: Path, tmp_path: Path, worked: Worked) -> None:
-    result = run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+def test_a_scoring_error_keeps_the_record(data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType) -> None:
+    result = run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"broken": 1})
     assert [failure.error for failure in result.failures] == ["scoring: ZeroDivisionError: no frames to divide by"]
     assert (tmp_path / "steady" / "records" / "odd__1" / "record.json").exists()
     worked()
-    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1}, retry_failed=False)
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"broken": 1}, retry_failed=False)
     assert worked() == []
-    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"broken": 1})
     assert worked() == ["score odd/1"]
     (tmp_path / "steady" / "records" / "odd__1" / "record.json").unlink()
-    run("echo", model=STEADY, data=data, out=tmp_path, settings={"broken": 1})
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"broken": 1})
     assert worked() == ["perform odd/1", "score odd/1"]
 
 
 def test_what_cannot_be_scored_so_keeps_its_record_for_another_setting(
-    data: Path, tmp_path: Path, worked: Worked
+    data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType
 ) -> None:
-    result = run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    result = run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"gain": -1})
     assert str(result.counts) == "4 expected = 2 scored + 2 skipped + 0 failed"
     assert {skip.error for skip in result.skips} == {"a negative gain; use --set gain=1"}
     worked()
-    run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"gain": -1})
     assert worked() == []
-    again = run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": 1})
+    again = run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"gain": 1})
     assert sorted(worked()) == ["score even/0", "score even/2", "score odd/1", "score odd/3"]
     assert again.counts.scored == 4
-    run("echo", model=STEADY, data=data, out=tmp_path, settings={"gain": -1})
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, settings={"gain": -1})
     assert score(tmp_path, settings={"gain": 1}).counts.scored == 4
 
 
@@ -277,8 +279,8 @@ def test_only_records_are_asked_for_and_scores_of_other_settings_are_named(
     assert score(tmp_path / "steady").counts.scored == 4
 
 
-def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path) -> None:
-    run("echo", model=STEADY, data=data, out=tmp_path)
+def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path)
     (tmp_path / "steady" / "records" / "even__0" / "record.json").write_text("{")
     with pytest.raises(RunError, match=r"1 records \(first: even/0\) are lost or damaged"):
         score(tmp_path)
@@ -325,7 +327,7 @@ def test_live_models_run_in_this_process(data: Path, tmp_path: Path, doubles: Mo
     assert [failure.error for failure in slow.failures] == ["timed out after 0.1 s without progress"]
 
 
-def test_records_first_scores_later(data: Path, tmp_path: Path, worked: Worked) -> None:
+def test_records_first_scores_later(data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType) -> None:
     made = run("echo", model=STEADY, data=data, out=tmp_path, scoring=False)
     assert [line.split()[0] for line in worked()] == ["perform"] * 4
     assert str(made.counts) == "4 expected = 0 scored + 0 skipped + 0 failed + 4 not scored"
@@ -334,12 +336,12 @@ def test_records_first_scores_later(data: Path, tmp_path: Path, worked: Worked) 
     facts = json.loads((tmp_path / "steady" / "run.json").read_text())
     assert facts["scored_with"] == facts["versions"]
     assert str(scored.counts) == "4 expected = 4 scored + 0 skipped + 0 failed"
-    whole = run("echo", model=STEADY, data=data, out=tmp_path / "whole")
+    whole = run("echo", model=doubles.Steady(), data=data, out=tmp_path / "whole")
     assert scores_of(scored) == scores_of(whole)
 
 
-def test_scoring_again_with_other_settings(data: Path, tmp_path: Path, worked: Worked) -> None:
-    run("echo", model=f"{STEADY}?level=7", data=data, out=tmp_path)
+def test_scoring_again_with_other_settings(data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType) -> None:
+    run("echo", model=doubles.Steady(level=7), data=data, out=tmp_path)
     worked()
     (table,) = score(tmp_path, settings={"gain": 2.0}).table()
     assert table.rows[0].cells[0].mean == 14.0
@@ -355,7 +357,7 @@ def test_scoring_refuses_what_it_cannot_trust(
         score(tmp_path)
     with pytest.raises(UsageError, match="the deadline must be above 0 s, got -1"):
         score(tmp_path, deadline_s=-1)
-    run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out")
     moved = data.rename(tmp_path / "moved")
     assert score(tmp_path / "out", data=moved).ok
     doubles.make_data(moved, 4, salt="x")
@@ -363,31 +365,31 @@ def test_scoring_refuses_what_it_cannot_trust(
         score(tmp_path / "out", data=moved)
 
 
-def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked) -> None:
-    before = scores_of(run("echo", model=STEADY, data=data, out=tmp_path))
+def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked, doubles: ModuleType) -> None:
+    before = scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path))
     worked()
     record = tmp_path / "steady" / "records" / "even__2"
     for file in record.iterdir():
         file.unlink()
     record.rmdir()
-    assert scores_of(run("echo", model=STEADY, data=data, out=tmp_path)) == before
+    assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
     assert worked() == ["perform even/2", "score even/2"]
 
 
 def test_dry_run_writes_nothing(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     doubles.make_data(data, 4, skip=[3])
-    (plan,) = dry_run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    (plan,) = dry_run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out")
     assert [item.todo for item in plan.items] == ["ask", "ask", "ask", "skip"]
     assert not (tmp_path / "out").exists()
-    run("echo", model=STEADY, data=data, out=tmp_path / "out", limit=2)
-    (plan,) = dry_run("echo", model=STEADY, data=data, out=tmp_path / "out")
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out", limit=2)
+    (plan,) = dry_run("echo", model=doubles.Steady(), data=data, out=tmp_path / "out")
     assert [item.todo for item in plan.items] == ["nothing", "nothing", "ask", "skip"]
     assert [item.line and item.line["status"] for item in plan.items] == ["done", "done", None, None]
 
 
-def test_progress_tells_the_story(data: Path, tmp_path: Path) -> None:
+def test_progress_tells_the_story(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     steps: list[Any] = []
-    run("echo", model=STEADY, data=data, out=tmp_path, progress=steps.append)
+    run("echo", model=doubles.Steady(), data=data, out=tmp_path, progress=steps.append)
     assert (steps[0].finished, steps[0].expected) == (0, 4)
     assert (steps[-1].finished, steps[-1].expected, steps[-1].status) == (4, 4, "done")
     assert any(step.frames == (6, 6) for step in steps)
@@ -434,7 +436,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.is_file()}
 
 
-@pytest.mark.parametrize("how", ["worker", "child"])
+@pytest.mark.parametrize("how", ["worker", pytest.param("child", marks=pytest.mark.slow)])
 def test_a_lost_task_is_done_again_in_an_empty_folder_and_leaves_the_same_record(
     how: str, data: Path, tmp_path: Path
 ) -> None:
@@ -466,9 +468,11 @@ def test_a_lost_task_is_done_again_in_an_empty_folder_and_leaves_the_same_record
     assert not (folder / "records" / "odd__1" / "rollout.mp4").exists()
 
 
-def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(data: Path, tmp_path: Path) -> None:
+def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(
+    data: Path, tmp_path: Path, doubles: ModuleType
+) -> None:
     """The record that the lost attempt left is whole: it is scored, whatever the model would say now."""
-    result = run("echo", model=STEADY, data=data, out=tmp_path, scoring=False)
+    result = run("echo", model=doubles.Steady(), data=data, out=tmp_path, scoring=False)
     (folder,) = result.directories.values()
     record = folder / "records" / "odd__1"
     stored = loads((record / "record.json").read_text())

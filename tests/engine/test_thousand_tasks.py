@@ -36,9 +36,10 @@ class Kills:
     drivers: int = 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "between", "drivers"),
-    [(60, 15, 1), pytest.param(1000, 25, 4, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])],
+    [(60, 15, 1), pytest.param(1000, 25, 4, marks=pytest.mark.timeout(1800))],
 )
 def test_whatever_is_killed_every_task_is_done_once_with_the_same_bytes(
     tasks: int,

@@ -124,6 +124,7 @@ def test_every_frame_of_a_walk_is_placed(name: str) -> None:
     assert found.overall.rot_deg_mean < 0.05
 
 
+@pytest.mark.slow
 def test_frames_between_key_frames_are_seen_and_not_interpolated() -> None:
     """A jolt of one frame that no key frame shows."""
     clip = clip_of("curve")

@@ -59,6 +59,13 @@ def test_what_was_recorded_is_found_and_shown(folder: Path, number: int) -> None
     assert psnr(made[-1], real[-1]) > psnr(seen[-1], real[-1]) + 5
 
 
+def test_a_hand_that_is_asked_behind_the_camera_goes_to_the_edge_of_the_workspace(folder: Path) -> None:
+    one = load(folder)[0]
+    request = question(one, np.arange(3))
+    wild = replace(request, actions=as_actions([one.hand[0], [5.0, 0, 1, 1, 0, 0, 0, 1], [0.2, 900, 1, 1, 0, 0, 0, 1]]))
+    assert imagined(folder, wild).shape == (3, *SIZE, 3)
+
+
 def test_it_goes_on_from_where_the_hand_is(folder: Path) -> None:
     one = load(folder)[1]
     start = one.reached[1]

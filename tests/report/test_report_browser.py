@@ -191,8 +191,15 @@ def test_paths_stills_and_errors_are_on_the_card(browser: playwright.Browser, pl
 
 
 @pytest.mark.parametrize("which", ["page", "plan_page", "path_page", "loop_page"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 390),
+        ("dark", 1200),
+        pytest.param("light", 1200, marks=pytest.mark.slow),
+        pytest.param("dark", 390, marks=pytest.mark.slow),
+    ],
+)
 def test_nothing_sticks_out(
     browser: playwright.Browser, request: pytest.FixtureRequest, which: str, scheme: str, width: int
 ) -> None:

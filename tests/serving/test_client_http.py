@@ -439,7 +439,7 @@ def test_a_question_waits_until_a_replica_is_free(stack: ExitStack, tmp_path: Pa
     assert len(answers[0]) == 6
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_standing_in_a_line_that_moves_is_no_silence(stack: ExitStack, replicas: int) -> None:
     servers = [stack.enter_context(http_server("Slow?pause_s=0.1")) for _ in range(replicas)]
     askers = [opened(stack, *servers) for _ in range(5 * replicas)]

@@ -156,7 +156,11 @@ class TestBadInput:
             middle = len(content) // 2
             video.write_bytes(content[:middle] + bytes(200) + content[middle + 200 :])
         result = run(
-            "mind", model="freeze", data=root, out=tmp_path / "runs", settings={"tests": "mem", "poses": "exact"}
+            "mind",
+            model=models.get("freeze")(),
+            data=root,
+            out=tmp_path / "runs",
+            settings={"tests": "mem", "poses": "exact"},
         )
         counts = result.counts
         assert (counts.expected, counts.scored, counts.skipped, counts.failed) == (2, 1, 0, 1)
@@ -519,7 +523,7 @@ class TestAgain:
 
     def test_old_records_can_be_scored_as_released(self, data: Path, tmp_path: Path) -> None:
         settings = {"tests": "mem", "perspectives": "1st", "poses": "exact"}
-        run("mind", model="freeze", data=data, out=tmp_path, settings=settings)
+        run("mind", model=models.get("freeze")(), data=data, out=tmp_path, settings=settings)
         result = score([tmp_path], settings={"parity": "released"})
         assert result.suite.settings["window"] == "released"
         assert result.counts.scored == 1
@@ -538,9 +542,11 @@ class TestAgain:
 
 
 class TestExport:
-    def test_the_released_schema_holds_every_clip(self, data: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("paths", [2, pytest.param(10, marks=pytest.mark.slow)])
+    def test_the_released_schema_holds_every_clip(self, data: Path, tmp_path: Path, paths: int) -> None:
         settings = {"perspectives": "1st", "poses": "exact"}
-        run("mind", model="freeze", data=data, out=tmp_path / "runs", settings=settings)
+        model = models.get("freeze")()
+        run("mind", model=model, data=data, out=tmp_path / "runs", settings=settings, limit=2 + paths)
         (path,) = export([tmp_path / "runs"], tmp_path / "results")
         assert path.name == "result_freeze.json"
         content = json.loads(path.read_text())
@@ -550,7 +556,7 @@ class TestExport:
         assert len(clip["lcm"]["mse"]) == clip["sample_frames"] == 30
         assert clip["lcm"]["avg_mse"] == pytest.approx(np.mean(clip["lcm"]["mse"]))
         assert clip["action"]["__overall__"]["count"] == 29
-        assert [video["video_name"] for video in mirror["video_results"]] == [f"path-{n}.mp4" for n in range(1, 11)]
+        assert [video["video_name"] for video in mirror["video_results"]] == [f"path-{n + 1}.mp4" for n in range(paths)]
         first = mirror["video_results"][0]
         assert (first["sample_frames"], first["mark_time"], first["gsc"]["avg_mse"]) == (48, 24, 0)
         assert read_results(path).data
@@ -563,14 +569,14 @@ class TestExport:
     def test_a_horizon_is_said_and_names_are_not_written_over(self, data: Path, tmp_path: Path) -> None:
         settings = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 4}
         for name in "ab":
-            run("mind", model="freeze", data=data, out=tmp_path / name, settings=settings)
+            run("mind", model=models.get("freeze")(), data=data, out=tmp_path / name, settings=settings)
         (path,) = export([tmp_path / "a"], tmp_path / "results")
         assert json.loads(path.read_text())["video_max_time"] == 4
         with pytest.raises(UsageError, match="'freeze'"):
             export([tmp_path / "a", tmp_path / "b"], tmp_path / "results")
 
     def test_suites_without_a_format_say_so(self, tmp_path: Path, walks: Path) -> None:
-        run("loopnav", model="freeze", data=walks, out=tmp_path, limit=1)
+        run("loopnav", model=models.get("freeze")(), data=walks, out=tmp_path, limit=1)
         with pytest.raises(UsageError, match="no result format of its own"):
             export([tmp_path], tmp_path / "results")
 

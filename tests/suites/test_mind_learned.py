@@ -61,7 +61,10 @@ def test_both_pairings_are_looked_at(task: Task, record: Record, frames: Frames)
     assert video.gsc.lpips == [value for _, value in found["gsc_lpips"].series]
 
 
-@pytest.mark.parametrize(("settings", "words"), [({}, "weights were not given"), ({"lpips": "bad"}, "0 distances")])
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({}, "weights were not given"), pytest.param({"lpips": "bad"}, "0 distances", marks=pytest.mark.slow)],
+)
 def test_without_a_network_that_works_it_is_missing(
     record: Record, settings: dict[str, str], words: str, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def found(record: Record, tasks: dict[str, Task], tmp_path_factory: pytest.TempP
 class TestParity:
     """One clip under parity=released; numbers from what the release does, in plain NumPy."""
 
+    @pytest.mark.slow
     def test_frame_pairs_of_the_first_hundred(
         self, found: dict[str, Score], tasks: dict[str, Task], shown: Frames
     ) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from worldgauge.datasets.demonstrations import Demonstration
 from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose, Poses
+from worldgauge.pose_plans import HandPose, Poses, inside_workspace
 
 Moves = Literal["together", "apart"]
 UNLIKE_M = 0.1
@@ -144,8 +144,7 @@ def _moved(moment: _Moment, places: Mapping[str, FloatArray], length: int, moves
     for pose, shift in zip(plan, shifts, strict=True):
         if shift is not None:
             pose[:3] += shift
-    low = np.array(WORKSPACE_LOW_M)
-    plan[:, :3] = np.clip(plan[:, :3], low, low + POSITION_BINS * BIN_M)
+    plan[:, :3] = inside_workspace(plan[:, :3])
     return plan
 
 

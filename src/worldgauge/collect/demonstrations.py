@@ -10,7 +10,6 @@ import numpy as np
 
 from worldgauge.geometry import FloatArray
 from worldgauge.pose_plans import HandPose
-from worldgauge.worlds.tabletop.contract import Thing
 from worldgauge.worlds.tabletop.expert import carried_out
 from worldgauge.worlds.tabletop.simulation import RECORD_S, Simulation, State
 from worldgauge.worlds.tabletop.world import Tabletop
@@ -86,7 +85,7 @@ def shown_again(simulation: Simulation, solved: Solved) -> Iterator[Shown]:
     todo += [(n, pose, state) for n, (pose, states) in enumerate(solved.moves) for state in states]
     for sub_goal, pose, state in todo:
         simulation.restore(state)
-        places = np.array([_middle(simulation, thing) for thing in simulation.task.things]).reshape(-1, 3)
+        places = np.array([simulation.middle(thing) for thing in simulation.task.things]).reshape(-1, 3)
         yield Shown(pose, sub_goal, simulation.hand, float(simulation.progress), places)
 
 
@@ -97,7 +96,3 @@ def _every(counts: Sequence[int], frames: int) -> int:
         return 1 + sum(-(-count // every) for count in counts)
 
     return min(range(1, max(counts) + 1), key=lambda every: abs(kept(every) - frames))
-
-
-def _middle(simulation: Simulation, thing: Thing) -> FloatArray:
-    return simulation.place(thing.body) + simulation.rotation(thing.body) @ (0.0, 0.0, thing.middle_m)

@@ -70,4 +70,5 @@ def _lasting(frames: Frames) -> Frames:
     agreed = falling[: len(frames) - count + 1] - falling[count - 1 :] <= LEVELS
     at = np.where(agreed.any(0), agreed.argmax(0) + (count - 1) // 2, len(frames) // 2)
     chosen = np.take_along_axis(order, at[None], 0)
-    return np.take_along_axis(frames, chosen[..., None], 0)[0]
+    colours: Frames = np.take_along_axis(frames, chosen[..., None], 0)[0]
+    return colours

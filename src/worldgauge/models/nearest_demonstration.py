@@ -18,7 +18,7 @@ from worldgauge.models import models
 from worldgauge.models._backdrop import Backdrop
 from worldgauge.models._recorded_paths import Piece, RecordedPaths
 from worldgauge.models._transplant import in_picture, transplanted
-from worldgauge.pose_plans import from_actions
+from worldgauge.pose_plans import from_actions, inside_workspace
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.video import resize
 from worldgauge.worlds.tabletop.arm import HOME_RAD, tip_pose
@@ -57,11 +57,11 @@ class NearestDemonstration:
             raise NotApplicableError(f"'{self.spec.name}': its demonstrations were seen by another camera")
         here = from_actions(context.actions)[-1] if len(context.actions) else _home()
         path = np.vstack([here, from_actions(request.actions)])
-        asked = in_picture(path[:, :3], camera, camera_pose)
+        asked = _seen_at(path, camera, camera_pose)
         start, now = context.clip[0], context.clip[len(context) - 1]
         piece = library.nearest(path, asked * (SMALL_PX / camera.width, SMALL_PX / camera.height, 1), start)
         shown = library.demonstrations[piece.demonstration]
-        was = in_picture(shown.hand[list(piece.frames), :3], camera, camera_pose)
+        was = _seen_at(shown.hand[list(piece.frames)], camera, camera_pose)
         recorded = list(shown.clip.resized(camera.width, camera.height).take((0, *piece.frames)))
         backdrop = library.backdrop(camera.width, camera.height)
         return (frame[None] for frame in transplanted(backdrop, start, now, recorded, asked, was))
@@ -111,16 +111,22 @@ class _Library:
         one = self.demonstrations[piece.demonstration]
         if piece.demonstration not in self._starts:
             self._starts[piece.demonstration] = one.clip.resized(SMALL_PX, SMALL_PX)[0]
-        hand = one.hand[list(piece.frames), :3]
-        return _patches(
-            self._starts[piece.demonstration], in_picture(hand, one.camera.resized(SMALL_PX, SMALL_PX), one.camera_pose)
-        )
+        places = _seen_at(one.hand[list(piece.frames)], one.camera.resized(SMALL_PX, SMALL_PX), one.camera_pose)
+        return _patches(self._starts[piece.demonstration], places)
 
 
 @lru_cache(maxsize=2)
 def _opened(folder: str) -> _Library:
     """Of a folder, read once by a process."""
     return _Library(load(Path(folder)))
+
+
+def _seen_at(hand: FloatArray, camera: Camera, camera_pose: FloatArray) -> FloatArray:
+    """Column, row and depth (n, 3) of hand poses (n, 8); of those outside the workspace, of its edge.
+
+    A policy may ask for what lies behind the camera, which is nowhere in its picture, and cv2 crashes on that.
+    """
+    return in_picture(inside_workspace(hand[:, :3]), camera, camera_pose)
 
 
 def _patches(picture: Frames, places: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from worldgauge.actions import HAND_POSES
 from worldgauge.errors import NotApplicableError
 from worldgauge.geometry import FloatArray
 from worldgauge.models import models
-from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, from_actions, slerp
+from worldgauge.pose_plans import from_actions, inside_workspace, slerp
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.worlds import open_world
 
@@ -52,7 +52,7 @@ def _frames(request: RolloutRequest, world: Any, poses: FloatArray) -> Iterator[
         try:
             states = simulation.move(mirrored(way[stop])).states or (simulation.state(),)
         except UnstableError:
-            # Of a table that blew up nothing is known: what was seen last stays.
+            # Of a table that blew up nothing is known: it stays as it was.
             states = (simulation.state(),)
         for share in np.arange(1, stop - start + 1) / (stop - start):
             simulation.restore(states[max(0, round(float(share) * len(states)) - 1)])
@@ -66,8 +66,7 @@ def mirrored(pose: FloatArray) -> FloatArray:
     Turns about x and z change their sense. The hand is its own mirror image.
     """
     seen = pose * (1, -1, 1, -1, 1, -1, 1, 1)
-    low = np.array(WORKSPACE_LOW_M)
-    seen[:3] = np.clip(seen[:3], low, low + POSITION_BINS * BIN_M)
+    seen[:3] = inside_workspace(seen[:3])
     return seen
 
 

@@ -1,9 +1,10 @@
 """A recogniser of few homes: poor, but trained in seconds."""
 
+from pathlib import Path
+
 import pytest
 
-from worldgauge.agents.vision.recognition import FILE_VARIABLE, Recogniser
-from worldgauge.agents.vision.training import train
+from worldgauge.agents.vision.recognition import FILE_VARIABLE, Recogniser, load
 
 
 @pytest.fixture(autouse=True)
@@ -13,5 +14,5 @@ def no_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def poor() -> Recogniser:
-    return train(4, held_out=1)
+def poor(trained: Path) -> Recogniser:
+    return load(trained)

@@ -92,6 +92,7 @@ def test_same_request_same_bytes() -> None:
     assert first.diagnostics == again.diagnostics
 
 
+@pytest.mark.slow
 def test_a_field_of_view_is_not_needed() -> None:
     clip = small("curve")
     path = quickly(request_of(clip, hfov_deg=None))
@@ -122,6 +123,7 @@ def test_a_turn_in_place_is_no_walk(hfov_deg: float | None) -> None:
     assert path.rotations[-1][0, 2] < -0.9
 
 
+@pytest.mark.slow
 def test_a_cut_leaves_the_part_before_it() -> None:
     clip = small("curve")
     frames = clip.frames.copy()

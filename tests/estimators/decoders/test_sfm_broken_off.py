@@ -50,6 +50,7 @@ def walked() -> DecodeRequest:
     return DecodeRequest(Clip.from_array(room.frames, room.fps), room.history_frame, room.anchor_distance_m, 80.0)
 
 
+@pytest.mark.slow
 def test_a_picture_that_slides_is_a_failed_path(capfd: pytest.CaptureFixture[str]) -> None:
     # PyCOLMAP 4.0 dies of these frames by SIGSEGV; a later one may find that the anchor is missing.
     rng = np.random.default_rng(0)

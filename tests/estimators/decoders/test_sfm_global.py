@@ -87,6 +87,7 @@ def test_the_same_request_gives_the_same_bytes(turned: DecodedPath) -> None:
     assert json.dumps(as_json(again)) == json.dumps(as_json(turned))
 
 
+@pytest.mark.slow
 def test_the_size_of_the_pictures_does_not_matter(turned: DecodedPath) -> None:
     half = request_of("turn", video=Clip.from_array(seen("turn").frames, seen("turn").fps).resized(480, 270))
     path = open_decoder("sfm-global").decode(half)
@@ -95,6 +96,7 @@ def test_the_size_of_the_pictures_does_not_matter(turned: DecodedPath) -> None:
     assert path.focal_px == pytest.approx(turned.focal_px * 0.75, rel=0.05)
 
 
+@pytest.mark.slow
 def test_twice_the_distance_of_the_anchor_is_twice_the_path(turned: DecodedPath) -> None:
     request = request_of("turn")
     path = open_decoder("sfm-global").decode(replace(request, anchor_distance_m=2 * request.anchor_distance_m))
@@ -117,6 +119,7 @@ def test_an_anchor_at_no_distance_gives_no_scale(distance: float | None) -> None
     assert "apart" in path.reason or "not known" in path.reason
 
 
+@pytest.mark.slow
 def test_a_scale_that_makes_the_walker_fly_is_refused() -> None:
     request = replace(request_of("turn"), anchor_distance_m=9.0)
     path = open_decoder("sfm-global", fallback=False, retry_frames=17).decode(request)
@@ -179,6 +182,7 @@ def test_a_still_camera_is_stationary() -> None:
     assert path.diagnostics["displacement_px"] < 0.2
 
 
+@pytest.mark.slow
 def test_turning_in_place_is_no_stillness() -> None:
     path = open_decoder("sfm-global").decode(request_of("spin"))
     assert path.status == "ok", path.reason
@@ -186,6 +190,7 @@ def test_turning_in_place_is_no_stillness() -> None:
     assert abs(path.diagnostics["turn_deg"]) == pytest.approx(80, abs=2)
 
 
+@pytest.mark.slow
 def test_a_cut_leaves_what_came_before_it() -> None:
     other = room_clip("turn", frames=FEW, seed=5).frames
     frames = np.concatenate([seen("curve").frames[:8], other[8:]])
@@ -226,6 +231,7 @@ def test_equal_frames_are_stationary() -> None:
     np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
 
 
+@pytest.mark.slow
 def test_the_second_decoder_is_asked_when_that_is_wanted(turned: DecodedPath) -> None:
     assert "disagreement" not in turned.diagnostics
     # Points are followed from frame to frame, so these lie closer together.

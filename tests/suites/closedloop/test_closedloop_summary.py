@@ -1,6 +1,7 @@
 """Tables of made-up scores: what is averaged over what, who wins nothing, and the gain over no world model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,3 +106,37 @@ def test_only_rates_have_the_interval_of_a_rate() -> None:
     rate = row(made[HEADLINE], "m").cells[0]
     assert rate.high is not None
     assert rate.high > 5
+
+
+def test_a_subject_that_was_not_asked_of_every_task_is_flagged_and_has_no_mean_over_all() -> None:
+    made = tables(
+        {
+            "a": scores("navigation", [0.0] * 4) + scores("manipulation", [100.0] * 4),
+            "b": scores("navigation", [100.0] * 4),
+        }
+    )
+    table = made[HEADLINE]
+    assert row(table, "a").flag == ""
+    assert row(table, "a").cells[-1].mean == 50.0
+    assert row(table, "b").flag == "not asked of manipulation"
+    assert row(table, "b").cells[-1].mean is None
+    assert [one.label for one in table.rows] == ["a", "b"]
+
+
+def test_manipulation_has_rates_parts_and_gains_by_table_task() -> None:
+    def of(values: Sequence[float]) -> list[Score]:
+        made = scores("manipulation", values)
+        kinds = ("push buttons", "stack cups")
+        return [replace(one, group={"task": "manipulation", "table_task": kinds[k % 2]}) for k, one in enumerate(made)]
+
+    made = tables({"a": of([100.0, 0.0] * 4), "none": of([0.0, 0.0] * 4)})
+    assert row(made[HEADLINE], "a").cells[0].low == pytest.approx(21.5, abs=0.1), "Wilson's of 4 in 8"
+    parts = row(made["manipulation/by_table_task"], "a")
+    assert dict(zip(made["manipulation/by_table_task"].columns, [cell.mean for cell in parts.cells], strict=True)) == {
+        "push buttons": 100.0,
+        "stack cups": 0.0,
+    }
+    gain = row(made["manipulation/gain"], "a")
+    assert [cell.mean for cell in gain.cells] == [100.0, 0.0]
+    assert [cell.n for cell in gain.cells] == [4, 4]
+    assert row(made["gain"], "a").cells[0].mean == 50.0

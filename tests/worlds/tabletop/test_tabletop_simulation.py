@@ -232,3 +232,24 @@ def test_physics_that_blow_up_end_in_an_error_and_leave_no_log(
     assert list(tmp_path.iterdir()) == []
     simulation.restore(before)
     assert simulation.move(down(0.2, 0.1, 0.3)).reason is None
+
+
+def test_physics_that_blow_up_on_the_way_leave_everything_as_it_was(
+    table: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, picture, tick = table.state(), table.front(32), Simulation._tick
+    ticks = 0
+
+    def blow_up(self: Simulation) -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks == 20:
+            self.data.qpos[0] = self.data.qvel[0] = math.nan
+        tick(self)
+
+    monkeypatch.setattr(Simulation, "_tick", blow_up)
+    with pytest.raises(UnstableError, match="unstable"):
+        table.move(down(0.2, 0.1, 0.3, 0.0))
+    assert table.state() == before
+    np.testing.assert_array_equal(table.front(32), picture)
+    assert table.move(down(0.2, 0.1, 0.3, 0.0)).reason is None

@@ -93,15 +93,15 @@ class _Entry(Entry):
 def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     """Success by task, and over all where there are several."""
     columns = [*tasks, ALL] if len(tasks) > 1 else list(tasks)
-    rows = [
-        Row(
-            entry.label,
-            tuple(entry.cell(HEADLINE, None if column == ALL else column) for column in columns),
-            entry.kind,
-            entry.flag(),
-        )
-        for entry in entries
-    ]
+    rows = []
+    for entry in entries:
+        unasked = [task for task in tasks if not entry.expected(task)]
+        cells = [entry.cell(HEADLINE, task) for task in tasks]
+        if len(tasks) > 1:
+            # A mean over some of the tasks is not to be ranked beside means over all.
+            cells.append(Cell(None, None, 0) if unasked else entry.cell(HEADLINE))
+        flag = entry.flag() or (f"not asked of {', '.join(unasked)}" if unasked else "")
+        rows.append(Row(entry.label, tuple(cells), entry.kind, flag))
     ways = {
         f"{name.replace('_', ' ')} {score.facts[name]}"
         for entry in entries

@@ -21,9 +21,9 @@ from worldgauge.actions import HAND_POSES, Actions
 from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.geometry import FloatArray
 from worldgauge.pose_plans import (
-    BIN_M,
     POSITION_BINS,
     ROTATION_BINS,
+    WORKSPACE_HIGH_M,
     WORKSPACE_LOW_M,
     HandPose,
     as_actions,
@@ -32,13 +32,12 @@ from worldgauge.pose_plans import (
     poses_from_bins,
 )
 from worldgauge.worlds.tabletop.contract import table_tasks
+from worldgauge.worlds.tabletop.expert import MOST_POSES
 from worldgauge.worlds.tabletop.picture import FAR_M, front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
 from worldgauge.worlds.tabletop.world import Tabletop
 
 ENV_ID = "worldgauge/Tabletop-v0"
-MOST_STEPS = 15
-"""World-in-World's budget of poses."""
 SENSORS = ("depth", "instance")
 """What an observation can hold beside front, hand and instruction."""
 
@@ -73,7 +72,7 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
         bins: bool = False,
         size_px: int = 224,
         sensors: Sequence[str] = (),
-        most_steps: int = MOST_STEPS,
+        most_steps: int = MOST_POSES,
         meshes: str | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -95,12 +94,12 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
         self._simulation: Simulation | None = None
         self._chosen: dict[str, Any] = {}
         self._steps, self._reason, self._unstable, self._over = 0, "", False, False
-        low, high = np.array(WORKSPACE_LOW_M), np.array(WORKSPACE_LOW_M) + POSITION_BINS * BIN_M
         self.action_space = (
             spaces.MultiDiscrete([POSITION_BINS] * 3 + [ROTATION_BINS] * 3 + [2])
             if bins
             else spaces.Box(
-                np.array([*low, *[-math.pi] * 3, 0], np.float32), np.array([*high, *[math.pi] * 3, 1], np.float32)
+                np.array([*WORKSPACE_LOW_M, *[-math.pi] * 3, 0], np.float32),
+                np.array([*WORKSPACE_HIGH_M, *[math.pi] * 3, 1], np.float32),
             )
         )
         every: dict[str, spaces.Space[Any]] = {
@@ -139,12 +138,10 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
             raise UsageError("call reset() before step()")
         if not self.action_space.contains(action):
             raise UsageError(f"action {action} is not in {self.action_space}")
-        before, progress = simulation.state(), simulation.progress
+        progress = simulation.progress
         try:
             self._reason = simulation.move(self._pose(action)).reason or ""
         except UnstableError as error:
-            # What is shown of it is the table as it was.
-            simulation.restore(before)
             self._reason, self._unstable = str(error), True
         self._steps += 1
         terminated = simulation.solved

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ COLOURS: Mapping[str, Colour] = {
     "violet": (0.72, 0.5, 0.95),
 }
 """Twenty colours that can be told apart on the table."""
+DISTINCT = 0.4
+"""Between the colours of two things of a kind on one table, at least."""
 
 
 def box(
@@ -80,6 +83,15 @@ def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[flo
         mass=0,
         **_named(name),
     )
+
+
+def differing(rng: np.random.Generator, *, first: Sequence[str] = (), among: Iterable[str] = COLOURS) -> list[str]:
+    """Names of colours no two of which look alike: `first`, then all others that can be had, in a random order."""
+    names = list(first)
+    for name in map(str, rng.permutation(list(among))):
+        if all(math.dist(COLOURS[name], COLOURS[one]) >= DISTINCT for one in names):
+            names.append(name)
+    return names
 
 
 def places(

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.errors import WorldError, WorldgaugeError
 from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose
+from worldgauge.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
-from worldgauge.worlds.tabletop.contract import Memory
+from worldgauge.worlds.tabletop.contract import Memory, Thing
 from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
 from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, mujoco, start_data
 
@@ -113,6 +113,10 @@ class Simulation:
         """(3, 3) of a body."""
         return np.array(self.data.body(body).xmat).reshape(3, 3)
 
+    def middle(self, thing: Thing) -> FloatArray:
+        """(3,) metres, the middle of a thing of the task."""
+        return self.place(thing.body) + self.rotation(thing.body) @ (0.0, 0.0, thing.middle_m)
+
     def joint(self, name: str) -> float:
         """Value of a joint of one axis."""
         return float(self.data.joint(name).qpos[0])
@@ -162,10 +166,14 @@ class Simulation:
     def restore(self, state: State) -> None:
         """Put everything as it was. Raises WorldError for the state of another table, which changes nothing."""
         mj = mujoco()
-        kind = mj.mjtState.mjSTATE_INTEGRATION
-        physics, size = np.array(state.physics), mj.mj_stateSize(self.model, kind)
-        if physics.shape != (size,) or not np.isfinite(physics).all():
-            raise WorldError(f"this state is none of this table, which has {size} finite values, not {physics.size}")
+        size, finite = mj.mj_stateSize(self.model, mj.mjtState.mjSTATE_INTEGRATION), np.isfinite(state.physics)
+        if finite.shape != (size,) or not finite.all():
+            raise WorldError(f"this state is none of this table: {finite.sum()} finite values of {size} that it has")
+        self._put_back(state)
+
+    def _put_back(self, state: State) -> None:
+        mj = mujoco()
+        kind, physics = mj.mjtState.mjSTATE_INTEGRATION, np.array(state.physics)
         mj.mj_setState(self.model, self.data, physics, kind)
         mj.mj_forward(self.model, self.data)
         # Once more: what was just derived replaced the solver's warm start.
@@ -176,7 +184,7 @@ class Simulation:
         """Bring the hand to a pose (8,), then open or close the gripper (0.5 and more is open).
 
         A pose that is none, lies outside the workspace or cannot be reached moves nothing, and the move says why.
-        Raises UnstableError when the physics blows up; what is then on the table means nothing any more.
+        Raises UnstableError when the physics blows up, which leaves everything as it was before.
         """
         fault = _fault(pose)
         if fault is not None:
@@ -186,12 +194,17 @@ class Simulation:
             way = self._motion.way(np.array(self.data.qpos), matrix_of(goal))
         except UnreachableError as error:
             return Move(str(error), True, (), 0.0)
+        before = self.state()
         states: list[State] = []
         ticks = 0
-        for _ in self._carried_out(way, 1.0 if goal[7] >= 0.5 else 0.0):
-            ticks += 1
-            if ticks % round(RECORD_S / CONTROL_S) == 0:
-                states.append(self.state())
+        try:
+            for _ in self._carried_out(way, 1.0 if goal[7] >= 0.5 else 0.0):
+                ticks += 1
+                if ticks % round(RECORD_S / CONTROL_S) == 0:
+                    states.append(self.state())
+        except UnstableError:
+            self._put_back(before)
+            raise
         states.append(self.state())
         # A step leaves places as they were before it: seen from here, things are as from the state put back.
         self.restore(states[-1])
@@ -288,7 +301,8 @@ def _fault(pose: ArrayLike) -> str | None:
         return "the quaternion of the pose does not have length 1"
     if not 0 <= values[7] <= 1:
         return f"the gripper is {values[7]:g}, not between 0 and 1"
-    low = np.array(WORKSPACE_LOW_M)
-    if (values[:3] < low - _EDGE_M).any() or (values[:3] > low + POSITION_BINS * BIN_M + _EDGE_M).any():
+    if (values[:3] < np.array(WORKSPACE_LOW_M) - _EDGE_M).any() or (
+        values[:3] > np.array(WORKSPACE_HIGH_M) + _EDGE_M
+    ).any():
         return f"({values[0]:.2f}, {values[1]:.2f}, {values[2]:.2f}) lies outside the workspace"
     return None

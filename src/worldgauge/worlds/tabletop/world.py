@@ -17,7 +17,16 @@ from worldgauge.episode import WorldFacts
 from worldgauge.errors import MissingExtraError, UsageError, WorldError
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.tabletop.arm import ARM_BIT, FINGER_M, GRIPPER, HOME_RAD, THING_BIT, add_arm, joint_names
+from worldgauge.worlds.tabletop.arm import (
+    ARM_BIT,
+    FINGER_M,
+    FINGERS,
+    GRIPPER,
+    HOME_RAD,
+    THING_BIT,
+    add_arm,
+    joint_names,
+)
 from worldgauge.worlds.tabletop.contract import TABLE_M, table_tasks
 
 _LOG = logging.getLogger(__name__)
@@ -159,7 +168,7 @@ def start_data(model: Any) -> Any:
     for name, angle in zip(joint_names(), HOME_RAD, strict=True):
         data.joint(name).qpos[0] = angle
         data.actuator(name).ctrl[0] = angle
-    for name in ("finger_left", "finger_right"):
+    for name in FINGERS:
         data.joint(name).qpos[0] = FINGER_M
     data.actuator(GRIPPER).ctrl[0] = FINGER_M
     mj.mj_forward(model, data)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import HandPose
+from worldgauge.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, box, differing, places
 
 PEGS = 3
 PEG_HALF_M = (0.014, 0.014, 0.026)
@@ -30,8 +30,6 @@ CLOSE_M = 0.006
 """Of the hand, within which it need not move before the fingers do."""
 CLEAR_M = TABLE_M + 2 * PEG_HALF_M[2] + RING_HALF_M
 """Of the ring's middle, at which it clears the pegs."""
-_DISTINCT = 0.4
-"""Between the colours of two pegs, at least."""
 
 
 @table_tasks.register("insert_ring", variations=len(COLOURS))
@@ -42,11 +40,7 @@ class InsertRing:
     """
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        own = np.random.default_rng([0x7269, variation])
-        colours = [list(COLOURS)[variation]]
-        for name in map(str, own.permutation(list(COLOURS))):
-            if all(math.dist(COLOURS[name], COLOURS[one]) >= _DISTINCT for one in colours):
-                colours.append(name)
+        colours = differing(np.random.default_rng([0x7269, variation]), first=[list(COLOURS)[variation]])
         shown = [int(n) for n in rng.permutation(PEGS)]
         wanted = shown.index(0)
         drawn = places(rng, PEGS + 1, apart_m=0.14, low=(0.05, -0.25), high=(0.4, 0.25))
@@ -149,9 +143,8 @@ class InsertRing:
 
 def _at(place: FloatArray, yaw_rad: float, gripper: float) -> HandPose:
     """A hand straight down, turned."""
-    x, y, z = (float(value) for value in place)
-    half = math.remainder(yaw_rad, 2 * math.pi) / 2
-    return HandPose(x, y, z, math.cos(half), math.sin(half), 0.0, 0.0, gripper)
+    x, y, z = place
+    return reaching_down(x, y, z, gripper, yaw_rad=yaw_rad)
 
 
 def _yaw(turn: FloatArray) -> float:

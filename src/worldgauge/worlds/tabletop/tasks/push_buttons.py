@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from worldgauge.pose_plans import HandPose
+from worldgauge.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.arm import PAD_M
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
 from worldgauge.worlds.tabletop.world import mujoco
 
 COUNT = 3
@@ -25,8 +24,6 @@ APART_M = 0.13
 _LIT = (1.0, 1.0, 0.85)
 _NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
 """Colours that can be told from a button's foot, and from its light."""
-_DISTINCT = 0.4
-"""Between two colours, at least."""
 
 
 @table_tasks.register("push_buttons", variations=50)
@@ -108,7 +105,7 @@ class PushButtons:
 
 def _closed(x: float, y: float, way_m: float) -> HandPose:
     """Closed fingers, straight down, `way_m` above the buttons' tops."""
-    return HandPose(x, y, TOP_M + way_m, 1.0, 0.0, 0.0, 0.0, 0.0)
+    return reaching_down(x, y, TOP_M + way_m, 0.0)
 
 
 def _told(variation: int) -> tuple[list[str], int]:
@@ -116,17 +113,8 @@ def _told(variation: int) -> tuple[list[str], int]:
     rng = np.random.default_rng(0x6275)
     told: set[tuple[str, ...]] = set()
     for n in range(variation + 1):
-        names, count = _drawn(rng), 1 + n % COUNT
+        names, count = differing(rng, among=_NAMES)[:COUNT], 1 + n % COUNT
         while tuple(names[:count]) in told:
-            names = _drawn(rng)
+            names = differing(rng, among=_NAMES)[:COUNT]
         told.add(tuple(names[:count]))
     return names, count
-
-
-def _drawn(rng: np.random.Generator) -> list[str]:
-    """Three colours that differ."""
-    names: list[str] = []
-    for name in map(str, rng.permutation(_NAMES)):
-        if all(math.dist(COLOURS[name], COLOURS[one]) >= _DISTINCT for one in names):
-            names.append(name)
-    return names[:COUNT]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import HandPose
+from worldgauge.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
 
@@ -143,8 +143,8 @@ def _is_behind(hand: HandPose, push: _Push) -> bool:
 
 def _pushing(place: FloatArray, height_m: float, yaw_rad: float) -> HandPose:
     """Closed fingers, straight down, turned."""
-    x, y = (float(value) for value in place)
-    return HandPose(x, y, height_m, math.cos(yaw_rad / 2), math.sin(yaw_rad / 2), 0.0, 0.0, 0.0)
+    x, y = place
+    return reaching_down(x, y, height_m, 0.0, yaw_rad=yaw_rad)
 
 
 def _flat(scene: Scene, body: str) -> FloatArray:

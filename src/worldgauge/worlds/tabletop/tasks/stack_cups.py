@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.pose_plans import HandPose
+from worldgauge.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.arm import ARM_BIT
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
 
 COUNT = 3
 RIM_M, LID_M, FOOT_M, WALL_M = 0.042, 0.028, 0.02, 0.003
@@ -29,8 +29,6 @@ TRAVEL_M = TABLE_M + HEIGHT_M + STEP_M + CLEAR_M + GRIP_M
 """Height of the finger tips above which a held cup clears the stack."""
 DROP_M = 0.003
 _FACES = 12
-_DISTINCT = 0.4
-"""Between two colours, at least."""
 
 
 @table_tasks.register("stack_cups", variations=len(COLOURS))
@@ -42,10 +40,7 @@ class StackCups:
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         colour = list(COLOURS)[variation]
-        names = [colour]
-        for name in map(str, rng.permutation(list(COLOURS))):
-            if all(math.dist(COLOURS[name], COLOURS[one]) >= _DISTINCT for one in names):
-                names.append(name)
+        names = differing(rng, first=[colour])
         names = [names[n] for n in rng.permutation(COUNT)]
         self._places = places(rng, COUNT, apart_m=APART_M, low=(0.05, -0.25), high=(0.36, 0.25))
         bodies = tuple(f"cup{n}" for n in range(COUNT))
@@ -96,9 +91,9 @@ class StackCups:
         left.sort(key=lambda body: (not scene.held(body), -round(scene.place(body)[2], 2)))
         poses: list[HandPose] = []
         if scene.held(named):
-            poses.append(_down(hand.x, hand.y, hand.z - scene.place(named)[2] + TABLE_M, 1))
+            poses.append(reaching_down(hand.x, hand.y, hand.z - scene.place(named)[2] + TABLE_M, 1))
         if poses or (hand.z < TRAVEL_M - CLEAR_M and not any(scene.held(body) for body in left)):
-            poses.append(_down(hand.x, hand.y, TRAVEL_M, 1))
+            poses.append(reaching_down(hand.x, hand.y, TRAVEL_M, 1))
         for level, body in enumerate(left, start=COUNT - len(left)):
             poses += self._way(scene, body, level)
         if self.progress(scene) >= 1 or not poses:
@@ -111,10 +106,10 @@ class StackCups:
         x, y, z = (hand.x, hand.y, hand.z) if scene.held(body) else (own[0], own[1], own[2] + GRIP_M)
         # Where the hand is once the cup is: it may hold it off its middle.
         to_x, to_y, to_z = np.array([x, y, z]) - own + named + (0, 0, level * STEP_M + DROP_M)
-        over, free = _down(to_x, to_y, TRAVEL_M, 0), _down(to_x, to_y, TRAVEL_M, 1)
-        lift, lower = _down(x, y, TRAVEL_M, 0), _down(to_x, to_y, to_z, 1)
+        over, free = reaching_down(to_x, to_y, TRAVEL_M, 0), reaching_down(to_x, to_y, TRAVEL_M, 1)
+        lift, lower = reaching_down(x, y, TRAVEL_M, 0), reaching_down(to_x, to_y, to_z, 1)
         if not scene.held(body):
-            return [_down(x, y, TRAVEL_M, 1), _down(x, y, z, 0), lift, over, lower, free]
+            return [reaching_down(x, y, TRAVEL_M, 1), reaching_down(x, y, z, 0), lift, over, lower, free]
         if near(hand, over):
             return [lower, free]
         return [over, lower, free] if hand.z > TRAVEL_M - CLEAR_M / 2 else [lift, over, lower, free]
@@ -131,11 +126,6 @@ class StackCups:
 
 def _upright(scene: Scene, body: str) -> bool:
     return bool(scene.rotation(body)[2, 2] > 0.98)
-
-
-def _down(x: float, y: float, z: float, gripper: float) -> HandPose:
-    """The hand reaching straight down."""
-    return HandPose(float(x), float(y), float(z), 1.0, 0.0, 0.0, 0.0, gripper)
 
 
 def _shape(cup: Any, colour: Colour) -> None:
