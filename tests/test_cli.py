@@ -252,6 +252,7 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
         assert done.stderr.startswith("error: types is [")
 
 
+@pytest.mark.slow
 def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[..., Done], tmp_path: Path) -> None:
     arguments = ["collect", "target", "--out", "d", "--scenes", "1", "--per-scene", "1", "--size", "32x18"]
     assert cli(*arguments, "--dry-run").stdout == "1 scenarios expected, 0 done already; into d\n"
@@ -271,6 +272,7 @@ def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[...,
         assert done.stderr.startswith(f"error: {error}")
 
 
+@pytest.mark.slow
 def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..., Done], tmp_path: Path) -> None:
     assert cli("collect", "mind", "--out", "d", "--dry-run").stdout == (
         "350 clips and start images expected, 0 done already; into d\n"

@@ -180,3 +180,18 @@ def test_what_is_refused() -> None:
         p.match_length(np.zeros((1, 8)), 14)
     with pytest.raises(ShapeError, match="finite"):
         p.match_length(np.full((1, 8), np.nan), 14)
+
+
+@pytest.mark.parametrize("yaw_deg", [0, 30, -135, 200, 725])
+def test_a_hand_that_reaches_down_is_turned_about_the_vertical(yaw_deg: float) -> None:
+    pose = p.reaching_down(0.1, 0.2, 0.9, 1, yaw_rad=np.radians(yaw_deg))
+    assert pose[:3] == (0.1, 0.2, 0.9)
+    assert pose.gripper == 1.0
+    expected = Rotation.from_euler("z", yaw_deg, degrees=True) * Rotation.from_quat([1, 0, 0, 0])
+    np.testing.assert_allclose(Rotation.from_quat(pose[3:7]).as_matrix(), expected.as_matrix(), atol=1e-12)
+
+
+def test_points_are_kept_inside_the_workspace() -> None:
+    points = [[0.1, 0.2, 0.9], [5.0, -3.0, 0.0]]
+    np.testing.assert_allclose(p.inside_workspace(points), [[0.1, 0.2, 0.9], [0.7, -0.5, 0.6]], atol=1e-12)
+    np.testing.assert_allclose(np.subtract(p.WORKSPACE_HIGH_M, p.WORKSPACE_LOW_M), 1.0, atol=1e-12)

@@ -46,9 +46,15 @@ def test_check_counts_and_opens_every_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [{"variation": 2}, {"table_task": "stack_cups"}])
 def test_check_finds_a_table_of_another_task(tmp_path: Path, change: dict[str, Any]) -> None:
-    report = cl.check(make(tmp_path, replace(TRIAL, **change)), decode=True)
-    assert [finding.severity for finding in report.findings] == ["error"]
-    assert "is no table of" in report.findings[0].text
+    for decode in (False, True):
+        report = cl.check(make(tmp_path, replace(TRIAL, **change)), decode=decode)
+        assert [finding.severity for finding in report.findings] == ["error"]
+        assert "is no table of" in report.findings[0].text
+
+
+def test_check_finds_a_trial_with_another_instruction(tmp_path: Path) -> None:
+    report = cl.check(make(tmp_path, replace(TRIAL, instruction="do nothing")), decode=True)
+    assert "the trial to do nothing" in report.findings[0].text
 
 
 def test_check_finds_a_table_that_is_built_otherwise(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Finished videos of several models, through the engine and the command line: every sub-folder is a subject."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import cast
 
@@ -40,8 +41,18 @@ def score(scenarios: Path, videos: Path, out: Path, *more: str | Path) -> Done:
     return command(out, *words, *more)
 
 
-def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, videos: Path, tmp_path: Path) -> None:
-    done = score(scenarios, videos, tmp_path, "--json")
+@pytest.fixture(scope="module")
+def scored(scenarios: Path, videos: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """The folder in which both models are scored, and what the command said."""
+    out = tmp_path_factory.mktemp("scored")
+    return out, score(scenarios, videos, out, "--json")
+
+
+def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(
+    scenarios: Path, videos: Path, scored: tuple[Path, Done], tmp_path: Path
+) -> None:
+    out, done = scored
+    shutil.copytree(out, tmp_path, dirs_exist_ok=True)
     assert done.returncode == 1, "one scenario has no video"
     told = json.loads(done.stdout)
     assert {name: run["counts"]["scored"] for name, run in told["runs"].items()} == {"still": 3, "odd-2.5": 2}
@@ -68,8 +79,8 @@ def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(scenarios: Path, v
     assert facts["subject"]["control"] == "text"
 
 
-def test_another_profile_decodes_nothing_again(scenarios: Path, videos: Path, tmp_path: Path) -> None:
-    assert score(scenarios, videos, tmp_path, "--json").returncode == 1
+def test_another_profile_decodes_nothing_again(scored: tuple[Path, Done], tmp_path: Path) -> None:
+    shutil.copytree(scored[0], tmp_path, dirs_exist_ok=True)
     done = command(tmp_path, "score", tmp_path / "still", "--set", "profile=aligned", "--json")
     assert done.returncode == 0, done.stderr
     assert "profile aligned" in json.loads(done.stdout)["tables"][0]["title"]

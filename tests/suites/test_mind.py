@@ -128,8 +128,8 @@ class TestBadInput:
         [
             pytest.param("no action.json", "action.json", marks=pytest.mark.slow),
             ("no JSON", "action.json"),
-            ("another number of rows", "action.json"),
-            ("no video", "video.mp4"),
+            pytest.param("another number of rows", "action.json", marks=pytest.mark.slow),
+            pytest.param("no video", "video.mp4", marks=pytest.mark.slow),
             pytest.param("half a video", "video.mp4", marks=pytest.mark.slow),
             pytest.param("a video that is none", "video.mp4", marks=pytest.mark.slow),
             ("a damaged video", "video.mp4"),
@@ -169,6 +169,7 @@ class TestBadInput:
         assert words in failure.error
         assert "\n" not in failure.error
 
+    @pytest.mark.slow
     def test_gaps_in_the_numbers_of_videos_are_failures_by_name(self, data: Path, tmp_path: Path) -> None:
         model = tmp_path / "videos/wan"
         for number in (1, 2, 4):
@@ -279,7 +280,7 @@ class TestMemory:
         assert scored(record, frame_count="header")["lcm/mse_720p"].value is None
         assert scored(record)["lcm/mse_720p"].n == 30
 
-    @pytest.mark.parametrize("size", [(48, 48), (64, 27)])
+    @pytest.mark.parametrize("size", [(48, 48), pytest.param((64, 27), marks=pytest.mark.slow)])
     def test_a_model_of_another_shape_is_held_to_all_of_the_view(
         self, tasks: dict[str, Task], tmp_path: Path, size: tuple[int, int]
     ) -> None:
@@ -362,7 +363,12 @@ class TestReturning:
 
     @pytest.mark.parametrize(
         ("count", "aligned", "released"),
-        [(48, True, True), (46, False, True), (49, False, False), (47, False, False)],
+        [
+            pytest.param(48, True, True, marks=pytest.mark.slow),
+            (46, False, True),
+            (49, False, False),
+            (47, False, False),
+        ],
     )
     def test_another_length_is_no_silent_pairing(
         self, tasks: dict[str, Task], tmp_path: Path, count: int, aligned: bool, released: bool
@@ -387,7 +393,9 @@ class TestReturning:
         assert found["gsc_aligned_mse"].value == 0
         assert found["gsc_mse"].facts["moves"] is False
 
-    @pytest.mark.parametrize(("count", "value"), [(22, False), (20, True), (42, False)])
+    @pytest.mark.parametrize(
+        ("count", "value"), [(22, False), (20, True), pytest.param(42, False, marks=pytest.mark.slow)]
+    )
     def test_a_lone_pair_is_an_error_only_as_released(
         self, tasks: dict[str, Task], tmp_path: Path, count: int, value: bool
     ) -> None:
@@ -584,6 +592,7 @@ class TestExport:
 class TestLearned:
     SERVER = Path(__file__).parents[1] / "support" / "perception_server.py"
 
+    @pytest.mark.slow
     def test_a_served_network_gives_one_value_a_frame(self, tasks: dict[str, Task], tmp_path: Path) -> None:
         record = perform(models.get("late")(), tasks[MEM], tmp_path, horizon=12)
         address = f"cmd:{sys.executable} -m worldgauge_serve {self.SERVER}:Dino"

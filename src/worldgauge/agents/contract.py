@@ -29,6 +29,8 @@ Image = NDArray[np.uint8]
 Depth = NDArray[np.float32]
 CONFIDENT = 0.95
 """Probability of an answer from which recognition stops (released code: at least; the paper: "exceeds")."""
+REFUSED = "refused"
+"""Flag of a plan that cannot be begun, with the reason as the text of its aim; carried out, it is one failed step."""
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels; x1 and y1 are the first outside."""
 

@@ -9,11 +9,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from worldgauge.datasets.closedloop_episode import KINDS, ClosedLoop, Episode, HomeEpisode, NavigationEpisode
+from worldgauge.datasets.closedloop_episode import (
+    KINDS,
+    ClosedLoop,
+    Episode,
+    HomeEpisode,
+    ManipulationEpisode,
+    NavigationEpisode,
+)
 from worldgauge.datasets.closedloop_files import goal_image, image_size
 from worldgauge.datasets.closedloop_load import load
 from worldgauge.datasets.closedloop_scenes import scene_missing
 from worldgauge.datasets.findings import Finding, Spread, grouped, spread
+from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, WorldError, WorldgaugeError
 from worldgauge.primitives import STEP_M
 from worldgauge.worlds import open_world
@@ -88,6 +96,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
             *of_images,
             *(Finding("warning", note) for note in data.notes),
             *_of_scenes(data),
+            *grouped("error", "of another table", _misnamed(data), "episode"),
             *grouped("warning", "odd", _odd(data), "episode"),
             *_of_questions(data),
             *(grouped("error", "cannot be entered", _of_worlds(data), "episode") if decode else ()),
@@ -209,19 +218,30 @@ def _of_worlds(data: ClosedLoop) -> Iterator[tuple[str, str]]:
                 yield episode.id, f"the {name} at ({stance.x:.2f}, {stance.y:.2f}) is no place to stand"
 
 
+def _misnamed(data: ClosedLoop) -> Iterator[tuple[str, str]]:
+    for episode in data.manipulation:
+        facts = data.scenes[episode.scene]
+        if facts is not None and not _is_of(episode, facts):
+            yield episode.id, f"scene '{episode.scene}' is no table of {episode.table_task} {episode.variation}"
+
+
+def _is_of(episode: ManipulationEpisode, facts: WorldFacts) -> bool:
+    named = facts.params.get("task"), facts.params.get("variation")
+    return facts.name == "tabletop" and named == (episode.table_task, episode.variation)
+
+
 def _of_tables(data: ClosedLoop) -> Iterator[tuple[str, str]]:
     for episode in data.manipulation:
         facts = data.scenes[episode.scene]
-        if facts is None:
-            continue
-        named = facts.params.get("task"), facts.params.get("variation")
-        if facts.name != "tabletop" or named != (episode.table_task, episode.variation):
-            yield episode.id, f"scene '{episode.scene}' is no table of {episode.table_task} {episode.variation}"
+        if facts is None or not _is_of(episode, facts):
             continue
         try:
-            open_world(facts)
+            table: Any = open_world(facts)
         except WorldgaugeError as error:
             yield episode.id, str(error)
+            continue
+        if table.task.instruction != episode.instruction:
+            yield episode.id, f"the table asks to {table.task.instruction}, the trial to {episode.instruction}"
 
 
 def _stands(floor: FloorPlan, stance: Stance) -> bool:

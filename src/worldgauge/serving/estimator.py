@@ -36,10 +36,14 @@ class EstimatorSpec:
 
 @dataclass(frozen=True)
 class Expected:
-    """An array that an answer must hold: one of `dtypes`, one of `shapes`, whose side None may be any."""
+    """An array that an answer must hold: one of `dtypes`, one of `shapes`, whose side None may be any.
+
+    finite: whether all its numbers must be.
+    """
 
     shapes: tuple[tuple[int | None, ...], ...]
     dtypes: tuple[str, ...] = ("float32", "float64")
+    finite: bool = True
 
     def fits(self, array: ArraySpec) -> bool:
         """Whether what is announced is such an array."""
@@ -71,11 +75,11 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         *,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Estimate:
-        """What it answers to `arrays` and `options`, plain JSON values: exactly the arrays of `expected`, all finite.
+        """What it answers to `arrays` and `options`, plain JSON values: exactly the arrays of `expected`.
 
         A server that is lost is asked again. Raises EstimateError where the estimator says that it failed or gives
-        numbers that are not finite; NotApplicableError; LostError for a server that is lost again or hangs for
-        `deadline_s`; SubjectError for an answer that does not fit, before any of it is read; UsageError for what
+        numbers that are not finite and must be; NotApplicableError; LostError for a server that is lost again or hangs
+        for `deadline_s`; SubjectError for an answer that does not fit, before any of it is read; UsageError for what
         cannot be sent.
         """
         name = secrets.token_hex(8)
@@ -93,12 +97,12 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         held = _Receipt(self._who, name, expected, max_bytes)
         with closing(self._messages(header, arrays, lambda: held)) as messages:
             for said, given in messages:
-                return Estimate(self._finite(given), said.get("facts", {}))
+                return Estimate(self._finite(given, expected), said.get("facts", {}))
         raise SubjectError(f"{self._who} ended without an answer")
 
-    def _finite(self, arrays: Arrays) -> Arrays:
+    def _finite(self, arrays: Arrays, expected: Mapping[str, Expected]) -> Arrays:
         for name, array in arrays.items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
+            if expected[name].finite and array.dtype.kind == "f" and not np.isfinite(array).all():
                 first = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
                 raise EstimateError(f"{self._who}: '{name}' is not finite, first at {first}")
         return arrays

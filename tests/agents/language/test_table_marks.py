@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.table_sight import TableSight
+from support.table_sight import table_sight
 from worldgauge.agents.contract import SeenThing
 from worldgauge.agents.language.table_marks import (
     AXES,
@@ -30,7 +30,7 @@ class Blank:
     """A black picture from the front camera, with things at given places."""
 
     def __init__(self, places: list[tuple[float, float, float]], size_px: int = 448) -> None:
-        real = TableSight(size_px=size_px)
+        real = table_sight(size_px)
         self.pose, self.camera, self.hand, self.size_px = real.pose, real.camera, real.hand, size_px
         self.things = tuple(SeenThing(f"thing {n}", "cup", "red", place, (0.02,) * 3) for n, place in enumerate(places))
         self.front: Any = np.zeros((size_px, size_px, 3), np.uint8)
@@ -49,7 +49,7 @@ def changed(seen: Any, *, without_axes: bool = True) -> Any:
 
 
 def test_numbers_stand_where_the_masks_of_their_things_are() -> None:
-    seen = TableSight()
+    seen = table_sight()
     plain = seen.front.copy()
     middles = middles_px(seen)
     assert set(middles) == {1, 2, 3}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from support.table_sight import TableSight
+from support.table_sight import table_sight
 from worldgauge.agents.chat import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.agents.contract import Decision, Kit, Past, Plan, TableObservation, proposers
 from worldgauge.agents.language.table import ASKS
@@ -24,11 +23,6 @@ ROW = [60, 50, 40, 0, 60, 60, 1]
 LOW = [60, 50, 18, 0, 60, 60, 0]
 
 
-@cache
-def sight() -> TableSight:
-    return TableSight()
-
-
 def said(*rows: Any, **change: Any) -> str:
     return json.dumps({"seen": "s", "reason": "r", "plan": "press it", "poses": list(rows)} | change)
 
@@ -38,7 +32,7 @@ def proposer(script: Any, **options: Any) -> Any:
 
 
 def propose(script: Any, n: int = 3, goal: Goal = GOAL, history: Any = (), seed: int = 0, **options: Any) -> list[Plan]:
-    return list(proposer(script, **options).propose(sight(), goal, history, n, np.random.default_rng(seed)))
+    return list(proposer(script, **options).propose(table_sight(), goal, history, n, np.random.default_rng(seed)))
 
 
 def text_of(question: Question) -> str:
@@ -46,7 +40,7 @@ def text_of(question: Question) -> str:
 
 
 def test_a_table_in_the_tests_is_one_that_policies_take() -> None:
-    seen: TableObservation = sight()
+    seen: TableObservation = table_sight()
     assert len(seen.expert()) > 0
     assert seen.front.shape == (*seen.depth.shape, 3) == (448, 448, 3)
 
@@ -75,16 +69,16 @@ def test_it_is_shown_the_marked_table_and_told_the_bins_of_all_that_is_there() -
         asked.append(question)
         return said(ROW)
 
-    done = Plan((), "chat", aim={"text": "go above it"}, poses=(sight().hand,))
-    past = Past(Decision(done), (sight().hand, sight().hand), (False, True), np.eye(4))
+    done = Plan((), "chat", aim={"text": "go above it"}, poses=(table_sight().hand,))
+    past = Past(Decision(done), (table_sight().hand, table_sight().hand), (False, True), np.eye(4))
     propose(script, 1, history=[past], length=4)
     (picture,) = asked[0].images
-    assert np.array_equal(picture, marked_table(sight()))
-    assert not np.array_equal(picture, sight().front)
+    assert np.array_equal(picture, marked_table(table_sight()))
+    assert not np.array_equal(picture, table_sight().front)
     text = text_of(asked[0])
-    hand = bins_from_poses([sight().hand])[0].tolist()
+    hand = bins_from_poses([table_sight().hand])[0].tolist()
     assert "What is to be done: push the blue button" in text
-    for number, thing in enumerate(sight().things, start=1):
+    for number, thing in enumerate(table_sight().things, start=1):
         assert f"{number}. {thing.name}: {bins_from_points([thing.place_m])[0].tolist()}" in text
     assert f"The hand is now at {hand}." in text
     assert f"1. go above it - {hand}, {hand} (did not get there)" in text
@@ -120,7 +114,7 @@ def test_replies_that_are_no_plan_are_asked_for_again(bad: str) -> None:
         return bad if len(asked) < 3 else said(LOW)
 
     made = proposer(script)
-    (plan,) = made.propose(sight(), GOAL, [], 1, np.random.default_rng(0))
+    (plan,) = made.propose(table_sight(), GOAL, [], 1, np.random.default_rng(0))
     assert bins_from_poses(plan.poses).tolist() == [LOW]
     assert plan.flags == ()
     (note,) = made.asked
@@ -138,13 +132,13 @@ def test_without_any_plan_it_goes_anywhere_with_an_open_gripper_and_says_so() ->
         return "gibberish"
 
     made = proposer(script)
-    (plan,) = made.propose(sight(), GOAL, [], 5, np.random.default_rng(3))
+    (plan,) = made.propose(table_sight(), GOAL, [], 5, np.random.default_rng(3))
     assert len(asked) == ASKS == 12
     assert (plan.flags, len(plan.poses), plan.poses[0].gripper) == (("fallback",), 1, 1.0)
     assert bins_from_poses(plan.poses).shape == (1, 7)
     assert made.asked[0]["asks"] == 12
     assert "reply" not in made.asked[0]
-    assert made.propose(sight(), GOAL, [], 5, np.random.default_rng(3)) == [plan]
+    assert made.propose(table_sight(), GOAL, [], 5, np.random.default_rng(3)) == [plan]
     places = {propose(script, 1, seed=seed, asks=1)[0].poses for seed in range(8)}
     assert len(places) == 8
 
@@ -168,9 +162,9 @@ def test_a_prompt_that_is_too_long_is_asked_with_less_of_the_past() -> None:
         asked.append(question)
         return PromptTooLongError("too long") if len(asked) < 4 else said(ROW)
 
-    history = [Past(Decision(None), (sight().hand,), (False,), np.eye(4))] * 4
+    history = [Past(Decision(None), (table_sight().hand,), (False,), np.eye(4))] * 4
     made = proposer(script)
-    assert len(made.propose(sight(), GOAL, history, 1, np.random.default_rng(0))) == 1
+    assert len(made.propose(table_sight(), GOAL, history, 1, np.random.default_rng(0))) == 1
     lines = [sum(f"\n{n}. [" in text_of(question) for n in range(1, 5)) for question in asked]
     assert lines == [4, 2, 1, 0]
     assert [question.images[0].shape[0] for question in asked] == [448, 448, 224, 112]

@@ -1,5 +1,6 @@
 """A policy in a process of its own: what it is told, what is kept of its plans, and how it may fail."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, http_server
-from worldgauge.agents.contract import Decision, Kit, Past, Plan, SeenThing, proposers
+from worldgauge.agents.contract import REFUSED, Decision, Kit, Past, Plan, SeenThing, proposers
 from worldgauge.agents.propose import process
 from worldgauge.agents.propose.process import checked_poses
 from worldgauge.episode import Goal
@@ -104,14 +105,6 @@ def test_one_process_serves_many_proposers_and_answers_alike(tmp_path: Path) -> 
     ("how", "words"),
     [
         ("raises", "^policy 'odd' raised RuntimeError: CUDA error"),
-        ("nan", r"^policy 'cmd:.*: 'poses' is not finite, first at \(1, 2, 0\)$"),
-        (
-            "no rotation",
-            r"^policy 'odd', plan 1, pose 0: its quaternion does not have length 1 \(0.1 0.2 1 0 0 0 0 1\)$",
-        ),
-        ("gripper", r"^policy 'odd', plan 0, pose 1: its gripper is not between 0 and 1"),
-        ("too long", "^policy 'odd' gives plans of 6 poses; a plan has 1 to 5$"),
-        ("no poses", "^policy 'odd' gives plans of 0 poses; a plan has 1 to 5$"),
         ("seven numbers", r"gives 'poses' as float64 of \(2, 5, 7\); expected float32 or float64 of \(n, n, 8\)$"),
         ("one plan", r"gives 'poses' as float64 of \(5, 8\)"),
         ("whole numbers", "gives 'poses' as int64"),
@@ -124,6 +117,26 @@ def test_what_it_does_wrong_is_one_line_that_names_it(how: str, words: str) -> N
     with pytest.raises(SubjectError, match=words) as caught:
         plans_of(at(f"Odd?how={how.replace(' ', '+')}"))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("nan", r"^policy 'odd', plan 1, pose 2: its numbers are not all finite"),
+        (
+            "no rotation",
+            r"^policy 'odd', plan 1, pose 0: its quaternion does not have length 1 \(0.1 0.2 1 0 0 0 0 1\)$",
+        ),
+        ("gripper", r"^policy 'odd', plan 0, pose 1: its gripper is not between 0 and 1"),
+        ("too long", "^policy 'odd' gives plans of 6 poses; a plan has 1 to 5$"),
+        ("no poses", "^policy 'odd' gives plans of 0 poses; a plan has 1 to 5$"),
+    ],
+)
+def test_what_are_no_poses_is_a_refused_plan_that_says_why(how: str, words: str) -> None:
+    (plan,) = plans_of(at(f"Odd?how={how.replace(' ', '+')}"))
+    assert (plan.poses, plan.flags) == ((), (REFUSED,))
+    assert plan.aim is not None
+    assert re.search(words, plan.aim["text"])
 
 
 def test_no_plan_and_a_hair_too_much_are_no_errors() -> None:

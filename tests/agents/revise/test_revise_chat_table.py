@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from support.table_sight import TableSight
+from support.table_sight import table_sight
 from worldgauge.agents.chat import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.agents.contract import Candidate, Decision, Kit, Plan, Rollout, revisers
 from worldgauge.agents.language.table_marks import marked_table
@@ -25,11 +24,6 @@ HIGH, LOW = ([60, 50, height, 0, 60, 60, 0] for height in (40, 18))
 FRAMES, SIDE_PX = 14, 64
 
 
-@cache
-def sight() -> TableSight:
-    return TableSight()
-
-
 def plan_of(*rows: list[int], words: str = "") -> Plan:
     poses = tuple(HandPose(*pose) for pose in poses_from_bins(rows).tolist())
     return Plan((), "x", aim={"text": words} if words else None, poses=poses)
@@ -40,7 +34,7 @@ PLANS = [plan_of(HIGH, LOW, words="press it"), plan_of(HIGH), plan_of(LOW, HIGH,
 
 def imagined(plan: Plan, *, aligned: bool = True) -> Rollout:
     """Grey frames: frame k is ten times k."""
-    clip = clip_plan(sight().hand, plan.poses, FRAMES)
+    clip = clip_plan(table_sight().hand, plan.poses, FRAMES)
     frames = np.stack([np.full((SIDE_PX, SIDE_PX, 3), 10 * k, np.uint8) for k in range(FRAMES)])
     camera = Camera.from_vertical_fov(SIDE_PX, SIDE_PX, 40)
     return Rollout(frames, "perspective", camera, clip.step, FRAMES, aligned=aligned, anchors=clip.anchors)
@@ -56,7 +50,7 @@ def decide(
     ]
     kit = Kit("manipulation", options.pop("length", 5), ScriptedChat(script), options=options)
     history = options.pop("history", [])
-    return revisers.get("chat")(kit).revise(made, sight(), GOAL, history, np.random.default_rng(0))
+    return revisers.get("chat")(kit).revise(made, table_sight(), GOAL, history, np.random.default_rng(0))
 
 
 def text_of(question: Question) -> str:
@@ -91,7 +85,7 @@ def test_it_selects_by_number_among_words_bins_and_frames_of_each_candidate() ->
     assert (decision.plan, decision.chosen) == (PLANS[2], 2)
     (question,) = asked
     table, first, third = question.images
-    assert np.array_equal(table, marked_table(sight()))
+    assert np.array_equal(table, marked_table(table_sight()))
     # Two poses, frames 7 and 13 of 14; three poses, frames 4, 9 and 13.
     for strip, frames in ((first, (7, 13)), (third, (4, 9, 13))):
         assert strip.shape == (SIDE_PX + 28, len(frames) * SIDE_PX + 6 * (len(frames) - 1), 3)
@@ -209,4 +203,4 @@ def test_a_prompt_that_is_too_long_is_asked_with_fewer_frames() -> None:
 def test_it_needs_an_instruction() -> None:
     reviser = revisers.get("chat")(Kit("manipulation", 5, ScriptedChat([])))
     with pytest.raises(UsageError, match="this episode has none"):
-        reviser.revise([Candidate(PLANS[0], None, lambda: None)], sight(), Goal(), [], np.random.default_rng(0))
+        reviser.revise([Candidate(PLANS[0], None, lambda: None)], table_sight(), Goal(), [], np.random.default_rng(0))

@@ -1,6 +1,7 @@
 """Which plan of an arm is taken by how like the goal it leaves the table."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,6 +76,16 @@ def test_where_nothing_was_imagined_the_first_is_taken() -> None:
 def test_rollouts_of_another_size_than_the_goal() -> None:
     made = decision(candidate(2, size=96), candidate(6, size=96), candidate(1, size=96))
     assert made.chosen == 1
+
+
+def test_rollouts_that_show_the_centre_of_the_view() -> None:
+    whole = candidate(2), candidate(6), candidate(1)
+    cut = []
+    for one in whole:
+        assert one.rollout is not None
+        frames, camera = one.rollout.frames[:, :, 8:56], one.rollout.camera.cropped(48, 64)
+        cut.append(replace(one, rollout=replace(one.rollout, frames=frames, camera=camera)))
+    assert decision(*cut).scores == pytest.approx(decision(*whole).scores, abs=0.02)
 
 
 def test_another_goal_is_another_comparison() -> None:

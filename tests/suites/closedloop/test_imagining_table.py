@@ -79,7 +79,7 @@ def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: Ta
 def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TablePlace) -> None:
     model = Asked()
     imagine = imagination(model, place)
-    poses = place.observe().expert()[:2]
+    first, poses = place.observe().front, place.observe().expert()[:2]
     for pose in poses:
         place.step(pose)
         imagine.remember()
@@ -91,7 +91,9 @@ def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TablePlace)
     for _ in range(REMEMBERED):
         imagine.remember()
     imagine(place.observe(), plans_of(place, 1), 2)
-    assert len(model.requests[-1].context) == REMEMBERED
+    context = model.requests[-1].context
+    assert (len(context), len(context.actions)) == (REMEMBERED, REMEMBERED - 1)
+    np.testing.assert_array_equal(context.clip[0], first, "the first frame stays: the arm at home")
 
 
 def test_the_oracle_foresees_what_then_happens(place: TablePlace) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from support.table_sight import table
-from worldgauge.agents.contract import Decision, Plan
+from worldgauge.agents.contract import REFUSED, Decision, Plan
+from worldgauge.errors import UsageError
 from worldgauge.pose_plans import HandPose
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.manipulation import SOLVED, UNSTABLE, Manipulation, plan_fault
@@ -103,3 +104,24 @@ def test_the_fallback_is_one_random_pose_with_an_open_gripper(place: TablePlace)
         (pose,) = plan.poses
         assert pose.gripper == 1.0
         assert plan_fault(plan.poses, 1) is None
+
+
+def test_a_plan_that_was_refused_before_is_a_failed_step_for_that_reason(place: TablePlace) -> None:
+    plan = Plan((), "test", aim={"text": "policy 'odd' gives plans of 6 poses"}, flags=(REFUSED,))
+    (done,) = carried_out(rules_of(place), place, plan)
+    assert done == Refused("policy 'odd' gives plans of 6 poses")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"expert_noise_m": -1}, "expert_noise_m"),
+        ({"expert_noise_m": math.nan}, "expert_noise_m"),
+        ({"expert_wrong": 2}, "expert_wrong"),
+        ({"proposer": "cloned"}, "demonstrations"),
+        ({"proposer": "process"}, "policy"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused_before_anything_runs(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Settings.of({"task": "manipulation", **options})

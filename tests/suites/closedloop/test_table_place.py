@@ -100,3 +100,23 @@ def test_the_goal_is_shown_without_doing_anything(place: TablePlace) -> None:
     assert (start != goal).any()
     changed = (start != goal).any(-1).mean()
     assert changed < 0.1, "three buttons light up, nothing else"
+
+
+def test_of_a_plan_that_is_thinned_out_the_frames_of_its_clip_are_seen(place: TablePlace) -> None:
+    hand = place.hand
+    poses = [hand._replace(z=hand.z - 0.004 * k) for k in range(1, 31)]
+    told = clip_plan(hand, np.array(poses), FRAMES)
+    film = place.film(poses, told).to_array()
+    place.begin(poses, FRAMES)
+    seen = []
+    for pose in poses:
+        place.step(pose)
+        seen += place.seen
+    np.testing.assert_array_equal(place.clip(seen).to_array(), film)
+
+
+def test_where_it_ends_is_seen_although_the_clip_has_no_frame_there(place: TablePlace) -> None:
+    hand = place.hand
+    place.begin([hand] * 30, FRAMES)
+    assert place.step(HandPose(9, 9, 9, 1, 0, 0, 0, 1))
+    assert place.seen == [place.state]

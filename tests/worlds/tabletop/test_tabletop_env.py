@@ -114,6 +114,8 @@ def test_sensors_are_those_of_the_table() -> None:
         (lambda: TabletopEnv("fold_towel"), UnknownNameError),
         (lambda: TabletopEnv(sensors=("smell",)), UnknownNameError),
         (lambda: TabletopEnv(most_steps=0), UsageError),
+        (lambda: TabletopEnv(size_px=0), UsageError),
+        (lambda: TabletopEnv(size_px=5000), UsageError),
         (lambda: TabletopEnv(render_mode="human"), UsageError),
         (lambda: TabletopEnv().step(np.zeros(7, np.float32)), UsageError),
         (lambda: TabletopEnv().reset(options={"colour": "red"}), UsageError),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.agents.contract import History, Kit, Plan, TableObservation, proposers
+from worldgauge.agents.contract import REFUSED, History, Kit, Plan, TableObservation, proposers
 from worldgauge.agents.spread import spread
 from worldgauge.episode import Goal
 from worldgauge.errors import SubjectError, UsageError
@@ -47,12 +47,13 @@ class ProcessProposer:
     ) -> Sequence[Plan]:
         """Up to n plans: of more samples, those that end farthest from each other, the first one first.
 
-        Raises SubjectError, in one line that names the policy, where it fails, is lost, hangs, or gives what are no
-        poses; NotApplicableError where it says so; UsageError for a server of something else.
+        Of an answer that holds what are no poses, one plan without any, flagged `REFUSED`: a failed step. Raises
+        SubjectError, in one line that names the policy, where it fails, is lost, hangs, or gives other arrays than
+        asked for; NotApplicableError where it says so; UsageError for a server of something else.
         """
         policy = _opened(self._at)
         seed = int(rng.integers(2**31))
-        executed = [pose for past in history for pose in past.executed]
+        executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
         arrays: dict[str, NDArray[Any]] = {
             "front": observation.front,
             "depth": np.asarray(observation.depth, np.float32),
@@ -66,10 +67,13 @@ class ProcessProposer:
         answer = policy.estimate(
             arrays,
             {**options, "camera": camera, "things": told},
-            {"poses": Expected(((None, None, 8),))},
+            {"poses": Expected(((None, None, 8),), finite=False)},
             max_bytes=MAX_PLANS * self._length * 8 * 8,
         )
-        poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
+        try:
+            poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
+        except SubjectError as error:
+            return [Plan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
         kept = poses[spread(poses[:, -1, :3], n)] if len(poses) else poses
         return [Plan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
 
@@ -83,6 +87,7 @@ def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.floa
     if len(known) and not 1 <= known.shape[1] <= length:
         raise SubjectError(f"{who} gives plans of {known.shape[1]} poses; a plan has 1 to {length}")
     faults = (
+        (~np.isfinite(known).all(-1), "its numbers are not all finite"),
         (np.abs(np.linalg.norm(known[..., 3:7], axis=-1) - 1) > MAX_OFF, "its quaternion does not have length 1"),
         ((known[..., 7] < -MAX_OFF) | (known[..., 7] > 1 + MAX_OFF), "its gripper is not between 0 and 1"),
     )

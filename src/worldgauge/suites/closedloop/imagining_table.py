@@ -24,7 +24,7 @@ from worldgauge.video import Clip
 TEXT = "manip/v1"
 """Renderer of the words that models of text are given."""
 REMEMBERED = 16
-"""Frames that a model is shown at most: those after the last poses, the present one last."""
+"""Frames that a model is shown at most: the first, and those after the last poses, the present one last."""
 
 
 class TableImagination:
@@ -54,8 +54,10 @@ class TableImagination:
     def remember(self) -> None:
         """Keep in mind what is seen now: at the start, and after every pose."""
         sight = self._place.observe()
-        self._frames = [*self._frames[1 - REMEMBERED :], sight.front]
-        self._hands = [*self._hands[1 - REMEMBERED :], sight.hand]
+        self._frames, self._hands = [*self._frames, sight.front], [*self._hands, sight.hand]
+        if len(self._frames) > REMEMBERED:
+            # The first stays: with the arm at home, it shows all that lies on the table.
+            del self._frames[1], self._hands[1]
 
     def __call__(self, sight: TableSight, plans: Sequence[Plan], number: int) -> list[Rollout | None]:
         """A rollout for each plan, in order; None for one that cannot be begun.

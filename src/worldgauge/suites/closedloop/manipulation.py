@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from worldgauge.agents.contract import Decision, History, Plan, TableObservation
+from worldgauge.agents.contract import REFUSED, Decision, History, Plan, TableObservation
 from worldgauge.pose_plans import POSITION_BINS, ROTATION_BINS, HandPose, poses_from_bins
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.settings import Defaults, Settings
@@ -53,13 +53,13 @@ class Manipulation:
     def steps(self, decision: Decision) -> Iterator[HandPose | Refused]:
         """The whole plan, as far as poses are left."""
         plan = decision.plan
-        fault = "no plan was made" if plan is None else plan_fault(plan.poses, self.length)
+        fault = "no plan was made" if plan is None else _fault_of(plan, self.length)
         if plan is None or fault is not None:
             self.taken += 1
             yield Refused(fault or "")
             return
         self._place.begin(plan.poses, self._frames)
-        for pose in plan.poses[: self._poses - self.taken]:
+        for pose in plan.poses[: self._left]:
             self.taken += 1
             yield pose
 
@@ -72,16 +72,29 @@ class Manipulation:
         return steps
 
     def true_value(self, plan: Plan) -> float | None:
-        """How far the task would really be done after the plan, in [0, 1]; None for a plan that cannot be begun."""
+        """How far the task would really be done after as much of the plan as poses are left for, in [0, 1].
+
+        None for a plan that cannot be begun.
+        """
         if plan_fault(plan.poses, self.length) is not None:
             return None
-        return self._place.future(plan.poses).progress
+        return self._place.future(plan.poses[: self._left]).progress
+
+    @property
+    def _left(self) -> int:
+        """Poses that may still be taken."""
+        return self._poses - self.taken
 
     def fallback(self, observation: TableObservation, rng: np.random.Generator) -> Plan:
         """One pose drawn from all bins, with the gripper open (released code)."""
         places = rng.integers(0, [POSITION_BINS] * 3 + [ROTATION_BINS] * 3)
         pose = poses_from_bins([[*places.tolist(), 1]])[0]
         return Plan((), "random pose", flags=(FALLBACK,), poses=(HandPose(*pose.tolist()),))
+
+
+def _fault_of(plan: Plan, length: int) -> str | None:
+    """As `plan_fault`; who refused a plan knows better why."""
+    return str((plan.aim or {}).get("text")) if REFUSED in plan.flags else plan_fault(plan.poses, length)
 
 
 def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:

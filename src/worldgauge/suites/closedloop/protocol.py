@@ -113,10 +113,12 @@ def place_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: 
 def table_of(episode: ManipulationEpisode, world: WorldFacts, defaults: Defaults) -> TablePlace:
     """The table of an episode, nothing moved. Raises DataError for an episode that is of another scene."""
     table = open_world(world)
-    if not isinstance(table, Tabletop) or table.task.instruction != episode.instruction:
+    meant = {"task": episode.table_task, "variation": episode.variation}
+    named = {name: world.params.get(name) for name in meant}
+    if not isinstance(table, Tabletop) or named != meant or table.task.instruction != episode.instruction:
         raise DataError(
-            f"{episode.id}: '{episode.scene}' is no table on which to {episode.instruction}; "
-            "correct scene_id or instruction, or collect again"
+            f"{episode.id}: '{episode.scene}' is no table of {episode.table_task} {episode.variation} on which to "
+            f"{episode.instruction}; correct the trial, or collect again"
         )
     return TablePlace(table, defaults.view_px)
 
@@ -167,6 +169,7 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
         "noise_m": settings.expert_noise_m,
         "wrong": settings.expert_wrong,
         "demonstrations": settings.demonstrations,
+        "moves": settings.cloned_moves,
         "policy": settings.policy,
         "revision": settings.revision,
     }

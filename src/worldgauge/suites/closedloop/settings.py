@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
 from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
+from worldgauge.datasets.demonstrations import read_index
 from worldgauge.errors import UsageError
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
@@ -71,9 +73,10 @@ class Settings:
     views; None is the task's own. panorama_px: width of panoramas, their height is 9/16 of it. track: who says that
     navigation has arrived. goal_check: when that is looked at. kind: whether a language model selects among
     candidates or may write a plan of its own. Of manipulation: expert_noise_m, expert_wrong: how far and how often
-    the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from; policy: command
-    or address of the policy behind `process`; revision: whether a language model that revises is shown the frames
-    in which poses are reached, or its own words for the last ones.
+    the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from, and its digest;
+    cloned_moves: what of a remembered plan moves with a thing; policy: command or address of the policy behind
+    `process`; revision: whether a language model that revises is shown the frames in which poses are reached, or
+    its own words for the last ones.
     """
 
     task: TaskKind | None = None
@@ -98,6 +101,8 @@ class Settings:
     expert_noise_m: float | None = None
     expert_wrong: float | None = None
     demonstrations: str | None = None
+    demonstrations_digest: str = ""
+    cloned_moves: Literal["together", "apart"] | None = None
     policy: str | None = None
     revision: Literal["frames", "described"] | None = None
     track: Literal["oracle_stop", "declared_stop"] = "oracle_stop"
@@ -121,9 +126,12 @@ class Settings:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
+        settings._check_manipulation()
         if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
         settings._check_policies()
+        learned = "" if settings.demonstrations is None else read_index(Path(settings.demonstrations)).split_hash
+        settings = replace(settings, demonstrations_digest=learned)
         prompts = Prompts(settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
@@ -151,6 +159,21 @@ class Settings:
         return any(proposers.entry(one.proposer).facts.get("chat") for one in own) or any(
             revisers.entry(one.reviser).facts.get("chat") for one in own
         )
+
+    def _check_manipulation(self) -> None:
+        """Raises UsageError for errors of an expert that cannot be, and for policies that lack what they need."""
+        for name, most in (("expert_noise_m", 1.0), ("expert_wrong", 1.0)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, (bool, str)) or not 0 <= value <= most):
+                raise UsageError(f"{SUITE} setting '{name}' must be 0 to {most:g}, got {value!r}")
+        if "manipulation" not in self.asked:
+            return
+        for proposer, name, what in (
+            ("cloned", "demonstrations", "a folder that 'worldgauge collect demonstrations' has made"),
+            ("process", "policy", "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"),
+        ):
+            if self.of_task("manipulation").proposer == proposer and getattr(self, name) is None:
+                raise UsageError(f"proposer '{proposer}' needs {what}: say which with --set {name}=...")
 
     def _check_policies(self) -> None:
         """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""

@@ -119,16 +119,19 @@ class TablePlace:
 
     def begin(self, poses: Sequence[HandPose], frames: int) -> None:
         """Say which plan is carried out next, so that the states of `seen` fall on the frames of its clip."""
+        self._futures.clear()
         told = clip_plan(self.hand, np.array(poses), frames)
         self.shares = tuple(tuple(told.share[told.step == step].tolist()) for step in range(1, len(poses) + 1))
 
     def step(self, action: HandPose | Refused) -> bool:
         """Carry out a pose; whether it did not end as asked, for which `reasons` has the words.
 
-        `seen` then has the states that are looked at on the way, the last one where it ended.
+        `seen` then has the states that are looked at on the way: those of the plan's clip, and where it ended in any
+        case when nothing of it is on the clip but it failed or was the last.
         """
         shares = self.shares[0] if self.shares else (1.0,)
         self.shares = self.shares[1:]
+        last = not self.shares
         if isinstance(action, Refused):
             states: tuple[State, ...] = ()
             reason: str | None = action.reason
@@ -137,10 +140,13 @@ class TablePlace:
                 move = self._simulation.move(action)
                 states, reason = move.states, move.reason
             except UnstableError as error:
+                # The simulation stands where it stood before, so that it can still be looked at.
                 states, reason, self.unstable = (), str(error), True
         self.reasons.append(reason)
         states = states or (self.state,)
-        self.seen = [_on_the_way(states, share) for share in shares] or [states[-1]]
+        self.seen = [_on_the_way(states, share) for share in shares]
+        if not self.seen and (last or reason is not None or self.progress >= 1):
+            self.seen = [states[-1]]
         return reason is not None
 
     def future(self, poses: Sequence[HandPose], state: State | None = None) -> Future:
@@ -244,5 +250,5 @@ def _on_the_way(states: Sequence[State], share: float) -> State:
 
 
 def _seen(simulation: Simulation, thing: Any) -> SeenThing:
-    x, y, z = simulation.place(thing.body) + simulation.rotation(thing.body) @ (0.0, 0.0, thing.middle_m)
+    x, y, z = simulation.middle(thing)
     return SeenThing(thing.name, thing.category, thing.colour, (float(x), float(y), float(z)), thing.half_m)

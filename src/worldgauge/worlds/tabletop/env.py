@@ -31,10 +31,12 @@ from worldgauge.pose_plans import (
     from_actions,
     poses_from_bins,
 )
+from worldgauge.worlds.tabletop.canvas import LARGEST_PX
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.expert import MOST_POSES
 from worldgauge.worlds.tabletop.picture import FAR_M, front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
+from worldgauge.worlds.tabletop.splits import SEEDS
 from worldgauge.worlds.tabletop.world import Tabletop
 
 ENV_ID = "worldgauge/Tabletop-v0"
@@ -83,6 +85,8 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
                 raise UnknownNameError("sensor", sensor, SENSORS)
         if most_steps < 1:
             raise UsageError(f"most_steps is 1 or more, got {most_steps}")
+        if not 1 <= size_px <= LARGEST_PX:
+            raise UsageError(f"a picture is 1 to {LARGEST_PX} px wide and high, got {size_px}")
         table_tasks.entry(task)
         self.task = task
         self.most_steps = most_steps
@@ -125,7 +129,8 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
             raise UsageError(f"reset takes the options 'task' and 'variation', not {sorted(unknown)}")
         task = options.get("task", self.task)
         drawn = int(self.np_random.integers(table_tasks.entry(task).facts["variations"]))
-        places = int(self.np_random.integers(1 << 31))
+        own = SEEDS["train"]
+        places = int(self.np_random.integers(own.start, own.stop))
         self._chosen = {"task": task, "variation": options.get("variation", drawn), "seed": places}
         self._simulation = Simulation(Tabletop(**self._chosen, meshes=self._meshes))
         self._steps, self._reason, self._unstable, self._over = 0, "", False, False

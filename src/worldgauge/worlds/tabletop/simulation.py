@@ -53,7 +53,7 @@ class State:
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> State:
-        """Of what `plain` gave. Raises ValueError or TypeError for anything else."""
+        """Of what `plain` gave. Raises ValueError, TypeError or OverflowError for anything else."""
         physics, memory, gripper = plain
         return cls(tuple(float(one) for one in physics), tuple(int(one) for one in memory), float(gripper))
 
@@ -283,7 +283,7 @@ def matrix_of(pose: ArrayLike) -> FloatArray:
 def _state_of(plain: Sequence[Any]) -> State:
     try:
         return State.of(plain)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise WorldError(f"this is no state of a table: {' '.join(str(error).split())}") from error
 
 
