@@ -34,7 +34,7 @@ from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, RunError, UnknownNameError
 from worldgauge.worlds.indoor.splits import SPLITS
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.world import check_engine
 from worldgauge.worlds.walker import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
@@ -87,7 +87,7 @@ def collect_closedloop(
     demand("kinds", list(kinds), distinct(kinds, KINDS), f"different ones of {', '.join(KINDS)}")
     jobs = _plan(out, settings)
     if settings["manipulation"]:
-        mujoco()
+        check_engine("leave it out with --manipulation 0")
     total, found = sum(settings[kind] for kind in KINDS), 0
 
     def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:

@@ -13,7 +13,7 @@ from worldgauge.suites.closedloop import protocol, published, replay, scoring, s
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
 from worldgauge.suites.contract import Bench, Exhibit, Failure, Picture, Record, Score, Table, Task
 from worldgauge.video import Clip
-from worldgauge.worlds.tabletop.world import mujoco
+from worldgauge.worlds.tabletop.world import check_engine
 
 
 @suites.register(SUITE)
@@ -63,7 +63,7 @@ class ClosedLoop:
         Raises MissingExtraError without the extra of the recogniser, or of the table.
         """
         if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
-            mujoco()
+            check_engine("leave it out with --set task=...")
         if any(self.options.sees(task.sample["kind"]) for task in tasks):
             at_hand(lambda done, of: tell("training the recogniser", done, of))
 

@@ -177,6 +177,14 @@ def start_data(model: Any) -> Any:
     return data
 
 
+def check_engine(otherwise: str) -> None:
+    """Raises MissingExtraError where the physics engine is not installed; otherwise: how to do without it, in words."""
+    try:
+        mujoco()
+    except MissingExtraError:
+        raise MissingExtraError(f"manipulation ({otherwise})", "manipulation") from None
+
+
 @cache
 def mujoco() -> Any:
     """The physics engine. Raises MissingExtraError where it is not installed."""
