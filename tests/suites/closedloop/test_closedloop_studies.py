@@ -50,6 +50,8 @@ def test_the_arms_that_the_user_adds() -> None:
     assert {arm.model for arm in calls} == {"warp"}
     revisers = [arm.settings["reviser"] for arm in STUDIES["revision"].arms(Asked(settings={"chat": "m@http://x"}))]
     assert revisers == ["none", "random", "similarity", "oracle", "chat"]
+    with_an_arm = STUDIES["revision"].arms(Asked(settings={"task": "manipulation"}))
+    assert {arm.settings["task"] for arm in with_an_arm} == {"manipulation"}
     both = STUDIES["context"].arms(Asked(models=("degraded?level=0.5",)))
     assert [arm.model for arm in both] == ["degraded?level=0.5&view=perspective", "degraded?level=0.5&view=panorama"]
     with pytest.raises(UsageError, match="navigation"):

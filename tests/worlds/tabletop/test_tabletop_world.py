@@ -41,6 +41,9 @@ def test_its_view_is_that_of_a_table_where_nothing_moved() -> None:
         (lambda: Tabletop("slide_block", -1), UsageError),
         (lambda: Tabletop("slide_block", 10_000), UsageError),
         (lambda: Tabletop("slide_block", 0, seed=-1), UsageError),
+        (lambda: Tabletop("slide_block", "a"), UsageError),  # type: ignore[arg-type]
+        (lambda: Tabletop("slide_block", 1.5), UsageError),  # type: ignore[arg-type]
+        (lambda: Tabletop("slide_block", 0, seed=0.5), UsageError),  # type: ignore[arg-type]
     ],
 )
 def test_a_table_that_there_is_not_is_refused(wrong: Callable[[], Tabletop], error: type[Exception]) -> None:

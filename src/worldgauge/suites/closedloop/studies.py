@@ -235,11 +235,12 @@ def _calls(asked: Asked) -> list[Arm]:
 
 def _revision(asked: Asked) -> list[Arm]:
     """Who chooses among the same candidates, with the same frames, against the first one."""
-    if asked.settings.get("task", "navigation") != "navigation":
-        raise UsageError("study revision compares the revisers of navigation; leave out --set task")
+    task = asked.settings.get("task", "navigation")
+    if task not in ("navigation", "manipulation"):
+        raise UsageError(f"study revision compares the revisers of navigation or of manipulation; not of {task}")
     names = [*REVISERS, *(["chat"] if asked.settings.get("chat") else [])]
     return [
-        Arm(_joined(model, name, asked), model, {"task": "navigation", "reviser": name}, base=_base(model, name, asked))
+        Arm(_joined(model, name, asked), model, {"task": task, "reviser": name}, base=_base(model, name, asked))
         for model in asked.models or ("oracle",)
         for name in names
     ]
