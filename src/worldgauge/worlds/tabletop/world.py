@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import cache, cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,9 @@ class Tabletop:
     ) -> None:
         entry = table_tasks.entry(task)
         count = entry.facts["variations"]
-        if not isinstance(variation, Integral) or not 0 <= variation < count:
+        if not isinstance(variation, (int, np.integer)) or not 0 <= variation < count:
             raise UsageError(f"table task '{task}' has variations 0 to {count - 1}, got {variation!r}")
-        if not isinstance(seed, Integral) or seed < 0:
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise UsageError(f"the seed of a table is a whole number, 0 or more, got {seed!r}")
         self._named = {"task": task, "variation": variation, "seed": seed}
         self.state, self.meshes = state, meshes
