@@ -64,7 +64,7 @@ class Tabletop:
             raise UsageError(f"table task '{task}' has variations 0 to {count - 1}, got {variation!r}")
         if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise UsageError(f"the seed of a table is a whole number, 0 or more, got {seed!r}")
-        self._named = {"task": task, "variation": variation, "seed": seed}
+        self._named = {"task": task, "variation": int(variation), "seed": int(seed)}
         self.state, self.meshes = state, meshes
         salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
         self.task = table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
