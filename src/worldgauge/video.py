@@ -8,7 +8,7 @@ problems("walk.avi")  # decodes all of it and says what the decoder complains ab
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -56,6 +56,11 @@ class Clip:
         if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8:
             raise ShapeError(f"a clip needs (T, H, W, 3) uint8, got {frames.shape} {frames.dtype}")
         return cls(_ArraySource(frames), range(len(frames)), fps, (frames.shape[2], frames.shape[1]))
+
+    @classmethod
+    def rendered(cls, render: Callable[[int], Frame], count: int, fps: float, size: tuple[int, int]) -> Clip:
+        """`count` frames that `render` makes when they are read, (H, W, 3) uint8 each. size: (width, height)."""
+        return cls(_Rendered(render), range(count), fps, size)
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -294,3 +299,14 @@ class _ArraySource:
 
     def read(self, indices: Iterable[int]) -> Iterator[Frame]:
         return (self._frames[i] for i in indices)
+
+
+class _Rendered:
+    def __init__(self, render: Callable[[int], Frame]) -> None:
+        self._render = render
+
+    def frame(self, index: int) -> Frame:
+        return self._render(index)
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+        return (self._render(index) for index in indices)

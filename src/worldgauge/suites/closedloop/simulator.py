@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from worldgauge.agents.boxes import target_box
 from worldgauge.agents.contract import YAW_RIGHT_DEG, Box, Depth, Image, Side
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.primitives import NAV_STEPS, Primitive
-from worldgauge.video import Clip, Frame
+from worldgauge.video import Clip
 from worldgauge.worlds import View, World
 from worldgauge.worlds.floor import FloorPlan, Walkable
 from worldgauge.worlds.geodesic import Geodesic
@@ -165,8 +165,8 @@ class Simulator:
 
     def film(self, stances: Sequence[Stance], camera: Camera | Panorama) -> Clip:
         """What `camera` sees from each of `stances`, rendered when a frame is read."""
-        source = _Rendered(lambda index: self.view(stances[index], camera).rgb)
-        return Clip(source, range(len(stances)), NAV_STEPS.fps, (camera.width, camera.height))
+        size = camera.width, camera.height
+        return Clip.rendered(lambda index: self.view(stances[index], camera).rgb, len(stances), NAV_STEPS.fps, size)
 
     def target_share(self, stance: Stance) -> float:
         """Share of the front view from `stance` that shows the target, in [0, 1]."""
@@ -176,19 +176,6 @@ class Simulator:
     def target_around(self) -> bool:
         """Whether the target is in sight in any direction."""
         return bool((self.world.view(self.pose(self.stance), _SMALL).instance == self.target).any())
-
-
-class _Rendered:
-    """Frames that are made when they are read."""
-
-    def __init__(self, render: Callable[[int], Frame]) -> None:
-        self._render = render
-
-    def frame(self, index: int) -> Frame:
-        return self._render(index)
-
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
-        return (self._render(index) for index in indices)
 
 
 _GEODESICS: dict[int, tuple[FloorPlan, Geodesic]] = {}

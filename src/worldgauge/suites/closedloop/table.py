@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.agents.contract import Depth, Image, SeenThing
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.pose_plans import ClipPlan, HandPose, clip_plan
-from worldgauge.video import Clip, Frame
+from worldgauge.video import Clip
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation, State, UnstableError
@@ -166,11 +166,12 @@ class TablePlace:
         shown = []
         for step, share in zip(told.step[1:], told.share[1:], strict=True):
             shown.append(_on_the_way(future.states[step - 1], float(share)))
-        return Clip(_Rendered(lambda n: self.picture(shown[n])), range(len(shown)), FPS, self._size)
+        return self.clip(shown)
 
     def clip(self, states: Sequence[State]) -> Clip:
         """Front pictures of states; rendered when they are read."""
-        return Clip(_Rendered(lambda n: self.picture(states[n])), range(len(states)), FPS, self._size)
+        size = self.camera.width, self.camera.height
+        return Clip.rendered(lambda n: self.picture(states[n]), len(states), FPS, size)
 
     def picture(self, state: State) -> Image:
         """(H, W, 3) what the front camera sees of a state; the last ones are kept."""
@@ -192,10 +193,6 @@ class TablePlace:
         """The simulation in another state for the length of a `with` block, after which all is as it was."""
         return _Visit(self._simulation, state)
 
-    @property
-    def _size(self) -> tuple[int, int]:
-        return self.camera.width, self.camera.height
-
 
 class _Visit:
     """Puts the simulation into a state and back."""
@@ -211,19 +208,6 @@ class _Visit:
 
     def __exit__(self, *caught: object) -> None:
         self._simulation.restore(self._before)
-
-
-class _Rendered:
-    """Frames that are made when they are read."""
-
-    def __init__(self, render: Callable[[int], Frame]) -> None:
-        self._render = render
-
-    def frame(self, index: int) -> Frame:
-        return self._render(index)
-
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
-        return (self._render(index) for index in indices)
 
 
 def _future(simulation: Simulation, poses: Sequence[HandPose]) -> Future:
