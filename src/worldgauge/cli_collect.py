@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_demonstrations import add_demonstrations
-from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable, size_of
 from worldgauge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def collect_loopnav(
         "types": types.split(","),
         "per_combination": per_combination,
         "seed": seed,
-        "size": _size(size),
+        "size": size_of(size),
         "sampling": sampling,
     }
     _collect("loopnav", engine.collect_loopnav, engine.count_loopnav, out, arguments, workers, on, dry_run, json)
@@ -89,7 +89,7 @@ def collect_target(
         "per_scene": per_scene,
         "places": places.split(","),
         "seed": seed,
-        "size": _size(size),
+        "size": size_of(size),
     }
     _collect("target", engine.collect_target, engine.count_target, out, arguments, workers, on, dry_run, json)
 
@@ -124,7 +124,7 @@ def collect_mind(
         "mirror": mirror,
         "frames": frames,
         "seed": seed,
-        "size": _size(size),
+        "size": size_of(size),
     }
     _collect("mind", engine.collect_mind, engine.count_mind, out, arguments, workers, on, dry_run, json)
 
@@ -156,7 +156,7 @@ def collect_closedloop(
         "manipulation": manipulation,
         "split": split,
         "seed": seed,
-        "panorama": _size(size),
+        "panorama": size_of(size),
     }
     _collect(
         "closedloop", engine.collect_closedloop, engine.count_closedloop, out, arguments, workers, on, dry_run, json
@@ -214,11 +214,6 @@ def _collect(
     show.collected(benchmark, collected, json)
     if collected.failures:
         raise typer.Exit(FAILED)
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.partition("x")
-    return _whole(width, "--size"), _whole(height, "--size")
 
 
 def _whole(text: str, option: str) -> int:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable
-from worldgauge.errors import UsageError
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable, size_of
 
 if TYPE_CHECKING:
     from worldgauge.engine.collect import CollectProgress
@@ -52,19 +51,16 @@ def collect_coverage(
     """Walks through homes to post-train a world model on: panoramas with depth, poses and actions."""
     from dataclasses import replace
 
-    from worldgauge.cli_show import SHOWN, Bars
+    from worldgauge.cli_show import Bars, endings
     from worldgauge.collect.coverage import PAPER, RELEASED
     from worldgauge.engine.collect import coverage as engine
     from worldgauge.engine.store import dumps
 
     said = {"n_points": n_points, "next_goal": next_goal, "visit_radius_m": visit_radius}
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-    width, _, rows = size.partition("x")
-    if not (width.isdecimal() and rows.isdecimal()):
-        raise UsageError(f"--size takes width and height, such as 1024x576, not '{size}'")
     arguments: dict[str, Any] = {
         "scenes": scenes,
-        "size": (int(width), int(rows)),
+        "size": size_of(size),
         "points": points,
         "steps": steps,
         "rules": replace(RELEASED if parity else PAPER, **given),
@@ -95,10 +91,7 @@ def collect_coverage(
         for radius, share in summary["covered"].items():
             print(f"  {share:.1%} of the floor is within {radius} of a walk")
         print(f"  split '{split}', hash {summary['split_hash'][:12]}")
-        for failure in collected.failures[:SHOWN]:
-            print(f"  failed {failure}")
-        if len(collected.failures) > SHOWN:
-            print(f"  and {len(collected.failures) - SHOWN} more failed")
+        endings("failed", [("", why) for why in collected.failures])
     if collected.failures:
         raise typer.Exit(FAILED)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable
-from worldgauge.errors import UsageError
+from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Workers, resumable, size_of
 
 if TYPE_CHECKING:
     from worldgauge.engine.collect import CollectProgress
@@ -32,18 +31,15 @@ def collect_demonstrations(
     json: Json = False,
 ) -> None:
     """A scripted expert with an arm at a table, for policies and world models: frames, poses, places of things."""
-    from worldgauge.cli_show import SHOWN, Bars
+    from worldgauge.cli_show import Bars, endings
     from worldgauge.datasets.demonstrations import read_index
     from worldgauge.engine.collect import demonstrations as engine
     from worldgauge.engine.store import dumps
 
-    width, _, rows = size.partition("x")
-    if not (width.isdecimal() and rows.isdecimal()):
-        raise UsageError(f"--size takes width and height, such as 448x448, not '{size}'")
     arguments: dict[str, Any] = {
         "tasks": None if tasks is None else tasks.split(","),
         "per_task": per_task,
-        "size": (int(width), int(rows)),
+        "size": size_of(size),
         "depth": depth,
         "seed": seed,
     }
@@ -72,9 +68,6 @@ def collect_demonstrations(
         for reason, count in found.discarded.items():
             print(f"  {count} tables given up: {reason}")
         print(f"  split 'train', hash {split[:12]}")
-        for failure in found.failures[:SHOWN]:
-            print(f"  failed {failure}")
-        if len(found.failures) > SHOWN:
-            print(f"  and {len(found.failures) - SHOWN} more failed")
+        endings("failed", [("", why) for why in found.failures])
     if found.failures:
         raise typer.Exit(FAILED)

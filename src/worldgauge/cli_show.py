@@ -166,8 +166,8 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
             overview(tables)
     for name, each in run.subject_counts.items():
         out.print(f"{name}: {each}", markup=False, soft_wrap=True)
-    _endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
-    _endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
+    endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
+    endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
     if run.failures:
         out.print("The same command tries the failed ones again.")
         first = run.failures[0]
@@ -235,8 +235,8 @@ def plans(found: Sequence[Plan], json: bool) -> None:
             markup=False,
             soft_wrap=True,
         )
-        _endings("failed", [(kept["task"], kept["reason"]) for kept in one["kept_failed"]])
-        _endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
+        endings("failed", [(kept["task"], kept["reason"]) for kept in one["kept_failed"]])
+        endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
 
 
 def _kept(plan: Plan, status: str) -> list[dict[str, Any]]:
@@ -270,7 +270,7 @@ def collected(benchmark: str, found: Collected, json: bool) -> None:
     )
     for reason, count in found.discarded.items():
         print(f"  {count} tries thrown away: {reason}")
-    _endings("failed", [("", failure) for failure in found.failures])
+    endings("failed", [("", failure) for failure in found.failures])
     first = _FIRST.get(benchmark, "--model freeze")
     print(f"next: worldgauge run {benchmark} --data {found.root} {first} --out runs/first")
 
@@ -376,7 +376,8 @@ def studied(found: Study, json: bool) -> bool:
     return found.accepted
 
 
-def _endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
+def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
+    """How items ended, (name, why) each, the first of them by name; a name may be empty."""
     for name, why in listed[:SHOWN]:
         out.print(f"  {status} {name}: {why}" if name else f"  {status} {why}", markup=False, soft_wrap=True)
     if len(listed) > SHOWN:

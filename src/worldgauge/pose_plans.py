@@ -110,6 +110,12 @@ def poses_from_bins(actions: ArrayLike) -> FloatArray:
     return np.column_stack([places, _from_angles(angles_deg), bins[:, 6].astype(np.float64)])
 
 
+def random_pose(rng: np.random.Generator) -> HandPose:
+    """A pose drawn evenly from all bins, its gripper open: what the release falls back on for want of a plan."""
+    bins = rng.integers(0, [POSITION_BINS] * 3 + [ROTATION_BINS] * 3)
+    return HandPose(*poses_from_bins([[*bins.tolist(), 1]])[0].tolist())
+
+
 def bins_from_points(points: ArrayLike) -> Indices:
     """Bins (n, 3) of points (n, 3) in metres. Raises UsageError for a point outside the workspace."""
     places = np.asarray(points, np.float64)

@@ -246,5 +246,5 @@ def test_the_command(tmp_path: Path) -> None:
     settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
     assert settings["rules"]["next_goal"] == "nearest"
     assert settings["rules"]["visit_radius_m"] == 0.5
-    with pytest.raises(UsageError, match="1024x576"):
+    with pytest.raises(UsageError, match="width and height"):
         CliRunner().invoke(app, [*given, "--size", "64"], catch_exceptions=False)

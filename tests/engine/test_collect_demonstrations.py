@@ -239,7 +239,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert load(tmp_path)[0].depth is None
     again = CliRunner().invoke(collect_app, given, catch_exceptions=False)
     assert f"1 demonstrations, {told['frames']} frames" in again.stdout
-    with pytest.raises(UsageError, match="448x448"):
+    with pytest.raises(UsageError, match="width and height"):
         CliRunner().invoke(collect_app, [*given, "--size", "64"], catch_exceptions=False)
 
 

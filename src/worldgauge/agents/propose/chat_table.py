@@ -14,7 +14,6 @@ from worldgauge.agents.language.forms import HAND_PLAN
 from worldgauge.agents.language.table import ASKS, read_hand_plan, table_now
 from worldgauge.agents.prompts import Field
 from worldgauge.episode import Goal
-from worldgauge.pose_plans import POSITION_BINS, ROTATION_BINS, HandPose, poses_from_bins
 
 
 class TableProposer:
@@ -29,7 +28,7 @@ class TableProposer:
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[Plan]:
-        """Up to n plans, no two of the same poses; without any that can be read, one random pose, flagged.
+        """Up to n plans, no two of the same poses; none where none can be read, for which the loop has a fallback.
 
         Raises EndpointError and BudgetError, UsageError for a goal without an instruction.
         """
@@ -58,11 +57,4 @@ class TableProposer:
             if all(plan.poses != other.poses for other in plans):
                 plans.append(plan)
         self.asked = self._asker.taken()
-        return plans or [_anywhere(rng)]
-
-
-def _anywhere(rng: np.random.Generator) -> Plan:
-    """One pose in any bins, the gripper open (released code)."""
-    bins = [*rng.integers(POSITION_BINS, size=3), *rng.integers(ROTATION_BINS, size=3), 1]
-    (pose,) = poses_from_bins([bins])
-    return Plan((), "chat", flags=("fallback",), poses=(HandPose(*map(float, pose)),))
+        return plans

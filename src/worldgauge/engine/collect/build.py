@@ -30,12 +30,13 @@ from worldgauge.engine.collect.driving import (
     demand,
     demand_same,
     drive,
+    ending_on_full_disk,
+    telling_full_disk,
 )
 from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError, RunError
+from worldgauge.errors import RunError
 from worldgauge.polycube import Cells
 from worldgauge.worlds.build.views import AROUND_FOV_DEG, RAISED_DEG, RENDERER, picture
 
@@ -94,7 +95,7 @@ def collect_build(
     def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
         write_manifest(out, FORMAT, {}, settings, CAMERA)
 
-    try:
+    with ending_on_full_disk():
         # The settings come first: pictures of a run that was stopped must not be taken for those of another.
         write_worlds({}, None)
         collected = drive(
@@ -109,10 +110,6 @@ def collect_build(
         )
         if not collected.failures:
             write(out, *rows_of(settings))
-    except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
-            raise RunError(full) from error
-        raise
     return collected
 
 
@@ -127,6 +124,7 @@ def count_build(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     return len(jobs), sum(_drawn(Path(out), job.args["kind"], job.args["number"], settings) for job in jobs)
 
 
+@telling_full_disk
 def draw(
     *, out: str, kind: str, number: int, settings: dict[str, Any], progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
@@ -135,15 +133,10 @@ def draw(
     Returns {"frames"}, the number of pictures, or {"full"} when the disk is; plain JSON values.
     """
     pictures = dict(_pictures(kind, number, settings))
-    try:
-        for place, (name, drawn) in enumerate(pictures.items()):
-            progress(place, len(pictures))
-            if not image_path(Path(out), name).exists():
-                write_image(Path(out), name, drawn())
-    except DataError as error:
-        if (full := full_disk(error)) is not None:
-            return {"full": full}
-        raise
+    for place, (name, drawn) in enumerate(pictures.items()):
+        progress(place, len(pictures))
+        if not image_path(Path(out), name).exists():
+            write_image(Path(out), name, drawn())
     return {"frames": len(pictures)}
 
 

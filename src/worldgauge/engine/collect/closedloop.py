@@ -15,8 +15,8 @@ from worldgauge.datasets.closedloop_check import PUBLISHED
 from worldgauge.datasets.closedloop_episode import KINDS, Kind
 from worldgauge.datasets.closedloop_scenes import MANIFEST_FORMAT
 from worldgauge.engine.collect.closedloop_home import find_part
-from worldgauge.engine.collect.closedloop_parts import found_in, publish, read_part, read_table_part, write_part
-from worldgauge.engine.collect.closedloop_plan import SCENES, shares, table_shares
+from worldgauge.engine.collect.closedloop_parts import found_in, publish, read_part, write_part
+from worldgauge.engine.collect.closedloop_plan import SCENES, TableShare, parts
 from worldgauge.engine.collect.closedloop_table import find_trials
 from worldgauge.engine.collect.driving import (
     DEADLINE_S,
@@ -27,12 +27,13 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
+    ending_on_full_disk,
+    telling_full_disk,
 )
 from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError, RunError, UnknownNameError
+from worldgauge.errors import RunError, UnknownNameError
 from worldgauge.worlds.indoor.splits import SPLITS
 from worldgauge.worlds.tabletop.world import check_engine
 from worldgauge.worlds.walker import EYE_HEIGHT_M
@@ -63,8 +64,8 @@ def collect_closedloop(
     """Find episodes of `kinds` in the first `scenes` homes of a split, spread evenly, and write them into `out`.
 
     recognition, navigation, questions: episodes in all. manipulation: trials at the table, in all; they need no home
-    but the extra `manipulation`. panorama: goal images, width and height in pixels. on: where
-    the workers are, as for `engine.run.run`; what they print goes to `out`/logs. Progress counts episodes.
+    but the extra `manipulation`. panorama: goal images, width and height in pixels. on: where the workers are, as
+    for `engine.run.run`; what they print goes to `out`/logs. Progress counts episodes.
     May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run that was never
     stopped. It may be called again with higher counts; episodes that are there keep their names and stay as they are.
     Raises UsageError for options that cannot be meant, MissingExtraError for trials without their extra, RunError when
@@ -103,7 +104,7 @@ def collect_closedloop(
         assert progress is not None
         progress(replace(step, done=found, total=total))
 
-    try:
+    with ending_on_full_disk():
         # The settings come first: parts of a run that was stopped must not be taken for those of another.
         write_worlds({}, None)
         collected = drive(
@@ -118,10 +119,6 @@ def collect_closedloop(
             keep=keep,
         )
         publish(out, settings)
-    except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
-            raise RunError(full) from error
-        raise
     return replace(collected, trajectories=found)
 
 
@@ -134,54 +131,29 @@ def count_closedloop(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     named = {name: settings[name] for name in (*KINDS, "scenes", "split", "seed")}
     named["size"] = list(settings["panorama"])
     _plan(Path(out), named)
-    parts = [read_part(Path(out), share) for share in shares(named)]
-    parts += [read_table_part(Path(out), share) for share in table_shares(named)]
-    return sum(named[kind] for kind in KINDS), sum(found_in(part) for part in parts if part is not None)
+    done = (read_part(Path(out), share) for share in parts(named))
+    return sum(named[kind] for kind in KINDS), sum(found_in(part) for part in done if part is not None)
 
 
-def collect_part(*, scene: str, **given: Any) -> dict[str, Any]:
-    """One job, in a worker: `collect_home`, or `collect_table` for the part of a table task."""
-    return collect_table(part=scene, **given) if scene.startswith("table-") else collect_home(scene=scene, **given)
-
-
-def collect_table(
-    *, out: str, part: str, settings: dict[str, Any], progress: Callable[[int, int], None]
-) -> dict[str, Any]:
-    """All trials of one table task, as `collect_home`; "worlds" has all its tables."""
-    share = next(one for one in table_shares(settings) if one.scene == part)
-    found = read_table_part(Path(out), share)
-    if found is None:
-        try:
-            found = find_trials(share, progress)
-            write_part(Path(out), share, found)
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
-    value = {name: found[name] for name in ("worlds", "discards", "failure") if found[name] is not None}
-    return {**value, "episodes": found_in(found)}
-
-
-def collect_home(
+@telling_full_disk
+def collect_part(
     *, out: str, scene: str, settings: dict[str, Any], progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
-    """All episodes of one home, in a worker; what is done already is only read.
+    """All episodes of one home, or all trials of one table task, in a worker; what is done already is only read.
 
-    Returns {"world", "frames", "episodes", "discards"}, with the number of episodes, and "failure" where some were not
-    found, or {"full"} when the disk is; plain JSON values.
+    Returns {"world" or "worlds", "frames", "episodes", "discards"}, with the number of episodes, and "failure" where
+    some were not found, or {"full"} when the disk is; plain JSON values.
     """
-    share = next(one for one in shares(settings) if one.scene == scene)
+    share = next(one for one in parts(settings) if one.scene == scene)
     part = read_part(Path(out), share)
     if part is None:
-        try:
+        if isinstance(share, TableShare):
+            part = find_trials(share, progress)
+        else:
             part = find_part(Path(out), share, settings["size"], progress)
-            write_part(Path(out), share, part)
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
-    value = {name: part[name] for name in ("world", "discards", "failure") if part[name] is not None}
-    return {**value, "frames": len(part["episodes"]["navigation"]), "episodes": found_in(part)}
+        write_part(Path(out), share, part)
+    value = {name: part[name] for name in ("world", "worlds", "discards", "failure") if part.get(name) is not None}
+    return {**value, "frames": len(part["episodes"].get("navigation", ())), "episodes": found_in(part)}
 
 
 def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
@@ -196,8 +168,7 @@ def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
                 raise RunError(f"{out} has {had} of {kind}, not {settings[kind]}: collect into another folder")
     given = {"settings": dict(settings), "out": str(out.absolute())}
     call = f"{__name__}:collect_part"
-    scenes = [share.scene for share in shares(settings)] + [share.scene for share in table_shares(settings)]
-    return [Job(scene, call, {**given, "scene": scene}, DEADLINE_S) for scene in scenes]
+    return [Job(share.scene, call, {**given, "scene": share.scene}, DEADLINE_S) for share in parts(settings)]
 
 
 def _check_options(settings: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What was found in each home and at the tables, in files of their own, and the published files made of all of them.
 
-A part is a JSON file in the folder `parts`, one a home and one a table task.
-Goal images lie in a folder beside it until they are published.
+A part is a JSON file in the folder `parts`, one a home and one a table task. Goal images lie in a folder beside it
+until they are published.
 """
 
 from __future__ import annotations
@@ -38,25 +38,16 @@ from worldgauge.errors import DataError
 from worldgauge.worlds.walker import Stance
 
 
-def read_part(out: Path, share: Share) -> dict[str, Any] | None:
-    """What was found in a home; None when that is still to be done, or was done for other counts."""
+def read_part(out: Path, share: Share | TableShare) -> dict[str, Any] | None:
+    """What was found in a home, or of a table task; None when that is to be done, or was done for other counts."""
     try:
         part = loads(_path(out, share).read_text(encoding="utf-8"))
         if part["asked"] != dict(share.counts):
             return None
-        goals = [name_of("navigation", row["number"]) for row in part["episodes"]["navigation"]]
+        goals = [name_of("navigation", row["number"]) for row in part["episodes"].get("navigation", ())]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return part if all(_image(out, share.scene, id) is not None for id in goals) else None
-
-
-def read_table_part(out: Path, share: TableShare) -> dict[str, Any] | None:
-    """As `read_part`, of a table task."""
-    try:
-        part = loads(_path(out, share).read_text(encoding="utf-8"))
-        return part if part["asked"] == {share.task: share.count} and part["episodes"]["manipulation"] else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def write_part(out: Path, share: Share | TableShare, part: Mapping[str, Any]) -> None:
@@ -96,7 +87,7 @@ def publish(out: Path, settings: Mapping[str, Any]) -> None:
 def _trials(out: Path, settings: Mapping[str, Any]) -> Iterator[ManipulationEpisode]:
     """By task, variation and number."""
     for share in table_shares(settings):
-        part = read_table_part(out, share)
+        part = read_part(out, share)
         for row in [] if part is None else part["episodes"]["manipulation"]:
             yield ManipulationEpisode(
                 id=f"{share.task}-{row['number']:03d}",

@@ -72,10 +72,21 @@ class TableShare:
         """The name of its part."""
         return f"table-{self.task}"
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """As of a home."""
+        return {self.task: self.count}
+
 
 def name_of(kind: Kind, number: int) -> str:
     """Id of an episode: recognition has plain numbers, as its published files must."""
     return _NAMES[kind].format(number)
+
+
+def parts(settings: Mapping[str, Any]) -> Iterator[Share | TableShare]:
+    """What every home and every table task has to give."""
+    yield from shares(settings)
+    yield from table_shares(settings)
 
 
 def shares(settings: Mapping[str, Any]) -> Iterator[Share]:

@@ -26,11 +26,12 @@ from worldgauge.engine.collect.driving import (
     demand,
     demand_same,
     drive,
+    ending_on_full_disk,
     plain,
+    telling_full_disk,
 )
 from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, RunError, UnknownNameError
 from worldgauge.geometry import Panorama
@@ -105,7 +106,7 @@ def collect_coverage(
         camera = {"height_m": height_m, "projection": "equirectangular", "size": list(size), "depth": "along the ray"}
         write_manifest(out, FORMAT, facts, said, camera)
 
-    try:
+    with ending_on_full_disk():
         # The settings come first: clips of a run that was stopped must not be taken for those of another.
         write_worlds({}, None)
         collected = drive(
@@ -119,10 +120,6 @@ def collect_coverage(
             progress=progress,
         )
         write_index(out, split)
-    except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
-            raise RunError(full) from error
-        raise
     return collected
 
 
@@ -166,6 +163,7 @@ def summary_of(out: Path) -> dict[str, Any]:
     }
 
 
+@telling_full_disk
 def collect_home(
     *, out: str, scene: str, home: int, settings: dict[str, Any], progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
@@ -176,12 +174,7 @@ def collect_home(
     root = Path(out)
     found = _done(root, scene)
     if found is None:
-        try:
-            _collect(root, scene, home, settings, progress)
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
+        _collect(root, scene, home, settings, progress)
         found = _done(root, scene)
     if found is None:
         raise DataError(f"{root / scene}: clips are gone after they were written; what else writes there?")

@@ -35,12 +35,13 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
+    ending_on_full_disk,
     plain,
+    telling_full_disk,
 )
 from worldgauge.engine.collect.manifest import read_manifest as read_settings
 from worldgauge.engine.collect.manifest import write_manifest as write_settings
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError, RunError, UnknownNameError
 from worldgauge.geometry import Camera
@@ -108,7 +109,7 @@ def collect_demonstrations(
         camera = {**asdict(_camera(size)), "pose": front_pose()[:3].ravel().tolist(), "depth": "along the optical axis"}
         write_settings(out, FORMAT, facts, said, camera)
 
-    try:
+    with ending_on_full_disk():
         # The settings come first: what a run that was stopped left must not be taken for that of another.
         write_worlds({}, None)
         collected = drive(
@@ -122,10 +123,6 @@ def collect_demonstrations(
             progress=progress,
         )
         write_index(out)
-    except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
-            raise RunError(full) from error
-        raise
     return collected
 
 
@@ -151,6 +148,7 @@ def estimate_demonstrations(out: Path, settings: Mapping[str, Any]) -> Estimate:
     return Estimate(expected, done, round(frames), round(size))
 
 
+@telling_full_disk
 def collect_demonstration(
     *, out: str, task: str, number: int, settings: dict[str, Any], progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
@@ -165,12 +163,7 @@ def collect_demonstration(
         if attempt.solved is None:
             why = f"the expert solved none of {TRIES} tables; the last one: {attempt.discarded[-1]}"
             return {"discards": list(attempt.discarded), "failure": why}
-        try:
-            _record(Path(out), task, number, attempt, settings, progress)
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
+        _record(Path(out), task, number, attempt, settings, progress)
         found = len(attempt.solved), attempt.discarded
     frames, discarded = found
     return {"frames": frames, "discards": list(discarded)}

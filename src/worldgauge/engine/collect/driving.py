@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 
 from worldgauge.engine.pool import Job, Result
 from worldgauge.engine.site import open_site
+from worldgauge.engine.store import full_disk
 from worldgauge.engine.worker import one_line
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import RunError, UsageError
+from worldgauge.errors import DataError, RunError, UsageError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.worlds import World
 
@@ -99,6 +101,32 @@ def drive(
     discarded = dict(sorted(discards.items()))
     write_worlds(worlds, discarded)
     return Collected(out, done - len(failures), frames, discarded, tuple(sorted(failures)))
+
+
+@contextmanager
+def ending_on_full_disk() -> Iterator[None]:
+    """Raises RunError, with what to do, where the disk is full within; every other error passes."""
+    try:
+        yield
+    except (DataError, OSError) as error:
+        if (full := full_disk(error)) is not None:
+            raise RunError(full) from error
+        raise
+
+
+def telling_full_disk(work: Work) -> Work:
+    """`work`, returning {"full"} where the disk is full; every other error passes."""
+
+    @wraps(work)
+    def told(**given: Any) -> dict[str, Any]:
+        try:
+            return work(**given)
+        except Exception as error:
+            if (full := full_disk(error)) is not None:
+                return {"full": full}
+            raise
+
+    return told
 
 
 def render(

@@ -30,10 +30,10 @@ from worldgauge.engine.collect.driving import (
     distinct,
     drive,
     render,
+    telling_full_disk,
     world_seed_of,
 )
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
 from worldgauge.worlds.voxel import Voxel
@@ -107,6 +107,7 @@ def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     return len(jobs), sum(all(path.exists() for path in _files(**job.args)) for job in jobs)
 
 
+@telling_full_disk
 def collect_one(
     *,
     out: str,
@@ -139,21 +140,16 @@ def collect_one(
         for leftover in video.parent.glob(f".{stamp}.*part"):
             leftover.unlink()
         camera = Camera.from_vertical_fov(size[0], size[1], VERTICAL_FOV_DEG)
-        try:
-            write_trajectory(
-                Path(out),
-                location=location,
-                type=type,
-                radius=radius,
-                stamp=stamp,
-                walk=walk,
-                frames=render(world, walk.poses, camera, progress),
-                seed=world_seed,
-            )
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
+        write_trajectory(
+            Path(out),
+            location=location,
+            type=type,
+            radius=radius,
+            stamp=stamp,
+            walk=walk,
+            frames=render(world, walk.poses, camera, progress),
+            seed=world_seed,
+        )
     return {**value, "frames": len(walk), "discards": list(walk.discards)}
 
 

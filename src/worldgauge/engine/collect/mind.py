@@ -39,12 +39,12 @@ from worldgauge.engine.collect.driving import (
     drive,
     plain,
     render,
+    telling_full_disk,
 )
 from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.collect.mind_plan import COUNTS, Item, items
 from worldgauge.engine.collect.mind_words import caption
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.errors import UnknownNameError, WorldError
 from worldgauge.geometry import Camera
@@ -131,6 +131,7 @@ def count_mind(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     )
 
 
+@telling_full_disk
 def collect_item(
     *,
     out: str,
@@ -184,10 +185,6 @@ def collect_item(
     except WorldError as error:
         reasons = error.reasons if isinstance(error, KeyWalkFailedError) else ()
         return {**value, "frames": 0, "discards": list(reasons), "failure": str(error)}
-    except Exception as error:
-        if (full := full_disk(error)) is not None:
-            return {"full": full}
-        raise
     return {**value, "frames": length, "discards": facts["discards"]}
 
 

@@ -37,11 +37,11 @@ from worldgauge.engine.collect.driving import (
     drive,
     plain,
     render,
+    telling_full_disk,
     world_seed_of,
 )
 from worldgauge.engine.collect.manifest import read_manifest, write_manifest
 from worldgauge.engine.pool import Job
-from worldgauge.engine.store import full_disk
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
 from worldgauge.worlds import worlds
@@ -134,6 +134,7 @@ def count_target(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     return len(jobs), sum(_folder(job.args["out"], job.args["name"]).is_dir() for job in jobs)
 
 
+@telling_full_disk
 def collect_scenario(
     *,
     out: str,
@@ -163,15 +164,8 @@ def collect_scenario(
     except TargetWalkFailedError as error:
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
     if not _folder(out, name).is_dir():
-        try:
-            frames = render(here, walk.poses, camera, progress)
-            write_scenario(
-                Path(out), name, walk, frames, world=WorldFacts(**value["world"]), camera=camera, scene=scene
-            )
-        except Exception as error:
-            if (full := full_disk(error)) is not None:
-                return {"full": full}
-            raise
+        frames = render(here, walk.poses, camera, progress)
+        write_scenario(Path(out), name, walk, frames, world=WorldFacts(**value["world"]), camera=camera, scene=scene)
     return {**value, "frames": len(walk), "label": walk.label, "discards": list(walk.discards)}
 
 

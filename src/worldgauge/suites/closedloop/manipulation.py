@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from worldgauge.agents.contract import REFUSED, Decision, History, Plan, TableObservation
-from worldgauge.pose_plans import POSITION_BINS, ROTATION_BINS, HandPose, poses_from_bins
+from worldgauge.pose_plans import HandPose, random_pose
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.table import Refused, TablePlace
@@ -87,9 +87,7 @@ class Manipulation:
 
     def fallback(self, observation: TableObservation, rng: np.random.Generator) -> Plan:
         """One pose drawn from all bins, with the gripper open (released code)."""
-        places = rng.integers(0, [POSITION_BINS] * 3 + [ROTATION_BINS] * 3)
-        pose = poses_from_bins([[*places.tolist(), 1]])[0]
-        return Plan((), "random pose", flags=(FALLBACK,), poses=(HandPose(*pose.tolist()),))
+        return Plan((), "random pose", flags=(FALLBACK,), poses=(random_pose(rng),))
 
 
 def _fault_of(plan: Plan, length: int) -> str | None:
