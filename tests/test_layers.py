@@ -9,7 +9,7 @@ import worldgauge
 
 ROOT = Path(worldgauge.__file__).parent
 LAYERS = [
-    *("serving", "worlds", "collect", "datasets", "metrics", "estimators", "agents"),
+    *("serving", "weights", "worlds", "collect", "datasets", "metrics", "estimators", "agents"),
     *("suites", "models", "engine", "report", "cli"),
 ]
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)

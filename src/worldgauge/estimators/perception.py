@@ -40,11 +40,12 @@ from numpy.typing import NDArray
 from worldgauge.errors import DataError, ShapeError, UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.estimators import estimators
 from worldgauge.estimators._network_inputs import clip_input, dino_input, musiq_input
-from worldgauge.estimators.features import Lpips, read_tensors
+from worldgauge.estimators.features import Lpips
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.serving import SCHEMES, is_served, open_estimator
 from worldgauge.serving.estimator import Expected
 from worldgauge.subject import Needs
+from worldgauge.weights import read_tensors
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
