@@ -22,6 +22,8 @@ from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 
+os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
+
 # Started in the background of a script, tests inherit that Ctrl-C is ignored, and so would all that they interrupt.
 with suppress(ValueError):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -17,6 +17,7 @@ from worldgauge.statistics import (
     bootstrap_interval,
     correlation,
     holm,
+    jackknife_interval,
     mean_std,
     paired_difference,
     ranks,
@@ -464,3 +465,38 @@ class TestBalanced:
         values = np.random.default_rng(4).normal(size=30).tolist()
         plain = bootstrap_interval(values, rng=np.random.default_rng(1))
         assert balanced_interval([values], rng=np.random.default_rng(1)) == plain
+
+
+# Jackknife ---------------------------------------------------------------------------------------------------
+
+
+def test_jackknife_of_a_mean_is_students_interval():
+    x = np.random.default_rng(3).normal(5, 2, 12)
+    low, high = jackknife_interval(12, lambda kept: float(x[kept].mean()))
+    expected = stats.t.interval(0.95, 11, loc=x.mean(), scale=stats.sem(x))
+    assert (low, high) == pytest.approx(expected)
+
+
+def test_jackknife_by_hand():
+    # 0, 3, 6: leaving one out gives 4.5, 3, 1.5; spread sqrt(2/3 * 4.5) = sqrt(3); t(0.975, 2) = 4.3027
+    x = np.array([0.0, 3.0, 6.0])
+    assert jackknife_interval(3, lambda kept: float(x[kept].mean())) == pytest.approx(
+        (3 - 4.30265 * 3**0.5, 3 + 4.30265 * 3**0.5), abs=1e-4
+    )
+
+
+def test_jackknife_leaves_groups_out_where_there_are_many():
+    asked = []
+
+    def statistic(kept):
+        asked.append(len(kept))
+        return float(len(kept))
+
+    assert jackknife_interval(45, statistic) is not None
+    assert sorted(asked) == [42] * 5 + [43] * 15 + [45]
+
+
+def test_jackknife_of_too_few_or_of_what_is_no_number():
+    assert jackknife_interval(2, lambda kept: 1.0) is None
+    assert jackknife_interval(5, lambda kept: math.inf) is None
+    assert jackknife_interval(5, lambda kept: 7.0) == (7.0, 7.0)

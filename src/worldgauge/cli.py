@@ -35,6 +35,7 @@ from worldgauge.cli_options import (
     settings_of,
 )
 from worldgauge.cli_study import replay, study, train_recogniser
+from worldgauge.cli_weights import app as weights_app
 from worldgauge.errors import UnknownNameError, UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(collect_app, name="collect")
+app.add_typer(weights_app, name="weights")
 app.command()(study)
 app.command()(replay)
 app.command()(curate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from statistics import NormalDist
@@ -130,6 +130,28 @@ def balanced_interval(
     means = np.mean([_resampled_means(own, n, rng) for own in known], axis=0)
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))
+
+
+def jackknife_interval(
+    n: int, statistic: Callable[[NDArray[np.int64]], float], *, groups: int = 20, level: float = LEVEL
+) -> Interval | None:
+    """Interval of a number made of `n` things together, such as a distance of two sets, where resampling would bias it.
+
+    statistic: the number, of the things with these indices. One thing is left out at a time, or one of `groups` equal
+    groups where there are more, and Student's t is taken of what that changes. None for fewer than three things.
+    Source: Efron and Tibshirani 1993, sections 11.2 and 11.5.
+    """
+    if n < 3:
+        return None
+    number = min(n, groups)
+    things = np.arange(n)
+    left_out = np.array([statistic(things[things % number != group]) for group in range(number)])
+    if not np.isfinite(left_out).all():
+        return None
+    spread = math.sqrt((number - 1) / number * ((left_out - left_out.mean()) ** 2).sum())
+    reach = _student_quantile((1 + level) / 2, number - 1) * spread
+    centre = statistic(things)
+    return Interval(centre - reach, centre + reach)
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:

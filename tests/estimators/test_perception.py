@@ -146,18 +146,20 @@ def test_lpips_of_a_server_and_of_files(opened: Opened, tmp_path: Path) -> None:
             network.distances(x, y[:1])
 
 
-@pytest.mark.parametrize(("what", "says"), [("dino", "DINOv3"), ("aesthetic", "LAION"), ("imaging", "MUSIQ")])
-def test_without_a_server_it_is_absent_and_says_what_to_do(what: Any, says: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "says"), [("dino", "dinov3-b16"), ("aesthetic", "clip-laion"), ("imaging", "musiq-spaq")]
+)
+def test_without_a_network_it_is_absent_and_says_what_to_do(what: Any, says: str) -> None:
     found = open_perception(None, what)
     assert isinstance(found, Absent)
     assert found.what == what
-    assert says in found.reason
+    assert f"worldgauge weights pull {says}, then --set {what}={says};" in found.reason
     assert f"kind '{what}'" in found.reason
     assert "\n" not in found.reason
     assert estimators.entry(what).facts["needs"] == "weights"
     with pytest.raises(WorldgaugeError, match=says):
         estimators.get(what)()
-    with pytest.raises(UsageError, match="is no server; name a server"):
+    with pytest.raises(UsageError, match=f"neither a network nor a server; .*pull {says}"):
         open_perception("weights.pth", what)
 
 
@@ -172,11 +174,15 @@ def test_lpips_without_files_is_absent() -> None:
 def test_what_cannot_be_meant_is_refused(head: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'imaging'"):
         open_perception(None, "imagin")  # type: ignore[call-overload]
+    with pytest.raises(UnknownNameError, match="Did you mean 'dinov3-b16'"):
+        open_perception("dinov3-b14", "dino")
+    with pytest.raises(UnknownNameError, match="Known: lpips-alex, lpips-vgg"):
+        open_perception("dinov3-b16", "lpips")
     with pytest.raises(UsageError, match="parity"):
         open_perception(None, "dino", parity="relesed")
     with pytest.raises(UsageError, match="kind 'imaging'"):
         open_perception(served("Imaging"), "dino")
-    with pytest.raises(UsageError, match="is no server"):
+    with pytest.raises(UsageError, match="neither a network nor a server"):
         open_perception(f"{head},{served('Dino')}", "dino")
     with pytest.raises(UsageError, match="name the head's weight file"):
         open_perception(served("Aesthetic"), "aesthetic")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from worldgauge.datasets.mind_images import write_images_txt
-from worldgauge.errors import UnknownNameError
+from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.estimators import pose_track
 from worldgauge.estimators.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.estimators.pose_track import PoseTrack, recover_poses
@@ -264,3 +265,11 @@ def test_unknown_sources_suggest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'klt-vo'"):
         recover_poses(blank(3), "klt-v", content="")
     assert "klt-vo" in decoders.names()
+
+
+@pytest.mark.parametrize("name", ["Vggt", "SpaTracker"])
+def test_a_decoder_that_cannot_do_without_a_real_frame_is_refused(name: str) -> None:
+    served = Path(__file__).parents[1] / "serving" / "served_models" / "decoders.py"
+    video = Clip.from_array(np.zeros((9, 32, 48, 3), np.uint8), fps=12)
+    with pytest.raises(UsageError, match=r"needs a real frame.*layout vipe"):
+        recover_poses(video, f"cmd:{sys.executable} -m worldgauge_serve {served}:{name}", content="")

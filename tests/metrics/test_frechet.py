@@ -6,7 +6,7 @@ from scipy.linalg import sqrtm
 
 from support.vectors import cases
 from worldgauge.errors import ShapeError
-from worldgauge.metrics.frechet import frechet_distance
+from worldgauge.metrics.frechet import frechet_distance, fvd, fvd_pair
 
 
 def by_the_formula(a, b):
@@ -68,3 +68,20 @@ def test_refuses_what_it_cannot_take(bad):
         frechet_distance(bad, [[0.0, 0.0], [1.0, 1.0]])
     with pytest.raises(ShapeError):
         frechet_distance([[0.0, 0.0], [1.0, 1.0]], bad)
+
+
+def test_fvd_of_sets_and_of_a_pair():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(5, 4)), rng.normal(size=(6, 4))
+    assert fvd(a, b) == frechet_distance(a, b)
+    assert fvd(a, a) == pytest.approx(0, abs=1e-9)
+    assert fvd_pair([1.0, 2.0], [4.0, 6.0]) == 25
+    assert fvd_pair(a[0], b[0]) == pytest.approx(((a[0] - b[0]) ** 2).sum()) == fvd_pair(b[0], a[0])
+
+
+def test_fvd_of_what_is_no_set_is_refused():
+    with pytest.raises(ShapeError, match="fvd_pair"):
+        fvd([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]])
+    for wrong in ([[1.0]], [1.0, 2.0, 3.0], []):
+        with pytest.raises(ShapeError):
+            fvd_pair(wrong, [1.0, 2.0])

@@ -259,3 +259,59 @@ def test_refusals():
     with pytest.raises(ShapeError):
         parameters(0, 10)
     assert warp_labels(None, np.eye(2, 3)) is None
+
+
+# Stronger than the paper's ---------------------------------------------------------------------------------
+
+
+def left_over(labels, *instances):
+    return [int((labels.instance == number).sum()) for number in instances]
+
+
+def test_deletion_of_several_takes_the_largest_first_and_all_of_them():
+    rgb, labels = street()
+    sizes = [mask.sum() for mask in label_masks(labels)]
+    largest = sorted(select_objects(label_masks(labels), 90, 120), key=lambda i: -sizes[i])
+    assert len(largest) == 3  # sky, and the two houses
+    assert np.array_equal(deletion(rgb, labels, count=1)[0], deletion(rgb, labels)[0])
+    picture, moved = deletion(rgb, labels, count=2)
+    assert left_over(moved, 1, 4, 5) == [0, 0, left_over(labels, 5)[0]]
+    assert (picture == rgb).all(-1)[45:74, 72:88].all()
+    assert left_over(deletion(rgb, labels, count=3)[1], 1, 4, 5) == [0, 0, 0]
+    assert deletion(rgb, labels, count=4) is None
+
+
+def test_only_named_categories_are_objects():
+    rgb, labels = street()
+    assert left_over(deletion(rgb, labels, among=(1,))[1], 1, 4) == [left_over(labels, 1)[0], 0]
+    assert deletion(rgb, labels, among=()) is None
+    assert swap(rgb, labels, among=(1,)) is None
+    swapped, _ = swap(rgb, labels, among=(1, 2))
+    assert tuple(swapped[55, 25]) == (40, 40, 200)
+    assert tuple(swapped[60, 80]) == (200, 40, 40)
+    assert np.array_equal(swapped[:30], rgb[:30])
+
+
+def test_swap_of_two_pairs_leaves_none_in_place():
+    rgb = np.full((90, 120, 3), 90, np.uint8)
+    category, instance = np.zeros((2, 90, 120), np.uint16)
+    for number, (x, side) in enumerate(((5, 22), (35, 20), (65, 18), (95, 16)), start=1):
+        rgb[30 : 30 + side, x : x + side] = 50 * number
+        category[30 : 30 + side, x : x + side] = 1
+        instance[30 : 30 + side, x : x + side] = number
+    labels = Labels(category, instance)
+    picture, moved = swap(rgb, labels, pairs=2)
+    assert [int(picture[38, x + 8, 0]) for x in (5, 35, 65, 95)] == [100, 50, 200, 150]
+    assert [int(moved.instance[38, x + 8]) for x in (5, 35, 65, 95)] == [2, 1, 4, 3]
+    assert swap(rgb, labels, pairs=3) is None
+
+
+@pytest.mark.parametrize("arguments", [{"count": 0}, {"count": -1}])
+def test_no_object_cannot_be_deleted(arguments):
+    with pytest.raises(ShapeError, match="at least one"):
+        deletion(*street(), **arguments)
+
+
+def test_no_pair_cannot_be_swapped():
+    with pytest.raises(ShapeError, match="at least one"):
+        swap(*street(), pairs=0)

@@ -10,7 +10,7 @@ import pytest
 
 from support.bench import QuietBench
 from worldgauge.episode import Episode
-from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.models import models
 from worldgauge.subject import ModelSpec, RolloutRequest
 from worldgauge.suites.contract import Score, Task
@@ -223,8 +223,9 @@ def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_p
     [
         ({"contxt": 3}, UnknownNameError, "context"),
         ({"context": 0}, UsageError, "context"),
-        ({"segmenter": "sam3"}, WorldgaugeError, "colour"),
-        ({"segmenter": "lpips"}, WorldgaugeError, "weights"),
+        ({"segmenter": "lpips"}, UsageError, "segments nothing"),
+        ({"lpips": "lpips-alxe"}, UnknownNameError, "lpips-alex"),
+        ({"fvd": 3}, UsageError, "'fvd' must be a name"),
         ({"segmenter": "color"}, UnknownNameError, "colour"),
         ({"tau": 2}, UsageError, "tau"),
         ({"stride": "5"}, UsageError, "stride"),

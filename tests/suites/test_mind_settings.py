@@ -44,13 +44,14 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"poses": None}, "'poses' must be a name"),
         ({"dino": 3}, "'dino' must be a name"),
         ({"truth_poses": None}, "'truth_poses'"),
-        ({"dino": "nonsense"}, "'nonsense' is no server"),
+        ({"dino": "nonsense"}, "no network for dino 'nonsense'"),
+        ({"dino": "nonsense.pth"}, "'nonsense.pth' is neither a network nor a server"),
         ({"lpips": "nowhere.pth"}, "nowhere.pth: no such weight file"),
         ({"poses": "klt-vo?nonsense=1"}, "nonsense"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises((UsageError, UnknownNameError), match=words):
         Settings.of(options)
 
 

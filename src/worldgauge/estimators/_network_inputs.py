@@ -1,4 +1,4 @@
-"""What the networks of MIND's learned metrics are shown: frames (n, H, W, 3) float32 in [0, 1] in, the same layout out.
+"""What networks are shown: frames (n, H, W, 3) float32 in [0, 1] in unless said otherwise, the same layout out.
 
 Source: MIND, sections on the DINO feature error and visual quality, as released.
 """

@@ -1,59 +1,71 @@
-"""What stands behind MIND's learned metrics: networks whose weights are not part of worldgauge.
+"""What stands behind the papers' learned metrics: networks, run here or by a server; no weights come with worldgauge.
 
-    found = open_perception("cmd:python -m worldgauge_serve dino.py:Dino", "dino")
-    if isinstance(found, Absent): print(found.reason)          # no text given
+    found = open_perception("dinov3-b16", "dino")
+    if isinstance(found, Absent): print(found.reason)          # no text given, or no weights here
     else: tokens = found.tokens(np.stack([prepared(frame) for frame in clip]))
 
 | what | given by | is asked for |
 | --- | --- | --- |
-| "lpips" | weight files "FILE,FILE", read here, or a server | `distances(x, y)` (n,) |
-| "dino" | a server | `tokens(frames)` (n, 201, 768) |
-| "aesthetic" | a server of features with a head file, "FILE,cmd:...", or of scores | `scores(frames)` (n,) |
-| "imaging" | a server | `scores(frames)` (n,) |
+| "lpips" | a network, weight files "FILE,FILE" (read here without torch), or a server | `distances(x, y)` (n,) |
+| "dino" | a network or a server | `tokens(frames)` (n, 201, 768) |
+| "aesthetic" | a network, a server of features with a head file, "FILE,cmd:...", or of scores | `scores(frames)` (n,) |
+| "imaging" | a network or a server | `scores(frames)` (n,) |
+| "video" | a network or a server | `features(frames)` (400,) |
 
-A server is named as models are: "cmd:...", "pipe:...", "http://...". Its spec has kind = what, and `layout` says what
-it gives where there is a choice. It gets float32 arrays, channels last, at most BATCH frames a question:
+A network is named as its weights are (`worldgauge weights list`), a server as models are: "cmd:...", "pipe:...",
+"http://...". A server's spec has kind = what, and `layout` says what it gives where there is a choice. Both get float32
+arrays, channels last; a server at most BATCH frames a question:
 
 | kind | layout | gets | gives |
 | --- | --- | --- | --- |
 | dino | | frames (n, 224, 224, 3), normalised | tokens (n, 201, 768), class token and four registers first |
 | aesthetic | features | frames (n, 224, 224, 3), normalised | features (n, 768), of any length |
 | aesthetic | scores | the same | scores (n,), the head's own, roughly 0 to 10 |
-| imaging | | frames (n, 720, 1280, 3) in [-1, 1] | scores (n,), roughly 0 to 100 |
-| lpips | | x and y (n, 720, 1280, 3) in [-1, 1] | distances (n,) |
+| imaging | | frames (n, H, W, 3) in [-1, 1], MIND at 720 x 1280 | scores (n,), roughly 0 to 100 |
+| lpips | | x and y (n, H, W, 3) in [-1, 1], MIND at 720 x 1280 | distances (n,) |
+| video | | video (1, T, 224, 224, 3) in [-1, 1] | features (1, 400) |
 
-Source: MIND, sections on frame-pair metrics, the DINO feature error and visual quality.
+Source: MIND, sections on frame-pair metrics, the DINO feature error and visual quality; LoopNav, section on FVD.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import DataError, ShapeError, UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.errors import (
+    DataError,
+    MissingExtraError,
+    ShapeError,
+    UnknownNameError,
+    UsageError,
+    WorldgaugeError,
+)
 from worldgauge.estimators import estimators
 from worldgauge.estimators._network_inputs import clip_input, dino_input, musiq_input
 from worldgauge.estimators.features import Lpips
+from worldgauge.estimators.networks.i3d import i3d_input
+from worldgauge.estimators.sources import BATCH as BATCH
+from worldgauge.estimators.sources import NetworkSource, network_names, source_of
 from worldgauge.metrics.feature_heads import aesthetic, imaging
-from worldgauge.serving import SCHEMES, is_served, open_estimator
-from worldgauge.serving.estimator import Expected
+from worldgauge.serving import SCHEMES, is_served
 from worldgauge.subject import Needs
-from worldgauge.weights import read_tensors
+from worldgauge.weights import AbsentWeightsError, opened, read_tensors
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-What = Literal["dino", "aesthetic", "imaging", "lpips"]
+What = Literal["dino", "aesthetic", "imaging", "lpips", "video"]
 
-BATCH = 10
-"""Frames a question."""
 TOKENS, CHANNELS = 201, 768
+VIDEO_CHANNELS = 400
 
 
 @dataclass(frozen=True)
@@ -64,59 +76,50 @@ class Absent:
     reason: str
 
 
-class _Served:
-    """A server of one kind of perception; `close` leaves it."""
+class _Asked:
+    """Perception of one kind, from a server or from a network that is run here; `close` leaves it."""
 
-    kind: str
+    kind: What
     layouts: tuple[str, ...] = ("",)
 
     def __init__(self, at: str | None = None) -> None:
         if at is None:
-            raise WorldgaugeError(_REASONS[self.kind])
-        self._remote = open_estimator(at)
-        spec = self._remote.spec
-        if spec.kind != self.kind or spec.layout not in self.layouts:
-            self._remote.close()
-            wanted = f"kind '{self.kind}'" + (f" and layout {' or '.join(self.layouts)}" if any(self.layouts) else "")
-            raise UsageError(
-                f"estimator '{spec.name}' has kind '{spec.kind}' and layout '{spec.layout}'; one of {wanted} is needed"
-            )
-        self.name = spec.name
-        self.needs: Needs = self._remote.needs
+            raise WorldgaugeError(_reason(self.kind))
+        self._source = source_of(at, self.kind, self.layouts)
+        self.name = self._source.name
+        self.needs: Needs = self._source.needs
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """What changes the answers; not where they come from."""
-        remote = self._remote
-        told = {"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)}
-        return {"estimator": self.name, "layout": remote.spec.layout, **told}
+        return self._source.settings
 
     def close(self) -> None:
-        """Leave the server; a child process is ended."""
-        self._remote.close()
+        """Leave what is asked; a child process is ended."""
+        self._source.close()
 
     def _ask(
         self, frames: Mapping[str, Float32], seen_as: Callable[[Float32], Float32], answer: str, sides: tuple[int, ...]
     ) -> NDArray[Any]:
         """The array `answer` (n, *sides) to frames (n, H, W, 3), which may be two stacks side by side."""
         (n,) = {_checked(stack) for stack in frames.values()}
-        parts = []
-        for part in _batches(n):
-            arrays = {name: seen_as(stack[part]) for name, stack in frames.items()}
-            expected = {answer: Expected(((part.stop - part.start, *sides),))}
-            parts.append(self._remote.estimate(arrays, {}, expected).arrays[answer])
-        return np.concatenate([np.zeros((0, *sides), np.float32), *parts])
+        parts = [np.zeros((0, *sides), np.float32)]
+        for start in range(0, n, BATCH):
+            shown = {name: seen_as(stack[start : start + BATCH]) for name, stack in frames.items()}
+            parts.append(self._source.rows(shown, answer, sides))
+        return np.concatenate(parts if len(parts) == 1 else parts[1:])
 
 
 @estimators.register("dino", needs="weights", version=1)
-class Dino(_Served):
-    """DINOv3 ViT-B/16 patch tokens, from a server of your own: its weights do not come with worldgauge.
+class Dino(_Asked):
+    """DINO patch tokens: MIND's are DINOv3 ViT-B/16.
 
-    at: address of a server of kind "dino". parity: "released" shows the network what the released scorer does, frames
-    divided by 255 twice. Raises WorldgaugeError without an address, UsageError or SubjectError when it is no good.
+    at: address of a server of kind "dino", or the name of a network whose weights are here. parity: "released" shows
+    the network what the released scorer does, frames divided by 255 twice.
+    Raises WorldgaugeError without either, UsageError or SubjectError when it is no good, else as `open_network`.
     """
 
-    kind = "dino"
+    kind: What = "dino"
 
     def __init__(self, at: str | None = None, parity: str | None = None) -> None:
         self._released = _is_released(parity)
@@ -124,13 +127,13 @@ class Dino(_Served):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `_Served.settings`."""
+        """See `_Asked.settings`."""
         return {**super().settings, "parity": "released" if self._released else None}
 
     def tokens(self, frames: Float32) -> Float32:
-        """(n, 201, 768) of frames (n, H, W, 3) float32 in [0, 1], the class token and four registers first.
+        """(n, tokens, channels) of frames (n, H, W, 3) float32 in [0, 1], the class token and four registers first.
 
-        0.6 MB a frame: ask for a few frames of a long clip at a time.
+        DINOv3 ViT-B/16 and servers: (n, 201, 768), 0.6 MB a frame: ask for a few frames of a long clip at a time.
         Raises ShapeError, and as `RemoteEstimator.estimate`.
         """
         seen = self._ask(
@@ -140,31 +143,36 @@ class Dino(_Served):
 
 
 @estimators.register("aesthetic", needs="weights", version=1)
-class Aesthetic(_Served):
-    """Aesthetic score (CLIP ViT-L/14, LAION linear head), from a server of your own: its weights do not come along.
+class Aesthetic(_Asked):
+    """Aesthetic score: CLIP ViT-L/14 and LAION's linear head.
 
-    at: address of a server of kind "aesthetic". head: weight file (`weight` (1, 768), `bias` (1,)) where the server
-    gives features. Raises WorldgaugeError without an address, DataError for the file, else as `Dino`.
+    at: address of a server of kind "aesthetic", or the name of a network whose weights are here. head: weight file
+    (`weight` (1, 768), `bias` (1,)) where a server gives features. Raises as `Dino`, and DataError for the file.
     """
 
-    kind = "aesthetic"
+    kind: What = "aesthetic"
     layouts = ("features", "scores")
 
     def __init__(self, at: str | None = None, head: str | Path | None = None) -> None:
-        self._head = None if head is None else _Head(Path(head))
+        self._head = None if head is None else _Head.read(Path(head))
         super().__init__(at)
-        self._features = self._remote.spec.layout == "features"
+        if isinstance(self._source, NetworkSource):
+            own = self._source.network
+            self._head, self._features = _Head(own.weight, own.bias, ""), True  # type: ignore[attr-defined]
+            return
+        self._features = self._source.layout == "features"
         if self._features != (self._head is not None):
             self.close()
             raise UsageError(
-                f"estimator '{self.name}' gives {self._remote.spec.layout}: "
+                f"estimator '{self.name}' gives {self._source.layout}: "
                 + ("name the head's weight file before its address, FILE,cmd:..." if self._features else "no head file")
             )
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `_Served.settings`."""
-        return {**super().settings, "head": None if self._head is None else self._head.digest}
+        """See `_Asked.settings`."""
+        own = self._head is None or not self._head.digest
+        return {**super().settings, "head": None if own else self._head.digest}  # type: ignore[union-attr]
 
     def scores(self, frames: Float32) -> Float64:
         """Aesthetic scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
@@ -176,13 +184,13 @@ class Aesthetic(_Served):
 
 
 @estimators.register("imaging", needs="weights", version=1)
-class Imaging(_Served):
-    """Imaging quality (MUSIQ of SPAQ), from a server of your own: its weights do not come with worldgauge.
+class Imaging(_Asked):
+    """Imaging quality: MUSIQ of SPAQ.
 
-    at: address of a server of kind "imaging". Raises as `Dino`.
+    at: address of a server of kind "imaging", or the name of a network whose weights are here. Raises as `Dino`.
     """
 
-    kind = "imaging"
+    kind: What = "imaging"
 
     def scores(self, frames: Float32) -> Float64:
         """Imaging scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
@@ -190,10 +198,10 @@ class Imaging(_Served):
         return np.array([imaging(float(each)) for each in raw], np.float64)
 
 
-class ServedLpips(_Served):
-    """LPIPS from a server of kind "lpips"."""
+class AskedLpips(_Asked):
+    """LPIPS from a server of kind "lpips", or by a network whose weights are here."""
 
-    kind = "lpips"
+    kind: What = "lpips"
 
     def distances(self, x: Float32, y: Float32) -> Float64:
         """Distances (n,) of frames x and y, each (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
@@ -201,8 +209,20 @@ class ServedLpips(_Served):
         return self._ask({"x": x, "y": y}, musiq_input, "distances", ()).astype(np.float64)
 
 
+class VideoFeatures(_Asked):
+    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here."""
+
+    kind: What = "video"
+
+    def features(self, frames: NDArray[np.uint8]) -> Float64:
+        """(400,) of a video (T, H, W, 3) uint8, T at least 10. Raises ShapeError, and as `Dino.tokens`."""
+        seen = {"video": i3d_input(frames)[None]}
+        (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
+        return np.asarray(found, np.float64)
+
+
 class LocalLpips:
-    """LPIPS from weight files, computed here: about 0.6 s a pair of 1280x720 on one core.
+    """LPIPS from weight files, without torch: about 0.6 s a pair of 1280x720 on one core.
 
     files: as `estimators.features.Lpips` takes them. Raises DataError.
     """
@@ -221,7 +241,7 @@ class LocalLpips:
         return {"estimator": self.name, "weights": list(self._digests)}
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """See `ServedLpips.distances`. Raises ShapeError."""
+        """See `AskedLpips.distances`. Raises ShapeError."""
         _check_pair(x, y)
         return np.array([self._network.distance(*pair) for pair in zip(x, y, strict=True)], np.float64)
 
@@ -229,7 +249,7 @@ class LocalLpips:
         """Nothing is held."""
 
 
-Perception = Dino | Aesthetic | Imaging | ServedLpips | LocalLpips
+Perception = Dino | Aesthetic | Imaging | VideoFeatures | AskedLpips | LocalLpips
 
 
 @overload
@@ -242,83 +262,129 @@ def open_perception(
 def open_perception(text: str | None, what: Literal["imaging"], *, parity: str | None = None) -> Imaging | Absent: ...
 @overload
 def open_perception(
+    text: str | None, what: Literal["video"], *, parity: str | None = None
+) -> VideoFeatures | Absent: ...
+@overload
+def open_perception(
     text: str | None, what: Literal["lpips"], *, parity: str | None = None
-) -> LocalLpips | ServedLpips | Absent: ...
+) -> LocalLpips | AskedLpips | Absent: ...
 def open_perception(text: str | None, what: What, *, parity: str | None = None) -> Perception | Absent:
-    """What `text` names for `what`, or Absent when there is no text; see the table at the top.
+    """What `text` names for `what`; Absent when there is no text, or the network's weights or torch are not here.
 
-    parity: "released" for what the released scorer shows its networks (only "dino" differs). To be closed after use.
-    Raises UnknownNameError for `what`, UsageError or SubjectError where a server cannot be had or is of another kind,
-    DataError for a weight file.
+    See the table at the top. parity: "released" for what the released scorer shows its networks (only "dino" differs).
+    To be closed after use.
+    Raises UnknownNameError for `what` or a network, UsageError or SubjectError where a server cannot be had or is of
+    another kind, DataError for a weight file.
     """
     if what not in get_args(What):
         raise UnknownNameError("perception", what, get_args(What))
-    released = _is_released(parity)
+    released = "released" if _is_released(parity) else None
     if text is None:
-        return Absent(what, _REASONS[what])
-    if what == "lpips":
-        return ServedLpips(text) if is_served(text) else LocalLpips(text)
-    head, address = _split(text)
-    if not is_served(address) or (head is not None and what != "aesthetic"):
-        raise UsageError(f"{what}: '{text}' is no server; {_REASONS[what].partition(': ')[2]}")
-    if what == "aesthetic":
-        return Aesthetic(address, head)
-    return Dino(address, "released" if released else None) if what == "dino" else Imaging(address)
+        return Absent(what, _reason(what))
+    named = _named(text, what)
+    try:
+        if what == "lpips":
+            return LocalLpips(text) if named.files else AskedLpips(text)
+        if what == "aesthetic":
+            return Aesthetic(named.asked, named.files[0] if named.files else None)
+        if what == "video":
+            return VideoFeatures(named.asked)
+        return Dino(named.asked, released) if what == "dino" else Imaging(named.asked)
+    except (AbsentWeightsError, MissingExtraError) as error:
+        return Absent(what, str(error))
 
 
-def files_digest(text: str | None, what: What) -> str | None:
-    """SHA-256, hexadecimal, of the weight files that `text` names for `what`; None where it names none.
+def weights_digest(text: str | None, what: What) -> str | None:
+    """SHA-256, hexadecimal, of the weights that `text` names for `what`; "absent" where a network cannot be run here.
 
-    Raises UsageError for a text that `open_perception` would refuse unseen: no server, or a file that is not there.
+    None for a server alone. Raises as `open_perception` would for a text that it would refuse unseen, and UsageError
+    for a file that is not there.
     """
     if text is None:
         return None
-    head, address = _split(text)
-    files = [] if head is None else [head]
-    if what == "lpips" and not is_served(text):
-        files = text.split(",")
-    elif not is_served(address) or (head is not None and what != "aesthetic"):
-        raise UsageError(f"{what}: '{text}' is no server; {_REASONS[what].partition(': ')[2]}")
-    for file in files:
+    named = _named(text, what)
+    if named.network:
+        return network_digest(named.asked)
+    for file in named.files:
         if not Path(file).is_file():
             raise UsageError(f"{what}: {file}: no such weight file")
-    return hashlib.sha256(" ".join(_digest(Path(file)) for file in files).encode()).hexdigest() if files else None
+    return hashlib.sha256(" ".join(map(_digest, map(Path, named.files))).encode()).hexdigest() if named.files else None
 
 
-_REASONS: dict[str, str] = {
-    "lpips": "LPIPS's weights were not given: name the AlexNet and the LPIPS file, FILE,FILE, "
-    "or a server of kind 'lpips', cmd:... or http://...",
-    "dino": "DINOv3's weights do not come with worldgauge: name a server of kind 'dino', cmd:... or http://...",
-    "aesthetic": "the weights of CLIP and LAION's head do not come with worldgauge: "
-    "name a server of kind 'aesthetic', cmd:... or http://..., after the head's file where it gives features",
-    "imaging": "MUSIQ's weights do not come with worldgauge: name a server of kind 'imaging', cmd:... or http://...",
+def network_digest(name: str) -> str:
+    """SHA-256, hexadecimal, of the weights of a network; "absent" where it cannot be run here."""
+    try:
+        return opened(name).digest if find_spec("torch") is not None else "absent"
+    except AbsentWeightsError:
+        return "absent"
+
+
+class _Named(NamedTuple):
+    """What a text names: weight files, and a server's address or a network's name, each where there is one."""
+
+    files: tuple[str, ...] = ()
+    asked: str = ""
+    network: bool = False
+
+
+def _named(text: str, what: What) -> _Named:
+    if is_served(text):
+        return _Named(asked=text)
+    known = network_names(what)
+    if text in known:
+        return _Named(asked=text, network=True)
+    headed = re.match(rf"(?P<file>.+?),(?P<address>(?:{'|'.join(SCHEMES)}):.*)$", text)
+    if headed and what == "aesthetic":
+        return _Named((headed["file"],), headed["address"])
+    if "." not in text and "/" not in text:
+        raise UnknownNameError(f"network for {what}", text, known)
+    if what != "lpips":
+        raise UsageError(f"{what}: '{text}' is neither a network nor a server; {_reason(what).partition(': ')[2]}")
+    return _Named(tuple(text.split(",")))
+
+
+PAPERS: Mapping[What, tuple[str, str]] = {
+    "lpips": ("lpips", "lpips-alex"),
+    "dino": ("dino", "dinov3-b16"),
+    "aesthetic": ("aesthetic", "clip-laion"),
+    "imaging": ("imaging", "musiq-spaq"),
+    "video": ("fvd", "i3d"),
 }
+"""What is looked with -> the setting of a suite that names it, and the network of the papers."""
 
 
-class _Head:
-    """Weight (768,) and bias of a linear head. Raises DataError."""
+def _reason(what: What) -> str:
+    """Why there is nothing to look with, and what brings it."""
+    setting, name = PAPERS[what]
+    files = ", the AlexNet and the LPIPS file as FILE,FILE," if what == "lpips" else ""
+    head = ", after the head's file where it gives features" if what == "aesthetic" else ""
+    return (
+        f"its weights were not given: worldgauge weights pull {name}, then --set {setting}={name}; "
+        f"or name{files} a server of kind '{what}', cmd:... or http://...{head}"
+    )
 
-    def __init__(self, path: Path) -> None:
+
+class _Head(NamedTuple):
+    """Weight (768,) and bias of a linear head. digest: of its file, empty where it comes with its network."""
+
+    weight: NDArray[np.floating[Any]]
+    bias: float
+    digest: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> _Head:
+        """Raises DataError."""
         tensors = read_tensors(path)
         weight, bias = (np.asarray(tensors.get(name, ())).reshape(-1) for name in ("weight", "bias"))
         if weight.shape != (CHANNELS,) or bias.shape != (1,) or not np.isfinite([*weight, *bias]).all():
             found = f"got {weight.shape} and {bias.shape}"
             raise DataError(f"{path}: a head has finite 'weight' (1, {CHANNELS}) and 'bias' (1,), {found}")
-        self.weight, self.bias = weight, float(bias[0])
-        self.digest = _digest(path)
+        return cls(weight, float(bias[0]), _digest(path))
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _split(text: str) -> tuple[str | None, str]:
-    """The file before an address, and the address."""
-    found = re.match(rf"(?P<file>.+?),(?P<address>(?:{'|'.join(SCHEMES)}):.*)$", text)
-    if found is None or is_served(text):
-        return None, text
-    return found["file"], found["address"]
 
 
 def _is_released(parity: str | None) -> bool:
@@ -338,7 +404,3 @@ def _check_pair(x: Float32, y: Float32) -> None:
     _checked(y)
     if x.shape != y.shape:
         raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}; prepare both at one size")
-
-
-def _batches(n: int) -> Iterator[slice]:
-    return (slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH))

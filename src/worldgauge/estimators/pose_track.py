@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.errors import UsageError
 from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, decode_cached, open_decoder
 from worldgauge.geometry import FloatArray, relative
 from worldgauge.video import Clip
@@ -67,9 +68,14 @@ def recover_poses(
     which of its frames; where it is not empty they are decoded once (`decode_cached`). name: for recorded poses, such
     as "model/1st_data/mem_test/data-25". hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4,
     4) where they are known.
-    Raises what `open_decoder` and servers raise.
+    Raises what `open_decoder` and servers raise, and UsageError for a decoder that cannot do without a real frame.
     """
     decoder = _opened(source)
+    if getattr(decoder, "anchored", False):
+        raise UsageError(
+            f"decoder '{decoder.name}' needs a real frame at a known distance, which a generated video has not; "
+            "take klt-vo, sfm-global or a served one of layout vipe"
+        )
     request = DecodeRequest(
         video,
         anchor=None,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import NotApplicableError, ShapeError, WorldgaugeError
+from worldgauge.errors import NotApplicableError, ShapeError
 from worldgauge.estimators import _colour, estimators
 from worldgauge.metrics.segmentation import category_iou, confusion, pixel_accuracy
 from worldgauge.metrics.sgcs import (
@@ -171,17 +171,33 @@ class Colour:
         return Labels(category, instance)
 
 
-@estimators.register("sam3", needs="weights", available=False)
+@estimators.register("sam3", needs="weights", version=1)
 class Sam3:
-    """The paper's text-prompted segmenter: a name, not available; its weights are under their own licence."""
+    """The paper's text-prompted segmenter, from weights that you bring: `worldgauge weights pull sam3`.
+
+    What it has seen in a frame once is kept. Raises AbsentWeightsError, and MissingExtraError without torch.
+    """
 
     name = "sam3"
 
     def __init__(self) -> None:
-        raise WorldgaugeError(
-            "SAM 3 is not part of worldgauge: its weights are under their own licence; run it yourself and hand its "
-            "masks over as worldgauge.estimators.segment.Masks, or take 'colour' or 'exact'"
-        )
+        from worldgauge.estimators.networks import ready
+
+        self._network, self._identity = ready(self.name)
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Masks:
+        """Masks of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError."""
+        from worldgauge.estimators.answer_cache import cached
+        from worldgauge.estimators.networks.sam3 import packed, unpacked
+
+        def look() -> dict[str, NDArray[Any]]:
+            arrays = packed(self._network.segment(rgb, CATEGORIES))
+            del arrays["categories"]
+            return arrays
+
+        identity = {**self._identity, "categories": list(CATEGORIES)}
+        kept = cached(identity, f"{rgb.shape} {rgb.dtype} ".encode() + rgb.tobytes(), look)
+        return Masks(unpacked({**kept, "categories": np.array(CATEGORIES)}))
 
 
 class Accuracy(NamedTuple):

@@ -80,6 +80,24 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
     return float(distance(prepared(x), prepared(y)))
 
 
+@metrics.register(
+    "lpips",
+    unit="1",
+    better="lower",
+    bounds=(0.0, math.inf),
+    version=1,
+    source="LoopNav, section 4; LPIPS 0.1, AlexNet",
+)
+def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
+    """A learned distance of two frames as they are; 0 for equal frames.
+
+    x, y: (h, w, 3) uint8, equal shapes. distance: of frames float32 in [0, 1]. Raises ShapeError.
+    """
+    if x.shape != y.shape:
+        raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}")
+    return float(distance(x.astype(np.float32) / np.float32(255), y.astype(np.float32) / np.float32(255)))
+
+
 def _unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of length 1; one of length 0 stays 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

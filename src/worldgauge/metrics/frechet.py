@@ -35,6 +35,31 @@ def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
     return max(0.0, float(offset @ offset + (x**2).sum() + (y**2).sum() - 2 * shared))
 
 
+@metrics.register(
+    "fvd", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; I3D of K400"
+)
+def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
+    """Frechet distance of the I3D features (n, d) and (m, d) of two sets of videos, two or more in each.
+
+    With fewer videos than features the covariances are of too low rank and the distance depends on n: compare sets of
+    equal size only. Raises ShapeError.
+    """
+    if min(len(np.atleast_2d(features_a)), len(np.atleast_2d(features_b))) < 2:
+        raise ShapeError("a Frechet distance of sets takes two videos or more a side; of one pair it is fvd_pair")
+    return float(frechet_distance(features_a, features_b))
+
+
+@metrics.register(
+    "fvd_pair", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, released table"
+)
+def fvd_pair(feature_a: ArrayLike, feature_b: ArrayLike) -> float:
+    """Squared distance of the I3D features (d,) of two videos: what the release prints as FVD. Raises ShapeError."""
+    a, b = (np.asarray(feature, np.float64) for feature in (feature_a, feature_b))
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ShapeError(f"expected two features (d,) of equal length, got {a.shape} and {b.shape}")
+    return float(frechet_distance(a[None], b[None]))
+
+
 def _centred(features: FloatArray) -> FloatArray:
     """Samples about their mean, scaled so that their Gram matrix is the sample covariance."""
     centred: FloatArray = (features - features.mean(0)) / np.sqrt(max(len(features) - 1, 1))

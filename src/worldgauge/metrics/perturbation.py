@@ -6,13 +6,13 @@ Every bar has the signature
     bar(rgb, labels) -> (rgb', labels') | None          None: the frame is skipped for that bar
 
 with `rgb` (H, W, 3) uint8 and `labels` a `Labels`, or None where only the picture is wanted (deletion and swap need
-labels and raise ShapeError without). `PERTURBATIONS` holds the seven in the order of the figure. Inputs are not
-changed; everything is deterministic.
+labels and raise ShapeError without). `PERTURBATIONS` holds the seven in the order of the figure; each takes how strong
+it is as a keyword. Inputs are not changed; everything is deterministic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -139,40 +139,44 @@ def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> 
     return blown, Labels(*(_resized_labels(image[window], height, width) for image in labels))
 
 
-def deletion(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
-    """Bar 5: the largest object is painted over (Telea). Its labels become the nearest label outside.
+def deletion(
+    rgb: Image, labels: Labels | None = None, *, count: int = 1, among: Collection[int] | None = None
+) -> Perturbed | None:
+    """Bar 5: the `count` largest objects are painted over (Telea). Their labels become the nearest label outside.
 
-    None when no mask is an object, or when nothing of the frame would be left to fill it from.
+    among: category numbers that an object may have; any when None. None when fewer masks are objects, or when nothing
+    of the frame would be left to fill them from.
     """
     labels = _needed(rgb, labels)
-    masks = label_masks(labels)
-    kept = select_objects(masks, *rgb.shape[:2])
-    if not kept:
+    objects = _largest(labels, among, count)
+    if objects is None:
         return None
-    hole = _dilated(masks[kept[0]])
+    hole = _dilated(np.logical_or.reduce(objects))
     if hole.all():
         return None
     return _inpainted(rgb, hole), _filled(labels, hole)
 
 
-def swap(rgb: Image, labels: Labels | None = None) -> Perturbed | None:
-    """Bar 6: the two largest objects change places, each stretched to the other's box.
+def swap(
+    rgb: Image, labels: Labels | None = None, *, pairs: int = 1, among: Collection[int] | None = None
+) -> Perturbed | None:
+    """Bar 6: the two largest objects change places, each stretched to the other's box; of more pairs the next two too.
 
-    None when there are fewer than two objects, or nothing of the frame would be left beside them.
+    among: as for `deletion`. None when there are fewer than two objects a pair, or nothing of the frame would be left
+    beside them.
     """
     labels = _needed(rgb, labels)
-    masks = label_masks(labels)
-    kept = select_objects(masks, *rgb.shape[:2])
-    if len(kept) < 2:
+    objects = _largest(labels, among, 2 * pairs)
+    if objects is None:
         return None
-    a, b = masks[kept[0]], masks[kept[1]]
-    hole = _dilated(a | b)
+    hole = _dilated(np.logical_or.reduce(objects))
     if hole.all():
         return None
     picture, filled = _inpainted(rgb, hole), _filled(labels, hole)
-    box_a, box_b = _box(a), _box(b)
-    for mask, source, target in ((a, box_a, box_b), (b, box_b, box_a)):
-        _paste(rgb, labels, mask, source, picture, filled, target)
+    for a, b in zip(objects[::2], objects[1::2], strict=True):
+        box_a, box_b = _box(a), _box(b)
+        for mask, source, target in ((a, box_a, box_b), (b, box_b, box_a)):
+            _paste(rgb, labels, mask, source, picture, filled, target)
     return picture, filled
 
 
@@ -231,6 +235,17 @@ def _warp(image: Pixels, matrix: NDArray[np.float64], interpolation: int) -> Pix
 
 def _resized_labels(image: NDArray[np.uint16], height: int, width: int) -> NDArray[np.uint16]:
     return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_NEAREST), np.uint16)
+
+
+def _largest(labels: Labels, among: Collection[int] | None, count: int) -> list[Mask] | None:
+    """Masks of the `count` largest objects; None when there are fewer."""
+    if count < 1:
+        raise ShapeError(f"at least one object has to be touched, got {count}")
+    if among is not None:
+        labels = Labels(np.where(np.isin(labels.category, list(among)), labels.category, 0), labels.instance)
+    masks = label_masks(labels)
+    kept = select_objects(masks, *labels.category.shape)
+    return [masks[i] for i in kept[:count]] if len(kept) >= count else None
 
 
 def _dilated(mask: Mask) -> Mask:

@@ -1,9 +1,11 @@
 """`memory`: a real geometric memory. It lifts what it saw into points and looks at them from the new pose.
 
 It invents nothing: where it never saw anything it shows the mean colour of what it saw at that
-elevation. With the given depth its errors are those of a point cloud. `memory-plane` needs nothing
-but the pictures and poses; its errors are those of a stated guess: flat ground at eye height, and
-everything above the horizon on a wall at a fixed distance.
+elevation. With the given depth its errors are those of a point cloud. With depth that a network estimates
+("memory?depth=depth-anything") it needs nothing but the pictures and poses, and runs on any recording; the
+network's errors, that of its metres among them, are then errors of the subject. `memory-plane` needs no network
+either; its errors are those of a stated guess: flat ground at eye height, and everything above the horizon on a
+wall at a fixed distance.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from worldgauge.episode import Context
 from worldgauge.errors import NotApplicableError, UsageError
 from worldgauge.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.models import models
+from worldgauge.models._depth_source import DepthSource
 from worldgauge.models._points import PointStore, splat
 from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
@@ -27,27 +30,33 @@ SKY_BANDS = 64
 
 @models.register("memory")
 class Memory:
-    """Points lifted from the context with its true depth, drawn again from the poses asked for.
+    """Points lifted from the context with its depth, drawn again from the poses asked for.
 
     stride: every how many context frames one is lifted. Pixels whose depth is NaN move with the camera, such as a
-    figure in view, and are not remembered.
+    figure in view, and are not remembered. depth: "" for the true depth of the context; or what estimates it, a network
+    by its name ("depth-anything") or a server of kind "depth" ("cmd:...", "http://..."), and then a figure is
+    remembered where it stood. Raises AbsentWeightsError, MissingExtraError, UsageError or SubjectError where that
+    cannot be had.
     """
 
     name = "memory"
     inputs = frozenset({"depth"})
 
-    def __init__(self, stride: int = 4) -> None:
+    def __init__(self, stride: int = 4, depth: str = "") -> None:
         if stride < 1:
             raise UsageError(f"{self.name}: stride must be at least 1, got {stride}")
         self._stride = stride
-        self.spec = ModelSpec(self.name, control="camera", inputs=self.inputs, settings={"stride": stride})
+        self._estimated = DepthSource(depth) if depth else None
+        told = {} if self._estimated is None else {"depth": self._estimated.settings}
+        inputs = self.inputs if self._estimated is None else self.inputs - {"depth"}
+        self.spec = ModelSpec(self.name, control="camera", inputs=inputs, settings={"stride": stride, **told})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames, each the remembered points seen from `request.poses`."""
         context, camera = request.context, request.context.camera
         if isinstance(camera, Panorama):
             raise NotApplicableError(f"'{self.name}' remembers perspective views; panoramas: 'warp?view=panorama'")
-        depth_of = self._depth_source(context)
+        depth_of = self._depth_of(context)
         store, sky = PointStore(), _Backdrop(camera)
         for index in range(len(context) - 1, -1, -self._stride):
             image, depth, pose = context.clip[index], depth_of(index), context.poses[index]
@@ -61,10 +70,13 @@ class Memory:
         """The poses that were asked for."""
         return request.poses
 
-    def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
+    def _depth_of(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
+        if self._estimated is not None:
+            context = self._estimated.added(context)
         if context.depth is None:
             raise NotApplicableError(
-                "'memory' needs the depth of its context, and this recording has none; 'memory-plane' does without"
+                "'memory' needs the depth of its context, and this recording has none; "
+                "'memory?depth=depth-anything' estimates it, 'memory-plane' does without"
             )
         return context.depth
 
@@ -76,7 +88,10 @@ class MemoryPlane(Memory):
     name = "memory-plane"
     inputs = frozenset()
 
-    def _depth_source(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
+    def __init__(self, stride: int = 4) -> None:
+        super().__init__(stride)
+
+    def _depth_of(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
         camera = context.camera
         assert isinstance(camera, Camera), "rollout refuses panoramas"
         return lambda index: plane_depth(camera, context.poses[index])

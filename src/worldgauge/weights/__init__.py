@@ -2,21 +2,47 @@
 
     folder = weights.opened("lpips-alex").folder     # AbsentWeightsError says which command brings them
     tensors = read_tensors(folder / "alex.pth")
+    heads = expect(tensors, {"lin0.model.1.weight": (1, 64, 1, 1)}, folder / "alex.pth")
 
 None come with worldgauge: each has an owner and a licence of its own (`worldgauge weights list`).
 """
 
+from worldgauge.weights.adoption import Adopted, Adoption, adopt
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
-from worldgauge.weights.reading import read_tensors
-from worldgauge.weights.store import AbsentWeightsError, Opened, digest_of, opened
+from worldgauge.weights.download import PullError
+from worldgauge.weights.pulling import Pulled, pull, sets_for
+from worldgauge.weights.reading import expect, known_program, read_tensors
+from worldgauge.weights.store import (
+    AbsentWeightsError,
+    Opened,
+    Standing,
+    digest_of,
+    opened,
+    standing,
+    store_folder,
+    verify,
+)
 
 __all__ = [
     "AbsentWeightsError",
+    "Adopted",
+    "Adoption",
     "Opened",
+    "PullError",
+    "Pulled",
+    "Standing",
     "WeightFile",
     "WeightSet",
+    "adopt",
     "catalogue",
     "digest_of",
+    "expect",
+    "known_program",
     "opened",
+    "pull",
     "read_tensors",
+    "sets_for",
+    "standing",
+    "store_folder",
+    "verify",
 ]

@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from worldgauge.weights._file_sets import FILE_SETS
+from worldgauge.weights._hub_sets import HUB_SETS
+from worldgauge.weights.weight_set import WeightFile, WeightSet
 
-@dataclass(frozen=True)
-class WeightFile:
-    """One file of a set.
+__all__ = ["WeightFile", "WeightSet", "catalogue"]
 
-    name: what it is called in the set's folder. url: where its owner publishes it. bytes: its size, None where that is
-    not known before. sha256: hexadecimal, all 64 digits, or as many first ones as are published; empty where none are,
-    and then the first copy that comes is recorded and held to.
-    """
-
-    name: str
-    url: str
-    bytes: int | None = None
-    sha256: str = ""
-
-
-@dataclass(frozen=True)
-class WeightSet:
-    """The files that one network loads.
-
-    name: of the set and of its network. source: page of the owner. licence: in short, as the owner names it. serves:
-    metrics and parts that need it. gated: whether the owner wants an account that has accepted the licence. runs_code:
-    whether the file is a program (TorchScript), which is run only where its digest is known.
-    """
-
-    name: str
-    title: str
-    source: str
-    licence: str
-    serves: tuple[str, ...]
-    files: tuple[WeightFile, ...]
-    gated: bool = False
-    runs_code: bool = False
-
-
-catalogue: Mapping[str, WeightSet] = {}
+catalogue: Mapping[str, WeightSet] = {each.name: each for each in (*FILE_SETS, *HUB_SETS)}
 """By name."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from worldgauge.errors import UnknownNameError, WorldgaugeError
-from worldgauge.weights.catalogue import WeightSet, catalogue
+from worldgauge.errors import DataError, UnknownNameError, WorldgaugeError
+from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
+from worldgauge.weights.records import Seen, records_of, seen_at, write_records
 
 FOLDER_VARIABLE = "WORLDGAUGE_WEIGHTS"
+State = Literal["here", "partial", "absent", "wrong"]
 
 
 class AbsentWeightsError(WorldgaugeError):
@@ -27,16 +32,84 @@ class Opened:
     digest: str
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How a set stands on this machine.
+
+    here: all files, as they should be. partial: some, or the beginning of one. wrong: some are not what they should be.
+    sha256: digests of the files that were found, by name. faults: what is wrong with them, by name.
+    """
+
+    set: WeightSet
+    folder: Path
+    state: State
+    sha256: Mapping[str, str]
+    faults: Mapping[str, str]
+
+    @property
+    def lacking(self) -> tuple[WeightFile, ...]:
+        """Files that are not there, or wrong."""
+        return tuple(file for file in self.set.files if file.name not in self.sha256 or file.name in self.faults)
+
+
 def opened(name: str) -> Opened:
-    """The set `name`, all files there. Raises UnknownNameError, AbsentWeightsError, DataError for a wrong file."""
+    """The set `name`, all files there and right; what has not changed since it was last read is not read again.
+
+    Raises UnknownNameError, AbsentWeightsError, DataError for a wrong file.
+    """
+    return _opened(standing(name))
+
+
+def verify(name: str) -> Opened:
+    """As `opened`, but every file is read, whatever the record says of it."""
+    return _opened(standing(name, afresh=True))
+
+
+def standing(name: str, *, afresh: bool = False) -> Standing:
+    """How the set `name` stands; afresh: read all files. Raises UnknownNameError."""
+    known = known_set(name)
+    folder = store_folder() / name
+    before = records_of(folder)
+    seen = {}
+    for file in known.files:
+        path = folder / file.name
+        if path.is_file():
+            old = before.get(file.name)
+            seen[file.name] = old if old is not None and not afresh and old.still(path) else seen_at(path)
+    found = [file for file in known.files if file.name in seen]
+    faults = {file.name: fault_of(file, seen[file.name], before.get(file.name)) for file in found}
+    faults = {name: fault for name, fault in faults.items() if fault}
+    right = {name: one for name, one in seen.items() if name not in faults}
+    if right != {name: before.get(name) for name in right}:
+        write_records(folder, before | right)
+    begun = bool(seen) or any(part_of(folder / file.name).is_file() for file in known.files)
+    state: State = "wrong" if faults else "here" if len(found) == len(known.files) else "partial" if begun else "absent"
+    return Standing(known, folder, state, {name: one.sha256 for name, one in seen.items()}, faults)
+
+
+def known_set(name: str) -> WeightSet:
+    """The set of that name. Raises UnknownNameError with the nearest one."""
     if name not in catalogue:
         raise UnknownNameError("set of weights", name, catalogue)
-    known = catalogue[name]
-    folder = store_folder() / name
-    missing = [file.name for file in known.files if not (folder / file.name).is_file()]
-    if missing:
-        raise AbsentWeightsError(f"weights '{name}' are not here: worldgauge weights pull {name}")
-    return Opened(known, folder, digest_of(folder, [file.name for file in known.files]))
+    return catalogue[name]
+
+
+def fault_of(file: WeightFile, seen: Seen, first: Seen | None = None) -> str:
+    """What is wrong with a copy of `file`, in words; empty for a right one. first: the copy that was recorded."""
+    if file.bytes is not None and seen.bytes != file.bytes:
+        return f"expected {file.bytes} bytes, got {seen.bytes}"
+    if not seen.sha256.startswith(file.sha256):
+        digits = "" if file.published else "..."
+        return f"expected sha256 {file.sha256}{digits}, got {seen.sha256}"
+    if not file.published and first is not None and seen.sha256 != first.sha256:
+        known = f"expected sha256 {first.sha256}, as its first copy was recorded"
+        return f"{known}, got {seen.sha256}; another is taken once its folder is removed"
+    return ""
+
+
+def part_of(path: Path) -> Path:
+    """Where the beginning of a file that is on its way is kept."""
+    return path.with_name(f"{path.name}.part")
 
 
 def store_folder() -> Path:
@@ -46,10 +119,39 @@ def store_folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or Path(user_data_dir("worldgauge")) / "weights")
 
 
+@contextmanager
+def only_writer(name: str) -> Iterator[Path]:
+    """The folder of the set `name`, made if need be, for one process at a time; others wait for it.
+
+    Raises DataError for a store that cannot be written to.
+    """
+    folder = store_folder() / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("a")
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be written ({error.strerror or error}); {FOLDER_VARIABLE} names another folder"
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of the process: gone with it, also after a kill
+        yield folder
+
+
 def digest_of(folder: Path, names: Iterable[str]) -> str:
     """SHA-256, hexadecimal, of the files `names` in `folder`, in the order of their names."""
-    total = hashlib.sha256()
-    for name in sorted(names):
-        with (folder / name).open("rb") as file:
-            total.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return total.hexdigest()
+    return _digest({name: seen_at(folder / name).sha256 for name in names})
+
+
+def _opened(found: Standing) -> Opened:
+    name = found.set.name
+    for file, fault in found.faults.items():
+        raise DataError(f"{found.folder / file}: {fault}; to have it replaced: worldgauge weights pull {name}")
+    if found.state != "here":
+        how = "are not all here" if found.state == "partial" else "are not here"
+        raise AbsentWeightsError(f"weights '{name}' {how}: worldgauge weights pull {name}")
+    return Opened(found.set, found.folder, _digest(found.sha256))
+
+
+def _digest(digests: Mapping[str, str]) -> str:
+    return hashlib.sha256("".join(f"{name} {digests[name]}\n" for name in sorted(digests)).encode()).hexdigest()

@@ -55,5 +55,5 @@ class SpaTracker(_adapter("spatracker").SpaTracker):
 
 
 class Vipe(_adapter("vipe").Vipe):
-    def __init__(self):
-        super().__init__(backend=Bright())
+    def __init__(self, clip="mp4v"):
+        super().__init__(clip=clip, backend=Bright())

@@ -74,6 +74,11 @@ class ServedDecoder:
             **{"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)},
         }
 
+    @property
+    def anchored(self) -> bool:
+        """Whether it takes its scale from a real frame at a known distance, and cannot do without."""
+        return self._layout != "vipe"
+
     def decode(self, request: DecodeRequest) -> DecodedPath:
         """See `Decoder.decode`; what the estimator fails at is the status "failed".
 
@@ -83,7 +88,7 @@ class ServedDecoder:
         if len(request.video) == 0:
             return DecodedPath("failed", self.name, "the video holds no frame")
         indices = self._frames_of(request)
-        anchored = self._layout != "vipe"
+        anchored = self.anchored
         blank = DecodedPath("failed", self.name, frame_indices=indices, anchor_real=request.anchor_distance_m)
         try:
             moved = None if self._compat else _displacement_px(request.video)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from worldgauge.estimators.networks.place import Place, Precision, place
 from worldgauge.registry import Registry
 from worldgauge.weights import opened
 
-__all__ = ["Network", "Place", "Precision", "RowNetwork", "networks", "open_network", "place"]
+__all__ = ["Network", "Place", "Precision", "Ready", "RowNetwork", "networks", "open_network", "place", "ready"]
 
 
 class Network(Protocol):
@@ -48,10 +48,29 @@ networks: Registry[Callable[[Path, Place], Any]] = Registry(
 """Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth")."""
 
 
-def open_network(name: str, *, device: str = "", precision: Precision = "float32") -> Any:
-    """The network `name` with its weights.
+class Ready(NamedTuple):
+    """A network with its weights. identity: what its answers depend on besides what it is shown, plain JSON values."""
+
+    network: Any
+    identity: Mapping[str, Any]
+
+
+def ready(name: str, *, device: str = "", precision: Precision = "float32") -> Ready:
+    """The network `name` with its weights, and who it is.
 
     Raises UnknownNameError, AbsentWeightsError, MissingExtraError without torch, DataError for wrong files.
     """
-    made = networks.get(name)
-    return made(opened(name).folder, place(device, precision))
+    make = networks.get(name)
+    weights, where = opened(name), place(device, precision)
+    network = make(weights.folder, where)
+    kind = where.device.partition(":")[0]  # the last bits differ between kinds of device
+    identity = {
+        **{"network": name, "version": network.version, "weights": weights.digest},
+        **{"precision": precision, "device": kind},
+    }
+    return Ready(network, identity)
+
+
+def open_network(name: str, *, device: str = "", precision: Precision = "float32") -> Any:
+    """As `ready`, the network alone."""
+    return ready(name, device=device, precision=precision).network

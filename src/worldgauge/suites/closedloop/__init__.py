@@ -44,9 +44,10 @@ class ClosedLoop:
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """Settings that only `score` reads: the judge, and whom it asks where no policy asks one."""
-        judge = frozenset({"judge"})
-        return judge if self.options.talks else judge | {"chat", "prompts_digest"}
+        """Settings that only `score` reads: the judge and whom it asks where no policy asks one, networks likewise."""
+        asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
+        seen = frozenset() if self.options.sees_by_network else frozenset({"lpips", "networks_digest"})
+        return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -172,6 +172,7 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
         "moves": settings.cloned_moves,
         "policy": settings.policy,
         "revision": settings.revision,
+        "lpips": settings.lpips,
     }
     options = {name: value for name, value in options.items() if value is not None}
     chat = None if settings.chat is None else _chat(settings)

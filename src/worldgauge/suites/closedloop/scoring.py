@@ -31,6 +31,8 @@ from worldgauge.metrics.success import (
 from worldgauge.pose_plans import HandPose, clip_plan
 from worldgauge.primitives import from_letters
 from worldgauge.subject import Frames
+from worldgauge.suites.closedloop.learned import METRICS as LEARNED
+from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
 from worldgauge.suites.closedloop.loop import FALLBACK
 from worldgauge.suites.closedloop.manipulation import SOLVED
 from worldgauge.suites.closedloop.protocol import judge_of, place_of
@@ -50,8 +52,9 @@ HEADLINE = "task/success"
 QUALITY = ("controllability_psnr", "controllability_ssim", "visual_quality")
 METRICS = (
     *("success", "trajectory_steps", "trajectory_m", "spl", "answer_score", "answer_spl"),
-    *("task_progress", "decision_regret", "model_calls", *QUALITY),
+    *("task_progress", "decision_regret", "model_calls", *QUALITY, *LEARNED.values()),
 )
+NOTHING_IMAGINED = "nothing was imagined"
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 _NO_LENGTH = "the reference length is not known"
 _UNSEEN = "the target is not seen at the start: the episode could not begin"
@@ -82,7 +85,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         )
     )
     found.append(score_of(record, "model_calls", model_calls(record.facts["calls"]), facts=_counts(trace)))
-    found += _imagination(record, trace, lambda: place_of(episode, world, settings.of_task(kind), settings))
+    found += _imagination(record, trace, settings, lambda: place_of(episode, world, settings.of_task(kind), settings))
     return sorted(found, key=lambda one: one.metric)
 
 
@@ -205,7 +208,7 @@ def _queries(notes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _imagination(
-    record: Record, trace: list[dict[str, Any]], simulator: Callable[[], Simulator | TablePlace]
+    record: Record, trace: list[dict[str, Any]], settings: Settings, simulator: Callable[[], Simulator | TablePlace]
 ) -> Iterator[Score]:
     """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it.
 
@@ -214,8 +217,9 @@ def _imagination(
     path = record.directory / COMPARED
     compared = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
     if not compared or not path.exists():
-        why = "nothing was imagined"
+        why = NOTHING_IMAGINED
         yield from (score_of(record, metric, None, reason=why) for metric in QUALITY)
+        yield from missing_learned(record, why)
         return
     place = simulator()
     imagined = Clip.open(path).to_array()
@@ -225,6 +229,7 @@ def _imagination(
     yield score_of(record, "controllability_psnr", controllability.controllability_psnr(imagined, real), n=n)
     yield score_of(record, "controllability_ssim", controllability.controllability_ssim(imagined, real), n=n)
     yield score_of(record, "visual_quality", quality, n=n)
+    yield from learned_scores(record, imagined, real, settings)
 
 
 def _replayed(line: Mapping[str, Any], one: Mapping[str, Any], place: Simulator | TablePlace) -> Frames:

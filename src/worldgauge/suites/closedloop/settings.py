@@ -11,14 +11,19 @@ from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
 from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
+from worldgauge.agents.revise.lpips import NETWORK
 from worldgauge.datasets.demonstrations import read_index
 from worldgauge.errors import UsageError
+from worldgauge.estimators.perception import What
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.suites.perceiving import networks_digest
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
 """Settings on how a language model and its prompts are reached; what it says does not depend on them."""
+LEARNED: Mapping[str, What] = {"lpips": "lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
+"""Settings that name a network -> what it looks for."""
 TaskKind = Literal["recognition", "navigation", "questions", "manipulation"]
 TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions", "manipulation")
 
@@ -76,7 +81,9 @@ class Settings:
     the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from, and its digest;
     cloned_moves: what of a remembered plan moves with a thing; policy: command or address of the policy behind
     `process`; revision: whether a language model that revises is shown the frames in which poses are reached, or
-    its own words for the last ones.
+    its own words for the last ones. lpips, aesthetic, imaging: where learned metrics of imagined frames, and the
+    reviser `lpips`, get their networks (`estimators.perception`); None leaves them out, and says so. networks_digest:
+    of their weights, found anew.
     """
 
     task: TaskKind | None = None
@@ -105,6 +112,10 @@ class Settings:
     cloned_moves: Literal["together", "apart"] | None = None
     policy: str | None = None
     revision: Literal["frames", "described"] | None = None
+    lpips: str | None = None
+    aesthetic: str | None = None
+    imaging: str | None = None
+    networks_digest: str | None = None
     track: Literal["oracle_stop", "declared_stop"] = "oracle_stop"
     goal_check: Literal["decision", "every_step"] = "decision"
     kind: Literal["select", "rewrite"] = "select"
@@ -132,6 +143,7 @@ class Settings:
         settings._check_policies()
         learned = "" if settings.demonstrations is None else read_index(Path(settings.demonstrations)).split_hash
         settings = replace(settings, demonstrations_digest=learned)
+        settings = replace(settings, networks_digest=settings._networks_digest())
         prompts = Prompts(settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
@@ -159,6 +171,15 @@ class Settings:
         return any(proposers.entry(one.proposer).facts.get("chat") for one in own) or any(
             revisers.entry(one.reviser).facts.get("chat") for one in own
         )
+
+    @property
+    def sees_by_network(self) -> bool:
+        """Whether a policy looks with one of the networks that are named."""
+        return any(revisers.entry(self.of_task(task).reviser).facts.get("network") for task in self.asked)
+
+    def _networks_digest(self) -> str | None:
+        further = (NETWORK,) if self.sees_by_network and self.lpips is None else ()
+        return networks_digest(SUITE, self, LEARNED, further)
 
     def _check_manipulation(self) -> None:
         """Raises UsageError for errors of an expert that cannot be, and for policies that lack what they need."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from worldgauge.statistics import holm, paired_difference
-from worldgauge.suites.closedloop.scoring import HEADLINE
+from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.settings import TASKS
 from worldgauge.suites.contract import Cell, Failure, Row, Score, Table
 from worldgauge.suites.entries import Entry, declared
@@ -42,6 +42,8 @@ IMAGINED = {
     "controllability_ssim": "SSIM",
     "visual_quality": "visual quality",
 }
+LEARNED = {"controllability_lpips": "1 - LPIPS", "aesthetic": "aesthetic", "imaging": "imaging"}
+"""Columns beside those where a network has looked."""
 REGRET_UNITS = {
     "recognition": "share of the view that the target covers",
     "navigation": "steps left to the goal",
@@ -259,8 +261,10 @@ _ORDER = {"easy": 1, "medium": 2, "hard": 3}
 
 def _imagined(entries: Sequence[_Entry]) -> Table:
     """Success beside how well what was imagined agrees with the simulator, and how it looks."""
+    looked = {metric for entry in entries for metric in LEARNED for one in entry.of(metric) if one.value is not None}
+    columns = IMAGINED | {metric: title for metric, title in LEARNED.items() if metric in looked}
     rows = [
-        Row(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *IMAGINED)), entry.kind, entry.flag())
+        Row(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *columns)), entry.kind, entry.flag())
         for entry in entries
     ]
     return Table(
@@ -268,15 +272,27 @@ def _imagined(entries: Sequence[_Entry]) -> Table:
         "What was imagined: success against controllability and visual quality",
         "1",
         "higher",
-        ("success, %", *IMAGINED.values()),
+        ("success, %", *columns.values()),
         tuple(ordered(rows, "higher", 0)),
         (
             "Controllability: agreement of imagined frames with those of the simulator replaying the same plan; of the "
             "first candidate at decisions 0, 1, 2, 4, 8, ..., frames that the model drew itself. Equal frames have "
             "infinite PSNR and leave its mean. Visual quality needs no reference (metric Q of Zhu and Milanfar).",
+            *_not_looked(entries),
         ),
-        betters=("higher", *(declared(metric)[1] for metric in IMAGINED)),
+        betters=("higher", *(declared(metric)[1] for metric in columns)),
     )
+
+
+def _not_looked(entries: Sequence[_Entry]) -> list[str]:
+    """Learned metrics that no episode has, and why."""
+    notes = []
+    for metric, title in LEARNED.items():
+        scores = [one for entry in entries for one in entry.of(metric)]
+        if scores and all(one.value is None for one in scores):
+            reasons = sorted({one.reason or "" for one in scores} - {NOTHING_IMAGINED})
+            notes.append(f"No {title}: {'; '.join(reasons)}." if reasons else f"No {title}: {NOTHING_IMAGINED}.")
+    return notes
 
 
 def _regret(entries: Sequence[_Entry], task: str) -> Table:

@@ -40,7 +40,9 @@ class LoopNav:
         "asked": "way back, asked for",
     }
     metrics = frozenset({*summary.TITLES, "colour", "exact"})
-    scoring_settings = frozenset({"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips"})
+    scoring_settings = frozenset(
+        {"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips", "fvd", "networks_digest"}
+    )
 
     def __init__(self, **options: Any) -> None:
         self.options = Settings.of(options)

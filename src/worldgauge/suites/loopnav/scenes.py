@@ -25,7 +25,7 @@ from worldgauge.metrics.scene_variants import (
 )
 from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
 from worldgauge.suites.contract import Record, Score, mean_of
-from worldgauge.suites.loopnav.seeing import Seen, covered, see, segmenter_accuracy, truth_scenes
+from worldgauge.suites.loopnav.seeing import Seen, cannot_see, covered, see, segmenter_accuracy, truth_scenes
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.scores import mean_score, score_of
 from worldgauge.video import Clip
@@ -54,8 +54,9 @@ def scene_scores(
     """
     segmenter = settings.segmenter or "colour"
     fits = episode.world is not None or segmenter not in ("colour", "exact")
-    if settings.segmenter is None and not fits:
-        yield from (score_of(record, name, None, reason=NO_SEGMENTER) for name in SCENE_METRICS)
+    blind = NO_SEGMENTER if settings.segmenter is None and not fits else cannot_see(segmenter)
+    if blind is not None:
+        yield from (score_of(record, name, None, reason=blind) for name in SCENE_METRICS)
         return
     drawn_by = "colour" if segmenter == "exact" else segmenter
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)

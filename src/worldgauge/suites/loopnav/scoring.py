@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from worldgauge.episode import Episode
-from worldgauge.estimators.features import Lpips
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
 from worldgauge.suites.asking import stored_rollout
-from worldgauge.suites.contract import Bench, Record, Score, mean_of
+from worldgauge.suites.contract import Bench, Record, Score
+from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.scores import mean_score
 from worldgauge.video import Clip, Frame
-
-ABSENT = {
-    "lpips": "its weights were not given: --set lpips=FILE,FILE",
-    "fvd": "worldgauge has no I3D network to take its features with",
-    "fvd_pair": "worldgauge has no I3D network to take its features with",
-}
-"""What the paper reports and this run cannot, with the reason that stands in place of the number."""
 
 
 def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
@@ -33,7 +25,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
     scores = [
         *_pixel_scores(record, compared, rollout, settings, bench),
         *scene_scores(record, episode, start, truth, rollout, settings),
-        *_learned_scores(record, compared, rollout, settings),
+        *learned_scores(record, compared, rollout, settings),
     ]
     return sorted(scores, key=lambda s: s.metric)
 
@@ -59,34 +51,6 @@ def _pixel_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings
         bench.progress(index + 1, len(rollout))
     for name, values in series.items():
         yield mean_score(record, name, values, alignment=settings.alignment)
-
-
-def _learned_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
-    """Distances of learned features: LPIPS on every `stride`-th frame when its weights are given; else why not."""
-    absent = dict(ABSENT)
-    if settings.lpips is not None:
-        del absent["lpips"]
-        distance = _lpips(settings.lpips)
-        indices = range(0, len(rollout), settings.stride)
-        pairs = zip(rollout.take(indices), truth.resized(rollout.width, rollout.height).take(indices), strict=True)
-        values = [distance(got, want) for got, want in pairs]
-        yield Score(
-            record.task.id,
-            "lpips",
-            mean_of(values),
-            better="lower",
-            n=len(values),
-            series=tuple(zip(indices, values, strict=True)),
-            group=record.task.group,
-            facts={"backbone": "AlexNet", "weights": settings.lpips},
-        )
-    for name, reason in absent.items():
-        yield Score(record.task.id, name, None, better="lower", reason=reason, group=record.task.group)
-
-
-@lru_cache(maxsize=1)
-def _lpips(files: str) -> Lpips:
-    return Lpips(files.split(","))
 
 
 _PIXEL: dict[str, Callable[[Frame, Frame], float]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.episode import Episode
-from worldgauge.errors import NotApplicableError
+from worldgauge.errors import MissingExtraError, NotApplicableError
 from worldgauge.estimators import estimators
 from worldgauge.estimators.segment import Accuracy, Colour, Exact, Labels, Segmenter, accuracy_against_exact, min_area
 from worldgauge.geometry import Camera, FloatArray
@@ -23,6 +23,7 @@ from worldgauge.metrics.sgcs import CATEGORIES, Scene
 from worldgauge.suites.contract import Task
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.video import Frame
+from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
 
 COVERAGE_WIDTH_PX = 160
@@ -46,6 +47,15 @@ def see(rgb: Frame, segmenter: str, view: View | None = None) -> Seen:
         return Seen(found.scene(), None)
     looks = mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
     return Seen(found.scene(), looks)
+
+
+def cannot_see(segmenter: str) -> str | None:
+    """Why a segmenter cannot look here, such as weights that are not on this machine; None where it can."""
+    try:
+        _segmenter(segmenter)
+    except (AbsentWeightsError, MissingExtraError) as error:
+        return str(error)
+    return None
 
 
 @lru_cache(maxsize=2)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from worldgauge.errors import UsageError
 from worldgauge.estimators import estimators
+from worldgauge.estimators.networks import networks
+from worldgauge.estimators.perception import What
 from worldgauge.suites.options import check_whole, settings_of, with_parity
+from worldgauge.suites.perceiving import networks_digest
+
+LEARNED: Mapping[str, What] = {"lpips": "lpips", "fvd": "video"}
+"""Settings that name a network -> what it looks for."""
 
 RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignment": "start"}
 """Settings under which the scorer behaves as the released scripts do."""
@@ -31,8 +37,10 @@ class Settings:
     alignment: frames of the truth compared, its "end", or its "start" (fault of the release's table
     script: it compared the way back with the look-around; pixel metrics only).
     parity: "released" sets empty, matching and alignment as the release has them.
-    lpips: files, separated by commas, of AlexNet's and LPIPS's weights (`estimators.features.Lpips`); None leaves
-    LPIPS out.
+    lpips, fvd: where the learned distances get their networks (`estimators.perception`); None leaves them out, and
+    says so.
+    networks_digest: of the weights that they and `segmenter` name, found anew, so that other weights count as another
+    setting.
     """
 
     context: int | None = None
@@ -46,6 +54,8 @@ class Settings:
     alignment: Literal["end", "start"] = "end"
     parity: Literal["released"] | None = None
     lpips: str | None = None
+    fvd: str | None = None
+    networks_digest: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
@@ -55,11 +65,11 @@ class Settings:
         check_whole("loopnav", "stride", settings.stride, least=1)
         if settings.segmenter is not None:
             _check_segmenter(settings.segmenter)
-        if settings.lpips is not None and not isinstance(settings.lpips, str):
-            raise UsageError(f"loopnav setting 'lpips' must name a file, got {settings.lpips!r}")
         if not (isinstance(settings.tau, (int, float)) and 0 < settings.tau <= 1):
             raise UsageError(f"loopnav setting 'tau' must be in (0, 1], got {settings.tau!r}")
-        return with_parity(settings, options, RELEASED)
+        segmenting = [name for name in (settings.segmenter,) if name is not None and name in networks]
+        digest = networks_digest("loopnav", settings, LEARNED, segmenting)
+        return with_parity(replace(settings, networks_digest=digest), options, RELEASED)
 
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
@@ -67,5 +77,6 @@ class Settings:
 
 
 def _check_segmenter(name: Any) -> None:
-    if not hasattr(estimators.get(str(name))(), "segment"):
+    found = estimators.get(str(name))
+    if not hasattr(found if isinstance(found, type) else found(), "segment"):
         raise UsageError(f"loopnav setting 'segmenter' must name one, and '{name}' segments nothing")

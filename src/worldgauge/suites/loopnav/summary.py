@@ -11,6 +11,7 @@ import numpy as np
 
 from worldgauge.metrics import metrics
 from worldgauge.suites.contract import Cell, Row, Score, Table
+from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 HEADLINE = "sgcs"
@@ -99,7 +100,9 @@ def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[st
 
 
 def _cell(scores: Sequence[Score]) -> Cell:
-    """Over trajectories; missing ones are counted, not zero."""
+    """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
+    if scores and scores[0].metric == "fvd":
+        return fvd_cell(scores)
     return cell_of([score.value for score in scores], _bounds(scores))
 
 
@@ -114,20 +117,25 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
     infinite = 0
     for own in mine.values():
         for score in own:
-            if score.value is None:
+            if score.value is None and score.reason != SET_LEVEL:
                 reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
-            elif not np.isfinite(score.value):
+            elif score.value is not None and not np.isfinite(score.value):
                 infinite += 1
     facts = [score.facts for own in mine.values() for score in own]
     if any(fact.get("alignment") == "start" for fact in facts):
         yield "alignment=start: compared with the recording's first frames, a fault of the release kept by request."
     if any(fact.get("segmenter_fits") is False for fact in facts):
         yield "The colour segmenter was made for the embedded worlds; on these recordings it guesses."
+    if any(score.reason == SET_LEVEL for own in mine.values() for score in own):
+        yield (
+            "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife; a "
+            "cell takes two videos, an interval three."
+        )
     for reason, count in sorted(reasons.items()):
         yield f"{count} scores are missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
-    if len(mine) > 1:
+    if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
         yield resolvable_note({name: {s.task: s.value for s in own} for name, own in mine.items()}, "trajectories")
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.perception import BATCH, Absent, Perception, What, open_perception
+from worldgauge.estimators.perception import BATCH, Absent, Perception, What
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.contract import Record, Score
 from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.perceiving import perceived
 from worldgauge.suites.scores import mean_score, score_of
 from worldgauge.video import Clip, Frame
 
@@ -44,7 +44,7 @@ class Learned:
         self._open: dict[What, Perception] = {}
         self._batch: list[tuple[int, Prepared, Prepared]] = []
         for what in METRICS:
-            found = _opened(getattr(settings, what), what, settings.dino_input)
+            found = _perceived(getattr(settings, what), what, settings.dino_input)
             if isinstance(found, Absent):
                 self._reasons[what] = found.reason
             else:
@@ -102,7 +102,7 @@ def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLp
 
     A network that nobody named, or that fails on these frames, is a reason, as for `Learned`.
     """
-    network = _opened(settings.lpips, "lpips", settings.dino_input)
+    network = _perceived(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Absent):
         return SceneLpips(reason=network.reason)
     assert hasattr(network, "distances")
@@ -113,15 +113,13 @@ def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLp
         return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 
 
+def _perceived(text: str | None, what: What, dino_input: str) -> Perception | Absent:
+    return perceived(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)
+
+
 def _values(network: Perception, x: Prepared, y: Prepared) -> list[float]:
     if hasattr(network, "tokens"):
         pairs = zip(network.tokens(x), network.tokens(y), strict=True)
         return [dino_mse(one, other) for one, other in pairs]
-    found = network.distances(x, y) if hasattr(network, "distances") else network.scores(x)
+    found = network.distances(x, y) if hasattr(network, "distances") else network.scores(x)  # type: ignore[union-attr]
     return [float(value) for value in found]
-
-
-@lru_cache(maxsize=8)
-def _opened(text: str | None, what: What, dino_input: str) -> Perception | Absent:
-    """Opened once a process: behind it may be a server with a network in it."""
-    return open_perception(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from worldgauge.datasets.mind import PERSPECTIVES, Perspective
 from worldgauge.errors import UsageError
 from worldgauge.estimators.decoders.opening import digest_of
-from worldgauge.estimators.perception import What, files_digest
+from worldgauge.estimators.perception import What
 from worldgauge.suites.options import check_whole, settings_of, with_parity
+from worldgauge.suites.perceiving import networks_digest
 
 TESTS = ("mem", "action_space", "mirror")
+LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}
+"""Settings that name a network -> what it looks for."""
 
 RELEASED: dict[str, Any] = {
     "window": "released",
@@ -89,11 +91,11 @@ class Settings:
         check_whole("mind", "horizon", settings.horizon, least=2, optional=True)
         check_whole("mind", "context", settings.context, least=1, optional=True)
         check_whole("mind", "action_frames", settings.action_frames, least=3)
-        for name in ("poses", "lpips", "dino", "aesthetic", "imaging"):
-            value = getattr(settings, name)
-            if not (isinstance(value, str) and value) and not (value is None and name != "poses"):
-                raise UsageError(f"mind setting '{name}' must be a name, a file or an address, got {value!r}")
-        settings = replace(settings, poses_digest=digest_of(settings.poses), networks_digest=_networks_digest(settings))
+        if not (isinstance(settings.poses, str) and settings.poses):
+            raise UsageError(f"mind setting 'poses' must be a name, a file or an address, got {settings.poses!r}")
+        settings = replace(
+            settings, poses_digest=digest_of(settings.poses), networks_digest=networks_digest("mind", settings, LEARNED)
+        )
         return with_parity(settings, options, RELEASED)
 
     @property
@@ -109,12 +111,6 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """All options, plain JSON values."""
         return asdict(self)
-
-
-def _networks_digest(settings: Settings) -> str | None:
-    """Of the weight files that are named; None where there are none. Raises UsageError for what names no network."""
-    digests = [files_digest(getattr(settings, what), what) for what in get_args(What)]
-    return hashlib.sha256(repr(digests).encode()).hexdigest() if any(digests) else None
 
 
 def _check_list(name: str, value: Any, known: tuple[str, ...]) -> None:

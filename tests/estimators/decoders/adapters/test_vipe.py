@@ -1,6 +1,7 @@
 """ViPE: the clip that it is shown, what it is asked, and from a served process to a path."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 
 from support.served import MODELS, PYTHON
 from support.upstream import ROOT, isolated
+from worldgauge.estimators import pose_track
 from worldgauge.estimators.decoders import DecodeRequest
 from worldgauge.estimators.decoders.adapters import vipe
-from worldgauge.estimators.decoders.adapters.vipe import SLAM, Vipe, write_clip
+from worldgauge.estimators.decoders.adapters.vipe import SLAM, Vipe, write_clip, write_x264
 from worldgauge.estimators.decoders.served import ServedDecoder
+from worldgauge.estimators.pose_track import recover_poses
+from worldgauge.video import Clip
 
 IsTheWalk = Callable[..., None]
 
@@ -49,6 +53,54 @@ def test_a_clip_of_30_frames_a_second(tmp_path: Path) -> None:
         np.testing.assert_allclose(frame.mean((0, 1))[::-1], colour, atol=6)
 
 
+@pytest.mark.parametrize(("size", "kept"), [((48, 64), (48, 64)), ((47, 63), (48, 64))])
+def test_a_clip_as_mind_has_it(size: tuple[int, int], kept: tuple[int, int], tmp_path: Path) -> None:
+    """H.264 by x264, quality 18, at the video's own rate and size; odd sides repeat their last row and column."""
+    ramp = np.broadcast_to(np.linspace(0, 240, size[1]).astype(np.uint8)[None, :, None], (*size, 3))
+    frames = np.stack([ramp, ramp // 2, np.full((*size, 3), (200, 40, 40), np.uint8)])
+    write_x264(tmp_path / "a.mp4", frames, 23.976)
+    assert b"crf=18.0" in (tmp_path / "a.mp4").read_bytes(), "x264 writes down what it was asked"
+    video = cv2.VideoCapture(str(tmp_path / "a.mp4"))
+    assert video.get(cv2.CAP_PROP_FPS) == pytest.approx(23.976, abs=1e-3)
+    assert int(video.get(cv2.CAP_PROP_FOURCC)).to_bytes(4, "little") in (b"h264", b"avc1")
+    seen = [video.read()[1] for _ in range(3)]
+    assert not video.read()[0], "as many frames as were given"
+    assert seen[0].shape == (*kept, 3)
+    for frame, given in zip(seen, frames, strict=True):
+        error = np.abs(frame[: size[0], : size[1], ::-1].astype(int) - given)
+        assert error.mean() < 3
+
+
+def test_x264_needs_pyav_and_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(ImportError, match=r"clip=x264 writes H\.264 with PyAV, which is not here .*: pip install av"):
+        Vipe(clip="x264", backend=Pipeline(1))
+    assert Vipe(backend=Pipeline(1)).spec.settings["clip"] == "mp4v", "nothing else needs it"
+
+
+def test_another_clip_is_refused() -> None:
+    with pytest.raises(ValueError, match="vipe: clip is 'gif'; give 'mp4v' or 'x264'"):
+        Vipe(clip="gif", backend=Pipeline(1))
+
+
+@pytest.mark.parametrize("count", [97, 12])
+def test_mind_shows_it_every_frame(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first 97 frames of a video, or all of fewer, and a pose of each; not the nine of Target-Bench."""
+    monkeypatch.setenv("WORLDGAUGE_CACHE", "off")
+    levels = np.linspace(20, 212, count).astype(np.uint8)
+    video = Clip.from_array(np.broadcast_to(levels[:, None, None, None], (count, 36, 64, 3)), 24.0)
+    at = f"cmd:{PYTHON} -m worldgauge_serve {MODELS / 'decoders.py'}:Vipe?clip=x264"
+    with closing(pose_track._opened(at)):
+        track = recover_poses(video, at, content="")
+    pose_track._opened.cache_clear()
+    assert (track.status, track.reason) == ("ok", "")
+    assert track.frames.tolist() == list(range(count))
+    assert track.poses is not None
+    ahead = (levels.astype(float) - levels[0]) / 255
+    np.testing.assert_allclose(track.poses[:, 2, 3], ahead, atol=0.02)
+    np.testing.assert_allclose(track.poses[:, :3, :3], np.tile(np.eye(3), (count, 1, 1)), atol=1e-6)
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="OpenCV cannot write"):
         write_clip(tmp_path / "nowhere" / "a.mp4", np.zeros((1, 48, 64, 3), np.uint8))
@@ -71,7 +123,7 @@ def test_one_row_a_frame_and_nothing_left_behind() -> None:
 def test_declares_itself() -> None:
     spec = Vipe(backend=Pipeline(1)).spec
     assert (spec.name, spec.kind, spec.layout) == ("vipe", "decoder", "vipe")
-    assert spec.settings == {"pipeline": "published", "version": "0"}
+    assert spec.settings == {"pipeline": "published", "clip": "mp4v", "version": "0"}
     assert Vipe.needs == {"gpus": 1}
 
 
@@ -88,17 +140,17 @@ def test_says_what_is_not_installed() -> None:
         Vipe()
 
 
-@pytest.mark.parametrize("pipeline", ["published", "no_vda"])
+@pytest.mark.parametrize(("pipeline", "clip"), [("published", "mp4v"), ("no_vda", "mp4v"), ("default", "x264")])
 def test_drives_the_repository(
-    pipeline: str, tmp_path: Path, brightening: DecodeRequest, is_the_walk: IsTheWalk
+    pipeline: str, clip: str, tmp_path: Path, brightening: DecodeRequest, is_the_walk: IsTheWalk
 ) -> None:
     pytest.importorskip("torch", reason="the repository's poses are torch")
     shutil.copy(vipe.__file__, tmp_path)  # beside it, `import vipe` must find the repository all the same
-    settings = f"root={ROOT / 'vipe'}&pipeline={pipeline}&cache={tmp_path}"
+    settings = f"root={ROOT / 'vipe'}&pipeline={pipeline}&clip={clip}&cache={tmp_path}"
     at = f"cmd:sh -c 'cd {tmp_path} && exec {PYTHON} -m worldgauge_serve \"vipe.py:Vipe?{settings}\"'"
     with closing(ServedDecoder(at)) as decoder:
         path = decoder.decode(brightening)
-        assert decoder.settings["settings"] == {"pipeline": pipeline, "version": "0.1.0"}
+        assert decoder.settings["settings"] == {"pipeline": pipeline, "clip": clip, "version": "0.1.0"}
     is_the_walk(path, 1 / 255, tolerance=0.02)
 
 
@@ -117,3 +169,13 @@ def test_what_the_pipeline_is_asked() -> None:
     )
     assert (init.camera_type, init.instance, post.depth_align_model) == ("pinhole", None, None)
     assert not output.save_artifacts
+
+
+@pytest.mark.parametrize(("clip", "rate"), [("mp4v", 30), ("x264", 24)])
+def test_at_which_rate_the_pipeline_sees_it(clip: str, rate: float, tmp_path: Path) -> None:
+    """ViPE looks for what moves every two seconds of its clip, so the rate counts."""
+    pytest.importorskip("torch", reason="the repository's poses are torch")
+    with isolated():
+        model = Vipe("default", clip, root=str(ROOT / "vipe"))
+        model.estimate({"frames": np.zeros((2, 48, 64, 3), np.uint8)}, {"fps": 24.0})
+        assert model._backend._modules["vipe.pipeline.default"].DefaultAnnotationPipeline.rates[-1] == rate

@@ -2,6 +2,8 @@
 
     worldgauge score target --data D --videos V
         --set "decoder=cmd:conda run -n vipe python -m worldgauge_serve vipe.py:Vipe"
+    worldgauge run mind --data D --model M
+        --set "poses=cmd:conda run -n vipe python -m worldgauge_serve vipe.py:Vipe?pipeline=default&clip=x264"
 
 Needs numpy and `worldgauge_serve` beside it, never worldgauge itself. ViPE's code is licensed Apache-2.0; the networks
 that it loads have licences of their own. Install it yourself. No history is used: its depth network gives the metres.
@@ -14,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +26,9 @@ from numpy.typing import NDArray
 from worldgauge_serve import EstimatorSpec
 
 FPS = 30.0
-"""Of the clip that it is shown, whatever the video's own rate: it gets frames that lie far apart."""
+"""Of an mp4v clip, whatever the video's own rate: as Target-Bench has it, whose frames lie far apart."""
+CRF = 18
+"""Of an x264 clip, as MIND has it."""
 SLAM: Mapping[str, Any] = {
     **{"buffer": 1024, "beta": 0.3, "filter_thresh": 1.0, "warmup": 8, "keyframe_thresh": 4.0, "init_disp": 4.0},
     **{"frontend_thresh": 12.0, "frontend_window": 20, "frontend_radius": 3, "frontend_nms": 1, "seq_init": True},
@@ -40,15 +45,25 @@ class Vipe:
     """ViPE: visual SLAM with a network for metric depth.
 
     pipeline: "published" for the settings of Target-Bench, which a ViPE of autumn 2025 (0.1) takes; or the name of one
-    of ViPE's own ("default", "no_vda") in whatever version is installed. cache: folder for the weights that it
-    downloads. root: clone of the repository, where it is not installed. backend: replaces it, for tests.
+    of ViPE's own ("default", "no_vda") in whatever version is installed; MIND takes "default". clip: how frames come to
+    it, "mp4v" as Target-Bench writes them or "x264" as MIND does, at the video's own rate, which needs PyAV (av).
+    cache: folder for the weights that it downloads. root: clone of the repository, where it is not installed.
+    backend: replaces it, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
 
-    def __init__(self, pipeline: str = "published", cache: str = "", root: str = "", backend: Any = None) -> None:
+    def __init__(
+        self, pipeline: str = "published", clip: str = "mp4v", cache: str = "", root: str = "", backend: Any = None
+    ) -> None:
+        if clip not in ("mp4v", "x264"):
+            raise ValueError(f"vipe: clip is {clip!r}; give 'mp4v' or 'x264'")
+        if clip == "x264":
+            _need_av()  # told when it is made, not with the first video
+        self._clip = clip
         self._backend = backend if backend is not None else _Upstream(pipeline, cache, root)
-        self.spec = EstimatorSpec("vipe", layout="vipe", settings={"pipeline": pipeline, **self._backend.identity})
+        settings = {"pipeline": pipeline, "clip": clip, **self._backend.identity}
+        self.spec = EstimatorSpec("vipe", layout="vipe", settings=settings)
 
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
@@ -57,7 +72,10 @@ class Vipe:
         self._backend.seed(int(options.get("seed", 0)))
         with tempfile.TemporaryDirectory(prefix="vipe-") as folder:
             clip = Path(folder) / "sampled.mp4"
-            write_clip(clip, arrays["frames"])
+            if self._clip == "x264":
+                write_x264(clip, arrays["frames"], float(options.get("fps") or FPS))
+            else:
+                write_clip(clip, arrays["frames"])
             poses = np.asarray(self._backend.poses(clip, Path(folder)))
         poses = poses.reshape(-1, 7)
         if len(poses) != len(arrays["frames"]):
@@ -75,6 +93,23 @@ def write_clip(path: Path, frames: NDArray[Any]) -> None:
     for frame in frames:
         writer.write(np.ascontiguousarray(frame[..., ::-1]))
     writer.release()
+
+
+def write_x264(path: Path, frames: NDArray[Any], fps: float) -> None:
+    """Frames (n, H, W, 3) uint8 RGB as a video of `fps` a second, H.264 by x264 of quality 18, at their own size.
+
+    An odd side gets its last row or column twice: colours at half the resolution need an even one.
+    """
+    av = _need_av()
+    rows, columns = frames.shape[1] % 2, frames.shape[2] % 2
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000), options={"crf": str(CRF)})
+        stream.pix_fmt = "yuv420p"
+        stream.height, stream.width = frames.shape[1] + rows, frames.shape[2] + columns
+        for frame in frames:
+            whole = np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge")
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")))
+        container.mux(stream.encode(None))
 
 
 class _Upstream:
@@ -129,6 +164,15 @@ class _Upstream:
             with hydra.initialize_config_dir(config_dir=str(self._vipe.get_config_path()), version_base=None):
                 composed = hydra.compose("default", overrides=asked)
         return self._modules["vipe.pipeline"].make_pipeline(composed.pipeline)
+
+
+def _need_av() -> Any:
+    try:
+        return importlib.import_module("av")
+    except ImportError as error:
+        raise ImportError(
+            f"vipe: clip=x264 writes H.264 with PyAV, which is not here ({error}): pip install av"
+        ) from error
 
 
 def _need(name: str, root: str = "") -> Any:

@@ -1,0 +1,220 @@
+"""Packs: files to which one process appends answers, and which all read. Many answers are few files, and need no locks.
+
+A record is magic, key, length of header and of payload, CRC-32 of these; header (JSON: name, type and shape of each
+array); payload (their bytes, C order, little-endian); CRC-32 of header and payload. What a killed process left half
+written, or a disk has damaged, fails its CRC and is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import threading
+import uuid
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT_VERSION = 1
+PACK_BYTES = 256 * 2**20
+"""A pack that has grown to this is followed by another; the oldest ones go as a whole."""
+
+_MAGIC = b"WGA\x01"
+_START = struct.Struct("<4s32sIQ")
+_CRC = struct.Struct("<I")
+_LEAD = _START.size + _CRC.size
+_TYPES = re.compile(r"[<|][biuf][1-8]")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def is_kept(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this type can be kept: numbers and truth values, little-endian."""
+    return _TYPES.fullmatch(dtype.str) is not None
+
+
+class Packs:
+    """The packs `*.pack` in `folder`, of which this process writes one at a time.
+
+    limit: bytes of all packs in the folder's parent, kept to within a pack for every process that writes.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder, self._limit = folder, limit
+        self._pack_bytes = min(PACK_BYTES, limit // 8)
+        self._index: dict[bytes, list[_Place]] = {}  # every record of a key: another process may have asked the same
+        self._seen: dict[str, int] = {}  # how far each pack of others has been looked through
+        self._own = ""
+        self._written: set[str] = set()
+        self._refused = False
+        self._lock = threading.Lock()
+
+    def read(self, keys: Iterable[bytes]) -> dict[bytes, dict[str, NDArray[Any]]]:
+        """Those of `keys` that are known, with their answers."""
+        wanted = set(keys)
+        found: dict[bytes, dict[str, NDArray[Any]]] = {}
+        with self._lock:
+            if not wanted <= self._index.keys():
+                self._look()
+            while missing := sorted((self._index[key][-1], key) for key in wanted - found.keys() if key in self._index):
+                for pack, places in groupby(missing, key=lambda each: each[0].pack):
+                    found |= _read(self._folder / pack, places)
+                for _, key in missing:
+                    if key not in found:  # damaged since, or gone with its pack; there may be another one
+                        self._index[key].pop()
+                        if not self._index[key]:
+                            del self._index[key]
+        return found
+
+    def write(self, answers: Mapping[bytes, Arrays]) -> None:
+        """Append `answers`, as far as the disk takes them; after it has refused, this process tries no more."""
+        records = {key: _record(key, arrays) for key, arrays in answers.items()}
+        fitting = {key: record for key, record in records.items() if len(record) <= self._pack_bytes}
+        with self._lock, suppress(OSError):
+            if fitting and not self._refused:
+                self._refused = True
+                self._append(fitting)
+                self._refused = False
+
+    def _append(self, records: Mapping[bytes, bytes]) -> None:
+        if not self._own or _size(self._folder / self._own) >= self._pack_bytes:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._make_room()
+            self._own = f"{uuid.uuid4().hex}.pack"
+            self._written.add(self._own)
+        with (self._folder / self._own).open("ab") as file:
+            start = file.seek(0, os.SEEK_END)
+            try:
+                file.write(b"".join(records.values()))
+                file.flush()
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(start)
+                raise
+        for key, record in records.items():
+            self._index.setdefault(key, []).append(_Place(self._own, start, len(record)))
+            start += len(record)
+
+    def _make_room(self) -> None:
+        """Take away the oldest packs until another one fits."""
+        packs = []
+        for path in self._folder.parent.glob("*/*.pack"):
+            with suppress(OSError):  # gone meanwhile
+                facts = path.stat()
+                packs.append((facts.st_mtime_ns, facts.st_size, path))
+        total = sum(size for _, size, _ in packs)
+        for _, size, path in sorted(packs):
+            if total + self._pack_bytes <= self._limit:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _look(self) -> None:
+        """Learn what other processes have written since the last time."""
+        for path in self._folder.glob("*.pack"):
+            if path.name in self._written:
+                continue
+            with suppress(OSError):  # gone meanwhile
+                size, seen = path.stat().st_size, self._seen.get(path.name, 0)
+                if size != seen:
+                    with path.open("rb") as file:
+                        self._seen[path.name] = self._scan(path.name, file, seen if seen < size else 0, size)
+
+    def _scan(self, pack: str, file: IO[bytes], position: int, size: int) -> int:
+        """Put the records from `position` on into the index; returns where the next one will start."""
+        while position + _LEAD <= size:
+            file.seek(position)
+            found = _lead(file.read(_LEAD))
+            if found is None:
+                position = _next_magic(file, position + 1, size)
+                continue
+            key, length = found
+            if position + length > size:
+                break  # being written, or never finished
+            self._index.setdefault(key, []).append(_Place(pack, position, length))
+            position += length
+        return position
+
+
+class _Place(NamedTuple):
+    """Where a record lies: name of its pack, offset and length in bytes."""
+
+    pack: str
+    offset: int
+    length: int
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _read(pack: Path, places: Iterable[tuple[_Place, bytes]]) -> dict[bytes, dict[str, NDArray[Any]]]:
+    """By key, the records of one pack that are whole."""
+    found = {}
+    with suppress(OSError), pack.open("rb") as file:
+        for (_, offset, length), key in places:
+            file.seek(offset)
+            arrays = _arrays(file.read(length), key)
+            if arrays is not None:
+                found[key] = arrays
+    return found
+
+
+def _record(key: bytes, arrays: Arrays) -> bytes:
+    header = json.dumps([[name, array.dtype.str, array.shape] for name, array in arrays.items()]).encode()
+    payload = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
+    start = _START.pack(_MAGIC, key, len(header), len(payload))
+    body = header + payload
+    return b"".join((start, _CRC.pack(zlib.crc32(start)), body, _CRC.pack(zlib.crc32(body))))
+
+
+def _lead(data: bytes) -> tuple[bytes, int] | None:
+    """Key and length in bytes of the record that begins so; None where none does."""
+    if len(data) < _LEAD or _CRC.unpack_from(data, _START.size)[0] != zlib.crc32(data[: _START.size]):
+        return None
+    magic, key, header, payload = _START.unpack_from(data)
+    length = _LEAD + header + payload + _CRC.size
+    return (key, length) if magic == _MAGIC and length <= PACK_BYTES else None
+
+
+def _arrays(record: bytes, key: bytes) -> dict[str, NDArray[Any]] | None:
+    """What a record holds; None where it is not the whole record of `key`."""
+    if _lead(record[:_LEAD]) != (key, len(record)):
+        return None
+    body = memoryview(record)[_LEAD : -_CRC.size]
+    if _CRC.unpack_from(record, len(record) - _CRC.size)[0] != zlib.crc32(body):
+        return None
+    _, _, size, _ = _START.unpack_from(record)
+    found, position = {}, size
+    try:
+        for name, kind, shape in json.loads(bytes(body[:size])):
+            if _TYPES.fullmatch(kind) is None or not all(isinstance(side, int) and side >= 0 for side in shape):
+                return None
+            count = math.prod(shape)
+            array = np.frombuffer(body, kind, count, position) if count else np.zeros(0, kind)
+            found[name] = array.reshape(shape).copy()
+            position += array.nbytes
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return found if position == len(body) else None
+
+
+def _next_magic(file: IO[bytes], position: int, size: int) -> int:
+    """Where a record may begin again after a damaged one; `size` where none does."""
+    step = 1 << 20
+    while position + _LEAD <= size:
+        file.seek(position)
+        found = file.read(step + len(_MAGIC) - 1).find(_MAGIC)
+        if found >= 0:
+            return position + found
+        position += step
+    return size

@@ -1,0 +1,62 @@
+"""What the paper's networks say of imagined frames: LPIPS against the simulator's, how good they look without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.estimators.perception import BATCH, Absent, Perception, What
+from worldgauge.metrics.controllability import SIZE_PX, controllability_lpips
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.contract import Record, Score, mean_of
+from worldgauge.suites.perceiving import perceived
+from worldgauge.suites.scores import score_of
+from worldgauge.video import resize
+
+METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
+"""What is looked with -> the metric it gives. Each is a setting of that name."""
+
+Frames = NDArray[np.uint8]
+
+
+def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Settings) -> Iterator[Score]:
+    """One a metric, over all frames (n, H, W, 3) of an episode's film; missing with the reason where nothing can look.
+
+    At 384 x 384, the size of the paper's views.
+    """
+    for what, metric in METRICS.items():
+        network = perceived(getattr(settings, what), what)
+        if isinstance(network, Absent):
+            yield score_of(record, metric, None, reason=network.reason)
+            continue
+        facts = {"network": dict(network.settings)}
+        try:
+            values = [one for part in _parts(len(imagined)) for one in _values(network, imagined[part], real[part])]
+        except WorldgaugeError as error:
+            yield score_of(record, metric, None, reason=str(error).split("\n")[0], facts=facts)
+            continue
+        value = controllability_lpips(values) if what == "lpips" else mean_of(values)
+        yield score_of(record, metric, value, n=len(values), facts=facts)
+
+
+def missing_learned(record: Record, why: str) -> Iterator[Score]:
+    """The same scores of a record without a frame to look at."""
+    return (score_of(record, metric, None, reason=why) for metric in METRICS.values())
+
+
+def _values(network: Perception, imagined: Frames, real: Frames) -> list[float]:
+    seen = _floats(imagined)
+    if hasattr(network, "distances"):
+        return [float(one) for one in network.distances(seen, _floats(real))]
+    return [float(one) for one in network.scores(seen)]  # type: ignore[union-attr]
+
+
+def _floats(frames: Frames) -> NDArray[np.float32]:
+    return np.stack([resize(frame, SIZE_PX, SIZE_PX) for frame in frames]).astype(np.float32) / np.float32(255)
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, start + BATCH) for start in range(0, n, BATCH))

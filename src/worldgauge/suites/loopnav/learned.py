@@ -1,0 +1,94 @@
+"""Distances by learned features: LPIPS of frames, FVD of videos; missing with the reason where nothing can look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.estimators.perception import BATCH, Absent, AskedLpips, LocalLpips, VideoFeatures
+from worldgauge.metrics.frechet import fvd, fvd_pair
+from worldgauge.statistics import jackknife_interval
+from worldgauge.suites.contract import Cell, Record, Score
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.perceiving import perceived
+from worldgauge.suites.scores import mean_score, score_of
+from worldgauge.video import Clip
+
+SET_LEVEL = "a distance of two sets of videos: it stands in the table"
+"""Why no single video has an FVD."""
+FEWEST_FRAMES = 10
+"""Of a video that I3D looks at (LoopNav, section 4)."""
+
+
+def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+    """LPIPS on every `stride`-th frame, FVD per pair, and the features that the FVD of a set is made of.
+
+    A network that nobody named, whose weights are not here, or that fails on these frames, is a reason.
+    """
+    fitted = truth.resized(rollout.width, rollout.height)
+    yield _lpips(record, fitted, rollout, settings)
+    yield from _fvd(record, fitted, rollout, settings)
+
+
+def fvd_cell(scores: Sequence[Score]) -> Cell:
+    """FVD: Frechet distance of rollouts and recordings, of two videos or more each, with a jackknife interval."""
+    both = [score.facts["features"] for score in scores if "features" in score.facts]
+    if len(both) < 2:
+        return Cell(None, None, 0, expected=len(scores))
+    ours, theirs = (np.array([one[side] for one in both]) for side in ("rollout", "recording"))
+
+    def distance(kept: NDArray[np.int64]) -> float:
+        return float(fvd(ours[kept], theirs[kept]))
+
+    interval = jackknife_interval(len(both), distance)
+    low, high = (None, None) if interval is None else (max(0.0, interval.low), interval.high)
+    return Cell(distance(np.arange(len(both))), None, len(both), low, high, expected=len(scores))
+
+
+def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Score:
+    network = perceived(settings.lpips, "lpips")
+    if isinstance(network, Absent):
+        return score_of(record, "lpips", None, reason=network.reason)
+    assert isinstance(network, AskedLpips | LocalLpips)
+    settings_of_it = dict(network.settings)
+    indices = range(0, len(rollout), settings.stride)
+    series: list[tuple[int, float | None]] = []
+    try:
+        for start in range(0, len(indices), BATCH):
+            part = indices[start : start + BATCH]
+            x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in (rollout, truth))
+            series += zip(part, network.distances(x, y).tolist(), strict=True)
+    except WorldgaugeError as error:
+        return score_of(record, "lpips", None, reason=_line(error), facts={"network": settings_of_it})
+    return mean_score(record, "lpips", series, network=settings_of_it)
+
+
+def _fvd(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+    network = perceived(settings.fvd, "video")
+    reason, facts = "", {}
+    if isinstance(network, Absent):
+        reason = network.reason
+    elif len(rollout) < FEWEST_FRAMES:
+        reason = f"a video of {len(rollout)} frames; FVD takes {FEWEST_FRAMES} or more"
+    else:
+        assert isinstance(network, VideoFeatures)
+        facts = {"network": dict(network.settings)}
+        try:
+            ours, theirs = (network.features(np.stack(list(clip))) for clip in (rollout, truth))
+        except WorldgaugeError as error:
+            reason = _line(error)
+    if reason:
+        yield score_of(record, "fvd_pair", None, reason=reason, facts=facts)
+        yield score_of(record, "fvd", None, reason=reason, facts=facts)
+        return
+    yield score_of(record, "fvd_pair", fvd_pair(ours, theirs), facts=facts)
+    features: Mapping[str, Any] = {"rollout": ours.tolist(), "recording": theirs.tolist()}
+    yield score_of(record, "fvd", None, reason=SET_LEVEL, facts={**facts, "features": features})
+
+
+def _line(error: Exception) -> str:
+    return str(error).split("\n")[0]

@@ -1,0 +1,33 @@
+"""Learned perception for suites: which networks their settings name, and each opened once a process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from worldgauge.errors import UsageError
+from worldgauge.estimators.perception import Absent, Perception, What, network_digest, open_perception, weights_digest
+
+
+@lru_cache(maxsize=8)
+def perceived(text: str | None, what: What, parity: str | None = None) -> Perception | Absent:
+    """As `open_perception`; never closed before the process ends, since behind it may be a large network."""
+    return open_perception(text, what, parity=parity)
+
+
+def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], networks: Iterable[str] = ()) -> str | None:
+    """SHA-256, hexadecimal, of the weights that settings name; None where they name none.
+
+    Found anew each time, so that other weights count as another setting. looking: settings that name what is looked
+    with. networks: further ones by name. Raises UsageError for what names no network.
+    """
+    digests: list[str | None] = []
+    for name, what in looking.items():
+        value = getattr(settings, name)
+        if value is not None and not (isinstance(value, str) and value):
+            raise UsageError(f"{suite} setting '{name}' must be a name, a file or an address, got {value!r}")
+        digests.append(weights_digest(value, what))
+    digests += [network_digest(name) for name in networks]
+    return hashlib.sha256(repr(digests).encode()).hexdigest() if any(digests) else None

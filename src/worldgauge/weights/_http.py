@@ -1,0 +1,103 @@
+"""One answer over HTTP, redirects followed by hand: only to https, and a token never goes to another host."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
+
+from worldgauge.errors import WorldgaugeError
+
+OFFLINE_VARIABLE = "WORLDGAUGE_OFFLINE"
+TIMEOUT_S = 60.0
+MAX_REDIRECTS = 5
+
+
+class PullError(WorldgaugeError):
+    """Weights that cannot be brought; says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What a host says of a large file before it sends on to where that lies (Hugging Face); empty and None else."""
+
+    sha256: str = ""
+    bytes: int | None = None
+
+
+@contextmanager
+def answer_of(
+    url: str, headers: Mapping[str, str], token: str = ""
+) -> Iterator[tuple[http.client.HTTPResponse, Linked]]:
+    """The answer at the end of all redirects. token: sent to the host of `url` alone.
+
+    Raises PullError offline and for addresses that are not asked; OSError and HTTPException where nothing answers.
+    """
+    if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
+        raise PullError(
+            f"{OFFLINE_VARIABLE} is set, so nothing is fetched; files already here: worldgauge weights adopt FOLDER"
+        )
+    first, linked = _address(url).netloc.lower(), Linked()
+    for _ in range(MAX_REDIRECTS + 1):
+        parts = _address(url)
+        request = Request(url, headers={**headers, "Accept-Encoding": "identity", "User-Agent": "worldgauge"})
+        if token and parts.netloc.lower() == first:
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
+        with _opener(parts).open(request, timeout=TIMEOUT_S) as answer:
+            linked = linked if linked.sha256 else _linked(answer)
+            if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("Location"):
+                yield answer, linked
+                return
+            url = urljoin(url, answer.headers["Location"])
+    raise PullError(f"{shown(url)}: more than {MAX_REDIRECTS} redirects")
+
+
+def shown(url: str) -> str:
+    """An address as it may be printed: the query of a signed one is a key."""
+    return url.split("?")[0][:200]
+
+
+def number(text: str | None) -> int | None:
+    """A whole number of a header; None for anything else."""
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,18}", text) else None
+
+
+def _opener(parts: SplitResult) -> OpenerDirector:
+    # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
+    opener = OpenerDirector()
+    for handler in (HTTPHandler(), HTTPSHandler(), *([] if _is_loopback(parts) else [ProxyHandler()])):
+        opener.add_handler(handler)
+    return opener
+
+
+def _address(url: str) -> SplitResult:
+    """The parts of an address. Raises PullError for one that is not asked."""
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and url.isascii()
+    except ValueError:
+        sound = False
+    if not sound or not url.isprintable() or " " in url:
+        raise PullError(f"{shown(url)!r} is no address")
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts)):
+        raise PullError(f"{shown(url)} is not https, so nothing is fetched from there")
+    return parts
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    with suppress(ValueError):
+        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
+    return False
+
+
+def _linked(answer: http.client.HTTPResponse) -> Linked:
+    digest = answer.headers.get("X-Linked-Etag", "").removeprefix("W/").strip('"').lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        return Linked()
+    return Linked(digest, number(answer.headers.get("X-Linked-Size")))

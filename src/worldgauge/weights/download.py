@@ -1,0 +1,202 @@
+"""One file of weights over the network: goes on where it stopped, and has its name only when it is right."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from worldgauge.errors import DataError
+from worldgauge.weights._http import Linked, PullError, answer_of, number, shown
+from worldgauge.weights._parts import Part, Version
+from worldgauge.weights.records import Seen, seen_at
+from worldgauge.weights.store import fault_of
+from worldgauge.weights.weight_set import WeightFile, WeightSet
+
+__all__ = ["Progress", "PullError", "fetch"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a file, its bytes so far, and all of them (0 where nobody says)."""
+
+TOKEN_VARIABLE = "HF_TOKEN"
+WAITS_S = (1.0, 2.0, 4.0)
+"""Pauses before what failed is tried again; counted anew whenever more has come than ever before."""
+LONGEST_WAIT_S = 60.0
+MOST_BYTES = 20 * 10**9
+MOST_UNSTATED_BYTES = 64 << 20
+"""Of a file whose size nobody says."""
+_BLOCK = 1 << 20
+
+
+class _AgainError(Exception):
+    """May well come at the next try, after the pause that the host asks for."""
+
+    def __init__(self, why: str, after_s: float = 0.0) -> None:
+        super().__init__(why)
+        self.after_s = min(after_s, LONGEST_WAIT_S)
+
+
+def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, progress: Progress) -> Seen:
+    """Bring `file` of the set `of` into `folder`, for one process at a time, and say what came.
+
+    first: the copy that was recorded, which one without a published digest is held to.
+    Raises PullError for what does not come, DataError for what is wrong. A beginning is kept, and continued.
+    """
+    part, tries = Part(folder / file.name), 0
+    most = part.size
+    while True:
+        try:
+            linked = _continue(file, of, part, progress)
+            break
+        except (_AgainError, OSError, http.client.HTTPException) as error:
+            if part.size > most:
+                tries, most = 0, part.size
+            if tries == len(WAITS_S):
+                raise PullError(
+                    f"{shown(file.url)}: {str(error) or type(error).__name__}; what has come is kept, and the same "
+                    "command goes on from there. Where there is no network: worldgauge weights adopt FOLDER"
+                ) from error
+            time.sleep(max(WAITS_S[tries], getattr(error, "after_s", 0.0)))
+            tries += 1
+    with _on_disk(part):
+        seen = seen_at(part.path)
+        stated = replace(file, sha256=linked.sha256) if linked.sha256 else file
+        if fault := fault_of(file, seen, first) or fault_of(stated, seen):
+            part.drop()
+            raise DataError(f"{shown(file.url)}: {fault}; not kept")
+        with part.path.open("rb") as whole:
+            os.fsync(whole.fileno())
+        os.replace(part.path, folder / file.name)
+        part.drop()
+    return seen
+
+
+def _continue(file: WeightFile, of: WeightSet, part: Part, progress: Progress) -> Linked:
+    """Ask for the bytes that are missing and append them to `part`; returns once it is as long as it should be."""
+    begun = part.version(file.url)
+    start = part.size if begun else 0
+    if begun and file.published and start == file.bytes:
+        return Linked()
+    asked = {"Range": f"bytes={start}-"} if start else {}
+    if begun and begun.etag and not begun.sha256:
+        asked["If-Range"] = begun.etag
+    token = _token() if of.gated else ""
+    with answer_of(file.url, asked, token) as (answer, linked):
+        if answer.status not in (200, 206, 416):
+            raise _refusal(answer, file, of, token)
+        if linked.sha256 and not linked.sha256.startswith(file.sha256):
+            raise DataError(f"{shown(file.url)}: expected sha256 {file.sha256}, its owner now has {linked.sha256}")
+        version = Version(file.url, _strong(answer.headers.get("ETag", "")), linked.sha256)
+        first, total = _extent(answer, linked)
+        follows = begun is None or version.continues(begun, checked=file.published)
+        if answer.status == 416 and follows and total == start:
+            return linked
+        if answer.status == 416 or (answer.status == 206 and not (follows and first == start)):
+            part.drop()
+            raise _AgainError("the file has changed since its beginning came")
+        limit = _limit(file, total, first, part)
+        _append(answer, part, first, limit, version, lambda done: progress(file.name, done, total or file.bytes or 0))
+        if total is not None and part.size < total:
+            raise _AgainError(f"cut off after {part.size} of {total} bytes")
+        return linked
+
+
+def _append(
+    answer: http.client.HTTPResponse,
+    part: Part,
+    done: int,
+    limit: int,
+    version: Version,
+    progress: Callable[[int], None],
+) -> None:
+    """The body from byte `done` on. Raises DataError where it is longer than the whole should be: before it is."""
+    with _on_disk(part):
+        out = part.open(done, version)
+    with out:
+        while block := answer.read1(_BLOCK):
+            if done + len(block) > limit:
+                part.drop()
+                raise DataError(f"{shown(version.url)}: more than the {limit} bytes that were expected; not kept")
+            with _on_disk(part):
+                out.write(block)
+            done += len(block)
+            progress(done)
+        with _on_disk(part):
+            out.flush()
+
+
+def _extent(answer: http.client.HTTPResponse, linked: Linked) -> tuple[int, int | None]:
+    """Where in the file the body begins, -1 where that is not said, and how long the file is, None where neither is."""
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise PullError(f"the host packs what it sends ({answer.headers['Content-Encoding']}), unasked")
+    if answer.status == 200:
+        return 0, linked.bytes if answer.length is None else answer.length
+    found = re.fullmatch(
+        r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", "")
+    )
+    if found is None:
+        return -1, None
+    return int(found[1] or 0), number(found[2])
+
+
+def _limit(file: WeightFile, total: int | None, start: int, part: Part) -> int:
+    """Most bytes the file may have. Raises DataError for an announced size that is wrong, PullError for a full disk."""
+    where = shown(file.url)
+    if total is not None and file.bytes is not None and total != file.bytes:
+        raise DataError(f"{where}: expected {file.bytes} bytes, the host announces {total}; nothing was taken")
+    size = total if total is not None else file.bytes
+    if size is None:
+        return MOST_UNSTATED_BYTES
+    if size > MOST_BYTES:
+        raise DataError(f"{where}: {size} bytes; no more than {MOST_BYTES} are taken")
+    free = shutil.disk_usage(part.path.parent).free
+    if size - start > free:
+        raise PullError(f"{part.path.parent}: {size - start} bytes are to come and {free} are free")
+    return size
+
+
+def _refusal(answer: http.client.HTTPResponse, file: WeightFile, of: WeightSet, token: str) -> Exception:
+    """What a status means, in words that say what to do."""
+    status = f"{answer.status} {http.client.responses.get(answer.status, '')}".strip()
+    if answer.status in (408, 425, 429) or answer.status >= 500:
+        return _AgainError(status, number(answer.headers.get("Retry-After")) or 0.0)
+    if answer.status in (401, 403) and of.gated:
+        which = f"refuses the token in {TOKEN_VARIABLE}" if token else "asks who you are"
+        return PullError(
+            f"'{of.name}': its host {which} ({status}): accept the {of.licence} at {of.source} with an account, "
+            f"then set {TOKEN_VARIABLE} to a token of that account"
+        )
+    if answer.status in (404, 410):
+        why = f"is no longer there ({status}); see {of.source}. A copy you have: worldgauge weights adopt FOLDER"
+        return PullError(f"{shown(file.url)} {why}")
+    return PullError(f"{shown(file.url)} answered {status}; see {of.source}")
+
+
+def _token() -> str:
+    """Of the environment. Raises PullError for what cannot be one, without showing it."""
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise PullError(f"{TOKEN_VARIABLE} holds characters that no token has")
+    return token
+
+
+def _strong(etag: str) -> str:
+    """An etag that promises equal bytes, not only equal meaning."""
+    return etag if re.fullmatch(r'"[!-~]{1,200}"', etag) else ""
+
+
+@contextmanager
+def _on_disk(part: Part) -> Iterator[None]:
+    """What the disk refuses is no trouble of the network, and is not tried again."""
+    try:
+        yield
+    except OSError as error:
+        why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+        raise PullError(f"{part.path}: {why}; what has come is kept") from error
