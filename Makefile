@@ -35,10 +35,12 @@ test: $(VENV)/.dev $(VENV)/.other chromium egl
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/estimators/networks
 
-# The adapters against real tensors and tiny random pipelines, in an environment that has torch.
+# Networks and adapters with random weights of the published form, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
-	$(VENV)/torch/bin/python -m pytest tests/models/adapters tests/estimators/decoders/adapters
+	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
+	  tests/estimators/networks tests/weights tests/models/adapters tests/estimators/decoders/adapters tests/agents/propose/adapters
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from worldgauge.metrics.perturbation import PERTURBATIONS
 from worldgauge.statistics import correlation
 from worldgauge.suites.loopnav.oracle import DrawnScene, draw_scene
 from worldgauge.suites.loopnav.validation import CHANGE, KEEP
+from worldgauge.weights import catalogue
 
 FEW = ("sgcs", "sgcs_objects", "ssim_320x180", "psnr", "mse", "sharpness", "lpips_alex", "sgcs_sam3")
 
@@ -293,6 +295,31 @@ def test_torch_that_is_not_here_is_a_reason_too(monkeypatch):
     monkeypatch.setattr(learned, "open_perception", missing)
     row = metric_study(scenes=2, names=["lpips_alex"]).row("lpips_alex")
     assert "torch" in row.reason
+
+
+def test_real_network_with_random_weights_joins_as_a_user_would_have_it(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+    rng = np.random.default_rng(0)
+    trunk, heads, channels = {}, {}, 3
+    for place, (index, kernel) in enumerate(((0, 11), (3, 5), (6, 3), (8, 3), (10, 3))):
+        shape = (4, channels, kernel, kernel)
+        values = rng.normal(0, (2 / np.prod(shape[1:])) ** 0.5, shape).astype(np.float32)
+        trunk |= {f"features.{index}.weight": torch.from_numpy(values), f"features.{index}.bias": torch.zeros(4)}
+        heads[f"lin{place}.model.1.weight"] = torch.from_numpy(rng.random((1, 4, 1, 1)).astype(np.float32))
+        channels = 4
+    known = catalogue["lpips-alex"]
+    unpublished = tuple(replace(file, bytes=None, sha256="") for file in known.files)
+    monkeypatch.setitem(catalogue, "lpips-alex", replace(known, files=unpublished))
+    folder = tmp_path / "weights" / "lpips-alex"
+    folder.mkdir(parents=True)
+    for file, tensors in zip(known.files, (trunk, heads), strict=True):
+        torch.save(tensors, folder / file.name)
+    monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(folder.parent))
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+    row = metric_study(scenes=2, names=["lpips_alex"]).row("lpips_alex")
+    assert row.reason is None
+    assert row.curves["noise"].usual.response.mean > 0
+    assert row.curves["noise"].monotonicity.mean > 0.8
 
 
 # Recordings ------------------------------------------------------------------------------------------------

@@ -108,3 +108,7 @@ def test_plot_is_one_file_that_stands_alone(study):
     assert "curve-dull-t" not in drawn
     assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
     assert "curve-dull-t" in plot(study)
+
+
+def test_name_of_a_drawing_gives_the_drawing(study, tmp_path):
+    assert write_metric_study(study, tmp_path / "curves.svg").read_text("utf-8") == plot(study)

@@ -11,7 +11,7 @@ frames. A plan is followed to the first frame in which the target is out of view
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     """The target in one frame of a rollout. image: (H, W, 3), turned towards it where the frame is a panorama.
 
     frame: its index. action: the step of the plan that it follows, -1 beyond the plan. inside: share of the target's
-    points in view. off_rad: to its middle, to the right of straight ahead, before any turning.
+    points in view, 1 where nobody can tell. off_rad: to its middle, to the right of straight ahead, before any turning.
     """
 
     frame: int
@@ -72,6 +72,7 @@ class Target:
         own = within & _same(metres, within)
         known = np.isfinite(metres) & (metres > 0)
         cloud = small.rays() * metres[..., None]
+        self._box, self._camera = box, camera
         self._own = cloud[own & known]
         x0, y0, x1, y1 = box
         beside = ((rows < y0) | (rows >= y1))[:, None] | ((columns < x0) | (columns >= x1))[None]
@@ -83,6 +84,26 @@ class Target:
     def known(self) -> bool:
         """Whether the real depth shows anything in the box."""
         return len(self._own) > 0
+
+    @property
+    def box_bearing(self) -> float:
+        """Radians to the right at which the middle of its box is in the real view."""
+        return math.atan2((self._box[0] + self._box[2]) / 2 - self._camera.cx, self._camera.fx)
+
+    def box_seen_by(self, camera: Camera | Panorama, left_rad: float) -> tuple[float, float, float, float] | None:
+        """Its box as another camera sees it from there, turned to the left by so much: x0, y0, x1, y1 in pixels.
+
+        Cut to the image; None where it is out of view.
+        """
+        x0, y0, x1, y1 = self._box
+        u, v = np.meshgrid(np.linspace(x0, x1, 9), np.linspace(y0, y1, 9))
+        rays = np.stack([(u - self._camera.cx) / self._camera.fx, (v - self._camera.cy) / self._camera.fy], -1)
+        places, depth = camera.project(_seen_from(_turned(left_rad), np.dstack([rays, np.ones_like(u)])))
+        places = np.clip(places[depth > 0], 0, (camera.width, camera.height))
+        if not len(places):
+            return None
+        (left, top), (right, bottom) = places.min(0).tolist(), places.max(0).tolist()
+        return (left, top, right, bottom) if left < right and top < bottom else None
 
     def box_in(self, image: Image, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
         """Its box in the image (H, W, 3) seen from `pose`, (4, 4) relative to the real view's, and how much is there.
@@ -134,6 +155,10 @@ class Target:
         columns, rows = pixels[inside].astype(np.int64).T
         off = np.abs(small[rows, columns].astype(np.float32) - self._colours[inside]).mean(-1)
         return float(np.minimum(off, _MOST_OFF).mean()), float(inside.mean())
+
+
+Follow = Callable[[Target, Plan, Rollout, Sequence[int]], Iterator[Seen]]
+"""As `followed`."""
 
 
 def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]) -> Iterator[Seen]:

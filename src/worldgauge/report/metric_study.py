@@ -59,15 +59,15 @@ class Strip(NamedTuple):
 
 
 def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path:
-    """Write the page of `found` to `out`, whole or not at all; its path. command: what made it.
+    """Write the page of `found` to `out`, whole or not at all; its path. Of a name in .svg, the curves alone.
 
-    Raises RunError where it cannot be written.
+    command: what made it. Raises RunError where it cannot be written.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(error, out.parent) from error
-    atomic_write(out, render_metric_study(found, command))
+    atomic_write(out, plot(found) if out.suffix.lower() == ".svg" else render_metric_study(found, command))
     return out
 
 

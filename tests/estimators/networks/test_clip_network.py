@@ -170,9 +170,9 @@ def test_other_clips_are_refused_by_name(fields: dict[str, Any], says: str, tmp_
 @pytest.mark.parametrize(
     ("tensors", "says"),
     [
-        ({"weight": torch.zeros(1, 512), "bias": torch.zeros(1)}, r"expected finite 'weight' \(1, 768\).*512"),
-        ({"weight": torch.zeros(1, CHANNELS), "bias": torch.full((1,), torch.nan)}, "expected finite"),
-        ({"layers.0.weight": torch.zeros(1)}, r"has 'weight' and 'bias', this file layers\.0\.weight"),
+        ({"weight": torch.zeros(1, 512), "bias": torch.zeros(1)}, "'weight'.*512"),
+        ({"weight": torch.zeros(1, CHANNELS), "bias": torch.full((1,), torch.nan)}, "'bias'.*not finite"),
+        ({"layers.0.weight": torch.zeros(1)}, "lacks 'weight', 'bias'"),
     ],
 )
 def test_a_head_that_does_not_fit_is_named(tensors: dict[str, Any], says: str, tmp_path: Path) -> None:

@@ -172,30 +172,32 @@ def test_the_published_sizes() -> None:
     assert {name: tensor.shape for name, tensor in tiny.items()} == shapes_of(Sizes(32, 64, 128, 96, 2))
 
 
-def changed(name: str, tensor: np.ndarray | None) -> Tensors:
+def changed(name: str, tensor: Any) -> Tensors:
     tensors = tiny_tensors(layers=1)
     if tensor is None:
         del tensors[name]
     else:
-        tensors[name] = tensor
+        tensors[name] = np.asarray(tensor)
     return tensors
 
 
 @pytest.mark.parametrize(
     ("tensors", "says"),
     [
-        (changed("block1.gn2.bias", None), r"missing: block1\.gn2\.bias$"),
-        (changed("more", np.zeros(1, np.float32)), "left over: more$"),
-        (changed("head.weight", np.zeros((10, 128), np.float32)), r"of another shape: head\.weight$"),
-        (changed("head.bias", np.full(1, np.nan, np.float32)), r"not finite: head\.bias$"),
+        (changed("block1.gn2.bias", None), r"lacks 'block1\.gn2\.bias'"),
+        (changed("more", np.zeros(1, np.float32)), "'more' is none of the"),
+        (changed("head.weight", np.zeros((10, 128), np.float32)), r"'head\.weight' is of shape.*10"),
+        (changed("head.bias", np.full(1, np.nan, np.float32)), r"'head\.bias'.*not finite"),
         (
             {name.replace("block_0", "block_1"): tensor for name, tensor in tiny_tensors(layers=1).items()},
-            r"missing: .*encoderblock_0.* and \d+ more",
+            r"lacks .*encoderblock_0.* and \d+ more",
         ),
-        ({}, "missing: .* and"),
+        ({}, r"lacks .* and \d+ more"),
         (tiny_tensors(layers=1, width=96), "of other sizes than the published one"),
+        (tiny_tensors(layers=1, inner=0), "of other sizes than the published one"),
+        (changed("conv_root.weight", np.float32(1)), r"'conv_root\.weight' is of shape"),
     ],
-    ids=["missing", "left over", "shape", "nan", "layer", "empty", "heads"],
+    ids=["missing", "left over", "shape", "nan", "layer", "empty", "heads", "nothing inside", "a number"],
 )
 def test_other_files_are_named(tensors: Tensors, says: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{WEIGHTS}: .*{says}"):

@@ -14,6 +14,7 @@ from worldgauge.agents.language.pictures import sheet, titled
 from worldgauge.agents.language.reading import HighLevel, neutral_views, read_high_level
 from worldgauge.agents.language.showing import all_around_at_end, in_turn, steps_in_words
 from worldgauge.agents.prompts import Field, Part
+from worldgauge.agents.questions.detecting import finder
 from worldgauge.agents.questions.landmarks import Landmarks, Mask
 from worldgauge.agents.questions.marks import marked
 from worldgauge.agents.questions.open_heading import OPEN_M, open_heading
@@ -28,7 +29,8 @@ ASKS = 30
 class Inquiry:
     """One episode's landmarks, and the model that is asked. Begins anew with an empty history.
 
-    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); further ones see `Asker.of`.
+    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; further
+    ones see `Asker.of`.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -38,14 +40,15 @@ class Inquiry:
         self.length = kit.length
         self.asks = int(kit.options.get("asks", ASKS))
         self.rule: Any = kit.options.get("open_heading", "pinhole")
-        self._landmarks = Landmarks()
+        self._find = finder(kit)
+        self._landmarks = Landmarks(self._find)
 
     def look(self, observation: Observation, goal: Goal, history: History) -> Scene:
         """What is seen now, its landmarks numbered as before. Raises UsageError for a goal without words."""
         if not goal.text:
             raise UsageError("a question needs its text, and this episode has none")
         if not history:
-            self._landmarks = Landmarks()
+            self._landmarks = Landmarks(self._find)
         masks = self._landmarks.look(observation)
         return Scene(self, observation, goal.text, history, self._landmarks, masks)
 

@@ -12,7 +12,7 @@ from worldgauge.agents.language.asking import thinned
 from worldgauge.agents.language.pictures import boxed, sheet, titled
 from worldgauge.agents.language.showing import frame_title, plan_frames
 from worldgauge.agents.prompts import Part
-from worldgauge.agents.tracking import Seen, Target, followed
+from worldgauge.agents.tracking import Follow, Seen, Target, followed
 
 CLOSE_UPS = range(3, 14, 2)
 """Frames of a clip that go with the answer, padding included (released code)."""
@@ -32,27 +32,33 @@ def target_in_words(observation: Observation) -> str:
 
 @dataclass(frozen=True)
 class Followed:
-    """A candidate with where its rollout shows the target. close: frames for the answer, turned towards it."""
+    """A candidate with where its rollout shows the target. close: frames for the answer, turned towards it.
+
+    follow: how the target is followed.
+    """
 
     plan: Plan
     rollout: Rollout
     close: tuple[Seen, ...]
     target: Target | None
+    follow: Follow = followed
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate], observation: Observation) -> list[Followed | None]:
+    def of(
+        cls, candidates: Sequence[Candidate], observation: Observation, follow: Follow = followed
+    ) -> list[Followed | None]:
         """Each candidate with the target followed from the box in the front view; None where nothing was imagined."""
         box = observation.box
         target = None if box is None else Target(box, observation.front, observation.depth("front"), observation.camera)
-        return [None if one.rollout is None else cls._of(one.plan, one.rollout, target) for one in candidates]
+        return [None if one.rollout is None else cls._of(one.plan, one.rollout, target, follow) for one in candidates]
 
     @classmethod
-    def _of(cls, plan: Plan, rollout: Rollout, target: Target | None) -> Followed:
+    def _of(cls, plan: Plan, rollout: Rollout, target: Target | None, follow: Follow) -> Followed:
         if target is None:
-            return cls(plan, rollout, (), None)
+            return cls(plan, rollout, (), None, follow)
         # All frames are followed, so that those after the first without the target are left out.
-        found = followed(target, plan, rollout, range(1, len(rollout.frames)))
-        return cls(plan, rollout, tuple(seen for seen in found if seen.frame in CLOSE_UPS), target)
+        found = follow(target, plan, rollout, range(1, len(rollout.frames)))
+        return cls(plan, rollout, tuple(seen for seen in found if seen.frame in CLOSE_UPS), target, follow)
 
     def close_ups(self, squeeze: int) -> list[Part]:
         """What goes with the answer, in one picture; nothing where the target is in none of these frames."""
@@ -69,7 +75,7 @@ class Followed:
             return []
         ahead = [self.rollout.seen(frame) for frame in range(self.rollout.valid_len)]
         level = replace(self.rollout, frames=np.stack(ahead), view="perspective")
-        seen = [] if self.target is None else followed(self.target, self.plan, level, frames)
+        seen = [] if self.target is None else self.follow(self.target, self.plan, level, frames)
         boxes = {one.frame: one.box for one in seen}
         cells = []
         for frame in thinned(frames, squeeze):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from worldgauge.agents.contract import SIDES, YAW_RIGHT_DEG, History, Kit, Observation, Plan, Side, proposers
 from worldgauge.agents.questions.asked import Wanted, wanted
+from worldgauge.agents.questions.detecting import finder
 from worldgauge.agents.questions.explored import Explored, Frontier
 from worldgauge.agents.questions.landmarks import Landmark, Landmarks, Mask
 from worldgauge.agents.questions.open_heading import HeadingRule, open_heading
+from worldgauge.collect.question_habits import rooms_of
 from worldgauge.episode import Goal
 from worldgauge.geometry import FloatArray, wrap_angle
 from worldgauge.primitives import STEP_M, Primitive
@@ -40,13 +42,15 @@ class LandmarkProposer:
     it is said to be in, ends of the seen floor (near ones, large ones, those of likely rooms), then other landmarks.
 
     It reads the question's words, the exact masks and facts of what is in sight, and depth; it keeps a map of the
-    episode, begun anew when there is no history. Options: open_heading, "pinhole" or "linear".
+    episode, begun anew when there is no history. Options: open_heading, "pinhole" or "linear"; landmarks, "exact" or
+    "detected": then a landmark is in the rooms that things of its name are in elsewhere.
     """
 
     def __init__(self, kit: Kit) -> None:
         self._steps = (Primitive.FORWARD,) * kit.length
         self._rule: HeadingRule = kit.options.get("open_heading", "pinhole")
-        self._landmarks = Landmarks()
+        self._find = finder(kit)
+        self._landmarks = Landmarks(self._find)
         self._explored = Explored()
         self._wanted: Wanted | None = None
 
@@ -56,7 +60,7 @@ class LandmarkProposer:
         """Up to n plans of a turn and L steps forward; their aim tells the landmark, or the metres of the way."""
         pose = observation.pose
         if not history or self._wanted is None:
-            self._landmarks, self._explored = Landmarks(), Explored(float(pose[2, 3]))
+            self._landmarks, self._explored = Landmarks(self._find), Explored(float(pose[2, 3]))
             self._wanted = wanted(goal.text or "")
         elif any(history[-1].collided):
             self._explored.block(pose[:2, 3] + _STUCK_M * pose[:2, 2])
@@ -87,10 +91,9 @@ class LandmarkProposer:
         assert asked is not None
         named, inside = [], []
         for side, landmark in at_hand:
-            thing = observation.things.get(landmark.instance)
-            if thing is None or landmark.visited:
+            if landmark.visited:
                 continue
-            fits = asked.room in (None, thing.room)
+            fits = asked.room is None or asked.room in _rooms(landmark, observation)
             if landmark.name in asked.names and fits:
                 named.append((side, landmark))
             elif asked.room is not None and fits and not landmark.passage:
@@ -101,12 +104,13 @@ class LandmarkProposer:
         """Frontiers, cheapest first: metres of the way, less what size and a likely room are worth."""
         asked = self._wanted
         assert asked is not None
-        known = [one for one in self._landmarks if one.instance in observation.things]
+        known = list(self._landmarks)
 
         def cost(frontier: Frontier) -> float:
             near = [one for one in known if math.hypot(*(one.centre[:2] - frontier.xy)) < NEAR_M]
             nearest = min(near, key=lambda one: math.hypot(*(one.centre[:2] - frontier.xy)), default=None)
-            likely = 0.0 if nearest is None else asked.rooms.get(observation.things[nearest.instance].room, 0.0)
+            told = {} if nearest is None else _rooms(nearest, observation)
+            likely = sum(share * asked.rooms.get(room, 0.0) for room, share in told.items())
             return frontier.walk_m - SIZE_WORTH * min(frontier.size_m, LARGE_M) - LIKELY_WORTH_M * likely
 
         return sorted(self._explored.frontiers(observation.pose), key=cost)
@@ -126,6 +130,12 @@ class LandmarkProposer:
         apart = all(abs(float(wrap_angle(plan.turn_left_rad - one.turn_left_rad))) > APART for one in plans)
         if len(plans) < n and apart:
             plans.append(plan)
+
+
+def _rooms(landmark: Landmark, observation: Observation) -> Mapping[str, float]:
+    """How likely a landmark is in which room: known of an exact one, else as things of its name are in train homes."""
+    thing = observation.things.get(landmark.instance)
+    return rooms_of(landmark.name) if thing is None else {thing.room: 1.0}
 
 
 def _clearest(seen: dict[Side, dict[int, Mask]]) -> list[tuple[Side, int]]:

@@ -5,13 +5,13 @@
         seen = known.look(observation)        # {"front": {3: mask, 7: mask}, "left": {}, ...}
         known[3].name, known[3].centre, known.visited(3)
 
-Exact masks come from `Observation.instances`; a detector's join through `add`.
+Masks are the exact ones of `Observation.instances` unless another `find` is given (`detecting`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,13 +103,27 @@ class Landmark:
         }
 
 
+Find = Callable[[Observation, Side], Sequence[Detection]]
+"""What is in the view to one side."""
+
+
+def exact(observation: Observation, side: Side) -> list[Detection]:
+    """What the exact object numbers of a view show, one a thing that has a name, largest first."""
+    instances, things = observation.instances(side), observation.things
+    counts = np.bincount(instances.ravel())
+    listed = [int(n) for n in np.argsort(-counts, kind="stable") if n != 0 and counts[n] and int(n) in things]
+    return [Detection(things[n].name, instances == n, instance=n) for n in listed]
+
+
 @dataclass
 class Landmarks:
     """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
 
-    merge_px: centres of masks closer than that in a view of 560 pixels across are one; scaled with the width.
+    find: tells what is in one view. merge_px: centres of masks closer than that in a view of 560 pixels across are one;
+    scaled with the width.
     """
 
+    find: Find = exact
     merge_px: float = MERGE_PX
     _known: dict[int, Landmark] = field(default_factory=dict)
 
@@ -126,14 +140,14 @@ class Landmarks:
         return len(self._known)
 
     def look(self, observation: Observation) -> dict[Side, dict[int, Mask]]:
-        """Take in the exact masks of all four views, and what the walker stands beside: numbers and masks by view.
+        """Take in what is found in all four views, and what the walker stands beside: numbers and masks by view.
 
         Visited landmarks are left out of the views, as they are not marked any more.
         """
         self.reach(observation.pose)
         seen: dict[Side, dict[int, Mask]] = {}
         for side in SIDES:
-            found = detections(observation.instances(side), observation.things)
+            found = self.find(observation, side)
             here = self.add(found, observation.depth(side), observation.camera, turned(observation.pose, side))
             seen[side] = {number: mask for number, mask in here.items() if not self._known[number].visited}
         return seen
@@ -174,13 +188,6 @@ class Landmarks:
         landmark = Landmark(len(self._known) + 1, detection.name, points, detection.instance)
         self._known[landmark.number] = landmark
         return landmark
-
-
-def detections(instances: NDArray[np.uint16], things: Mapping[int, Any]) -> list[Detection]:
-    """What exact object numbers (H, W) show, one a thing that has a name, largest first."""
-    counts = np.bincount(instances.ravel())
-    listed = [int(n) for n in np.argsort(-counts, kind="stable") if n != 0 and counts[n] and int(n) in things]
-    return [Detection(things[n].name, instances == n, instance=n) for n in listed]
 
 
 def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Detection]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.agents.box_tracking import follower
 from worldgauge.agents.chat import AnswerError, Reply
 from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, History, Kit, Observation, Plan
 from worldgauge.agents.language.asking import Asker, kind_of, seed_of
@@ -40,6 +41,7 @@ class RecognitionReviser:
         self._kind = kind_of(kit)
         self._top = int(kit.options.get("top_logprobs", TOP_TOKENS))
         self._asker = Asker.of(kit)
+        self._follow = follower(kit)
 
     def revise(
         self,
@@ -59,7 +61,7 @@ class RecognitionReviser:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")
         answer_seed, seed = seed_of(rng), seed_of(rng)
         notes: dict[str, Any] = {"kind": self._kind}
-        followed = Followed.of(candidates, observation)
+        followed = Followed.of(candidates, observation, self._follow)
         label, confidence = self._answer(candidates, followed, observation, goal, answer_seed, notes)
         plan, chosen = candidates[0].plan, 0 if candidates else None
         if confidence < CONFIDENT:

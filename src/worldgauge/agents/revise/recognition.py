@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.agents.box_tracking import follower
 from worldgauge.agents.contract import Candidate, Decision, History, Kit, Observation, letters, revisers
-from worldgauge.agents.tracking import Seen, Target, followed
+from worldgauge.agents.tracking import Seen, Target
 from worldgauge.agents.vision import Recogniser, recogniser
 from worldgauge.agents.vision.calibration import softmax
 from worldgauge.episode import Goal
@@ -25,12 +26,13 @@ ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
 class RecogniserReviser:
     """Answers with the small recogniser and takes the plan in whose frames it is surest; without rollouts, the first.
 
-    Options: homes, train scenes of the recogniser (100). Source: joint action-answer decisions, section 3 of the paper;
+    Options: homes, train scenes of the recogniser (100); tracker, "geometry" or "sam2". Source: joint action-answer decisions, section 3 of the paper;
     the rule that puts views together is ours, chosen on validation scenes (`together`).
     """
 
     def __init__(self, kit: Kit) -> None:
         self._options = kit.options
+        self._follow = follower(kit)
 
     @cached_property
     def _eyes(self) -> Recogniser:
@@ -84,7 +86,7 @@ class RecogniserReviser:
         wanted = sorted({*range(1, rollout.valid_len), *ANSWER_FRAMES})
         return [
             Glimpse(seen, self._logs(seen.image, seen.box, labels), seen.frame in ANSWER_FRAMES or seen.action > 0)
-            for seen in followed(target, candidate.plan, rollout, wanted)
+            for seen in self._follow(target, candidate.plan, rollout, wanted)
         ]
 
     def _logs(self, image: Any, box: Any, labels: Sequence[str]) -> FloatArray:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from worldgauge.errors import DataError
 from worldgauge.estimators.networks._musiq_patches import GRID, LONGER_SIDES, PATCH, cells_of, patches_of, scaled
 from worldgauge.estimators.networks.place import Place, torch_for
+from worldgauge.weights import expect
 
 Float32 = NDArray[np.float32]
 
@@ -158,23 +159,16 @@ def shapes_of(sizes: Sizes) -> dict[str, tuple[int, ...]]:
 def _checked(tensors: Mapping[str, Float32], path: Path) -> Sizes:
     """The sizes that the tensors have. Raises DataError unless all are there, no other is, and their shapes agree."""
     leading = ("conv_root", "block1.conv3", "embedding", f"{_LAYER}0.mlp.fc1")
-    stem, block, width, inner = (len(tensors.get(f"{name}.weight", ())) for name in leading)
+    shapes = [tensors[name].shape if (name := f"{each}.weight") in tensors else () for each in leading]
+    stem, block, width, inner = (shape[0] if shape else 1 for shape in shapes)
     layers = {found[1] for name in tensors if (found := re.match(rf"{re.escape(_LAYER)}(\d+)\.", name))}
     sizes = Sizes(stem, block, width, inner, max(1, len(layers)))
     due = shapes_of(sizes)
-    shown = {name: tensor.shape for name, tensor in tensors.items()}
-    faults = {
-        "missing": due.keys() - shown.keys(),
-        "left over": shown.keys() - due.keys(),
-        "of another shape": {name for name in due.keys() & shown.keys() if due[name] != shown[name]},
-        "not finite": {name for name, tensor in tensors.items() if not np.isfinite(tensor).all()},
-    }
-    for fault, names in faults.items():
-        if names:
-            few = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            raise DataError(f"{path}: not the weights of MUSIQ with one score, tensors {fault}: {few}")
+    expect(tensors, due, path)
+    if more := sorted(tensors.keys() - due.keys()):
+        raise DataError(f"{path}: not these weights, '{more[0]}' is none of the {len(due)} tensors of a MUSIQ")
     # Narrower ones are made for tests; of this width there is one.
-    odd = sizes.width % _HEAD_WIDTH or sizes.stem % _GROUPS or sizes.block % _GROUPS
+    odd = sizes.width % _HEAD_WIDTH or sizes.stem % _GROUPS or sizes.block % _GROUPS or 0 in astuple(sizes)
     if odd or (sizes.width >= PUBLISHED.width and sizes != PUBLISHED):
         raise DataError(f"{path}: a MUSIQ of other sizes than the published one: {sizes}, not {PUBLISHED}")
     return sizes

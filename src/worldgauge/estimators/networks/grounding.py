@@ -1,7 +1,7 @@
 """Grounding DINO: boxes of the things that are named.
 
     found = open_network("grounding-dino").detect(rgb, ["chair", "table"])
-    marks = landmarks(found, open_network("sam2").segment_boxes(rgb, [each.box for each in found]))
+    masks = open_network("sam2").segment_boxes(rgb, [each.box for each in found])
 
 Source: World-in-World, section on landmarks; the published processor.
 """
@@ -10,19 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import UsageError
-from worldgauge.estimators.landmarks import SCORE, Detection
 from worldgauge.estimators.networks import Place, networks
 from worldgauge.estimators.networks._pictures import IMAGENET, checked_frame, shown
 from worldgauge.estimators.networks._pretrained import load_pretrained, load_tokenizer
 from worldgauge.estimators.networks.place import inference, torch_for
 
+SCORE = 0.3
+"""Least score that is told, unless another is asked for."""
 SHORT_PX, LONG_PX = 800, 1333
 """The shorter side of what the network is shown, unless the longer one would exceed the second."""
+
+
+class Detection(NamedTuple):
+    """Something named in a frame. score: 0 to 1. box: x0, y0, x1, y1 in pixels."""
+
+    name: str
+    score: float
+    box: tuple[float, float, float, float]
 
 
 @networks.register("grounding-dino", what="detect")

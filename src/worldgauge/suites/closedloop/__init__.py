@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from worldgauge.agents.looking import check_networks
 from worldgauge.agents.vision.recognition import at_hand
 from worldgauge.subject import WorldModel
 from worldgauge.suites import suites
@@ -46,8 +47,10 @@ class ClosedLoop:
     def scoring_settings(self) -> frozenset[str]:
         """Settings that only `score` reads: the judge and whom it asks where no policy asks one, networks likewise."""
         asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
-        seen = frozenset() if self.options.sees_by_network else frozenset({"lpips", "networks_digest"})
-        return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen
+        seen = frozenset() if self.options.sees_by_network else frozenset({"lpips"})
+        acting = self.options.sees_by_network or any(map(self.options.networks, self.options.asked))
+        weights = frozenset() if acting else frozenset({"networks_digest"})
+        return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen | weights
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -61,8 +64,12 @@ class ClosedLoop:
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
         """Train the recogniser where it is needed and not in the cache.
 
-        Raises MissingExtraError without the extra of the recogniser, or of the table.
+        Raises MissingExtraError without the extra of the recogniser, of the table, or of networks that policies look
+        with, AbsentWeightsError without the weights of these.
         """
+        kinds = {task.sample["kind"] for task in tasks if task.skip is None}
+        for kind in sorted(kinds):
+            check_networks(self.options.networks(kind))
         if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
             check_engine("leave it out with --set task=...")
         if any(self.options.sees(task.sample["kind"]) for task in tasks):

@@ -173,6 +173,8 @@ def kit_of(kind: TaskKind, defaults: Defaults, settings: Settings) -> Kit:
         "policy": settings.policy,
         "revision": settings.revision,
         "lpips": settings.lpips,
+        "landmarks": settings.landmarks,
+        "tracker": settings.tracker,
     }
     options = {name: value for name, value in options.items() if value is not None}
     chat = None if settings.chat is None else _chat(settings)

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from worldgauge.agents.box_tracking import NETWORK as TRACKER
 from worldgauge.agents.contract import proposers, revisers
 from worldgauge.agents.judge import judges
 from worldgauge.agents.language.endpoint import model_and_url
 from worldgauge.agents.prompts import Prompts
+from worldgauge.agents.questions.detecting import NETWORKS as DETECTORS
 from worldgauge.agents.revise.lpips import NETWORK
 from worldgauge.datasets.demonstrations import read_index
 from worldgauge.errors import UsageError
@@ -81,7 +83,9 @@ class Settings:
     the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from, and its digest;
     cloned_moves: what of a remembered plan moves with a thing; policy: command or address of the policy behind
     `process`; revision: whether a language model that revises is shown the frames in which poses are reached, or
-    its own words for the last ones. lpips, aesthetic, imaging: where learned metrics of imagined frames, and the
+    its own words for the last ones. landmarks: whether those of questions are the exact things in sight, or what
+    networks detect. tracker: whether the target of recognition is followed through imagined frames by geometry and
+    colours, or by the network SAM 2. lpips, aesthetic, imaging: where learned metrics of imagined frames, and the
     reviser `lpips`, get their networks (`estimators.perception`); None leaves them out, and says so. networks_digest:
     of their weights, found anew.
     """
@@ -112,6 +116,8 @@ class Settings:
     cloned_moves: Literal["together", "apart"] | None = None
     policy: str | None = None
     revision: Literal["frames", "described"] | None = None
+    landmarks: Literal["exact", "detected"] = "exact"
+    tracker: Literal["geometry", "sam2"] = "geometry"
     lpips: str | None = None
     aesthetic: str | None = None
     imaging: str | None = None
@@ -175,11 +181,21 @@ class Settings:
     @property
     def sees_by_network(self) -> bool:
         """Whether a policy looks with one of the networks that are named."""
-        return any(revisers.entry(self.of_task(task).reviser).facts.get("network") for task in self.asked)
+        return any(self._by_named_network(task) for task in self.asked)
+
+    def networks(self, task: TaskKind) -> tuple[str, ...]:
+        """Networks that a task's policies look with, run here, beyond those that settings name."""
+        if task == "questions" and self.landmarks == "detected":
+            return DETECTORS
+        if task == "recognition" and self.tracker == "sam2":
+            return (TRACKER,)
+        return (NETWORK,) if self._by_named_network(task) and self.lpips is None else ()
+
+    def _by_named_network(self, task: TaskKind) -> bool:
+        return bool(revisers.entry(self.of_task(task).reviser).facts.get("network"))
 
     def _networks_digest(self) -> str | None:
-        further = (NETWORK,) if self.sees_by_network and self.lpips is None else ()
-        return networks_digest(SUITE, self, LEARNED, further)
+        return networks_digest(SUITE, self, LEARNED, dict.fromkeys(n for task in self.asked for n in self.networks(task)))
 
     def _check_manipulation(self) -> None:
         """Raises UsageError for errors of an expert that cannot be, and for policies that lack what they need."""
