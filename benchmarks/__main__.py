@@ -27,8 +27,8 @@ NAMES = (
     "path_scores",
     "decoders",
 )
-LONG = ("decoder_check",)
-"""Only when named: takes more than two minutes."""
+LONG = ("decoder_check", "networks")
+"""Only when named: they take more than two minutes, and networks needs the extra 'torch'."""
 
 
 def main() -> int:

@@ -328,4 +328,19 @@ def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
     assert "error: " in cli("validate-metric", "sgcs", "--segmenter", "colour").stderr
     assert cli("validate-metric", "sgcs", "--segmenter", "none").returncode == 2
     unknown = cli("validate-metric", "fid").stderr
-    assert unknown == "error: no study of a metric 'fid'. Known: rules, sgcs\n"
+    assert unknown == "error: no study of a metric 'fid'. Known: all, rules, sgcs\n"
+
+
+def test_every_metric_is_put_to_the_test(cli: Callable[..., Done], tmp_path: Path) -> None:
+    few = ("validate-metric", "all", "--scenes", "2", "--metrics", "psnr,imaging")
+    done = cli(*few, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "worldgauge weights pull musiq-spaq" in " ".join(done.stdout.split())
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+    told = json.loads(cli(*few, "--json").stdout)
+    assert told["page"] is None
+    assert told["frames"] == 2
+    for wrong, words in ((("--network", "imaging"), "METRIC=TEXT"), (("--metrics", "psrn"), "Did you mean 'psnr'")):
+        done = cli(*few[:4], *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert words in done.stderr

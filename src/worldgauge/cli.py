@@ -14,6 +14,7 @@ import typer
 from worldgauge import __version__
 from worldgauge.cli_build import curate, structure, vote
 from worldgauge.cli_collect import collect_app
+from worldgauge.cli_metrics import validate_metric
 from worldgauge.cli_options import (
     FAILED,
     KNOWN_ERROR,
@@ -36,10 +37,9 @@ from worldgauge.cli_options import (
 )
 from worldgauge.cli_study import replay, study, train_recogniser
 from worldgauge.cli_weights import app as weights_app
-from worldgauge.errors import UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.errors import UsageError, WorldgaugeError
 
 if TYPE_CHECKING:
-    from worldgauge.cli_show import Study
     from worldgauge.engine.result import RunResult
 
 app = typer.Typer(
@@ -74,13 +74,6 @@ class Kind(StrEnum):
 
 
 _PLACES = {"decoders": "estimators.decoders", "agents": "agents.answer", "critics": "agents.critic"}
-
-
-class Segmenter(StrEnum):
-    """Where a study of a metric takes the objects from."""
-
-    exact = "exact"
-    colour = "colour"
 
 
 def main() -> None:
@@ -299,35 +292,7 @@ def check(
         raise typer.Exit(FAILED)
 
 
-@app.command("validate-metric")
-def validate_metric(
-    metric: Annotated[
-        str, typer.Argument(metavar="METRIC", help="What to put to the test: sgcs, or the critic rules.")
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Recorded walks, or builds, to test it on; without, drawn scenes and our own builds."),
-    ] = None,
-    scenes: Annotated[int, typer.Option(help="sgcs: drawn scenes.")] = 40,
-    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: where the objects come from.")] = Segmenter.exact,
-    structures: Annotated[int, typer.Option(help="rules: builds that are damaged.")] = 66,
-    json: Json = False,
-) -> None:
-    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it. And does
-    the critic by rules grade damaged builds as the matching score does?"""
-    from worldgauge import cli_show as show
-    from worldgauge.suites.build import validation as critic
-    from worldgauge.suites.loopnav import validation as consistency
-
-    found: Study
-    if metric == "sgcs":
-        found = consistency.study(data, scenes=scenes, segmenter=segmenter.value)
-    elif metric == "rules":
-        found = critic.study(data, structures=structures)
-    else:
-        raise UnknownNameError("study of a metric", metric, ("sgcs", "rules"))
-    if not show.studied(found, json):
-        raise typer.Exit(FAILED)
+app.command("validate-metric")(validate_metric)
 
 
 def _finish(result: RunResult, json: bool, **more: Any) -> None:

@@ -21,6 +21,7 @@ from worldgauge.engine.store import dumps
 
 if TYPE_CHECKING:
     from worldgauge.engine.collect import Collected, CollectProgress
+    from worldgauge.engine.metric_study import MetricStudy
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import Plan
     from worldgauge.engine.videos import Shelf
@@ -374,6 +375,18 @@ def studied(found: Study, json: bool) -> bool:
     else:
         print(found.table())
     return found.accepted
+
+
+def metrics_studied(found: MetricStudy, page: Path | None, json: bool) -> None:
+    """What each metric sees, what can be said of it, and where its page is, if one was written."""
+    from worldgauge.engine.metric_study import conclusions, tables
+
+    if json:
+        _object(**found.to_json(), page=None if page is None else str(page))
+        return
+    print(tables(found), *conclusions(found), sep="\n")
+    if page is not None:
+        written(page, json)
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

@@ -89,8 +89,6 @@ def test_safetensors_and_several_files(tensors, tmp_path, lpips):
 def test_says_what_is_missing(tmp_path, tensors, lpips, monkeypatch):
     with pytest.raises(WorldgaugeError, match="weights="):
         estimators.get("lpips")()
-    with pytest.raises(WorldgaugeError, match="I3D"):
-        estimators.get("i3d")()
     with pytest.raises(DataError, match="no such"):
         Lpips(tmp_path / "absent.npz")
     (tmp_path / "broken.npz").write_bytes(b"not an archive")

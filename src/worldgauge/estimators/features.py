@@ -1,9 +1,9 @@
-"""Learned features of the paper's pixel tables: LPIPS (AlexNet), from weights that you give; a name for FVD (I3D).
+"""LPIPS (AlexNet) without torch, from weight files that you give; `estimators.networks` has it in torch, and more.
 
     distance = estimators.get("lpips")(weights=["alexnet.pth", "lpips.pth"])(image, other)
 
 No weights come with worldgauge. A suite computes LPIPS only where its settings name weights, and leaves it out else.
-Made without weights, these fail at once, in one line; nothing is replaced by a look-alike.
+Made without weights, it fails at once, in one line; nothing is replaced by a look-alike.
 """
 
 from __future__ import annotations
@@ -95,21 +95,6 @@ class Lpips:
             x = np.maximum(_convolve(x, weight, stride, padding) + bias, 0)
             found.append(x / (np.linalg.norm(x, axis=-1, keepdims=True) + 1e-10))
         return found
-
-
-@estimators.register("i3d", needs="weights", available=False)
-class I3d:
-    """Video features for FVD: a name, not available.
-
-    The network is published as code in a file, which worldgauge does not execute. Compute features elsewhere and
-    give them to the Frechet distance of `worldgauge.metrics`.
-    """
-
-    def __init__(self, weights: str | Path | None = None) -> None:
-        raise WorldgaugeError(
-            "FVD needs I3D features, and worldgauge has no I3D: compute the features elsewhere, "
-            "then take their Frechet distance"
-        )
 
 
 def _convolve(x: Float32, weight: Float32, stride: int, padding: int) -> Float32:

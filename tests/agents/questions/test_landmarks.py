@@ -1,11 +1,12 @@
 """Landmarks: thresholds of section 7, numbers that stay, and when one is visited."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from worldgauge.agents.questions.landmarks import Detection, Landmarks, detections, kept, turned
+from worldgauge.agents.questions.landmarks import Detection, Landmarks, exact, kept, turned
 from worldgauge.errors import ShapeError, UsageError
 from worldgauge.geometry import Camera, pose_from_yaw_pitch, yaw_pitch_from_pose
 
@@ -65,7 +66,7 @@ def test_detections_of_exact_numbers_name_what_is_known():
     seen = np.zeros((4, 4), np.uint16)
     seen[0] = 7
     seen[1] = 9
-    (found,) = detections(seen, {7: Thing()})
+    (found,) = exact(SimpleNamespace(instances=lambda side: seen, things={7: Thing()}), "front")
     assert (found.name, found.instance, int(found.mask.sum())) == ("sofa", 7, 4)
 
 

@@ -1,11 +1,13 @@
 """Joint action-answer decisions of the recogniser."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support.standins import standing_in
+from worldgauge.agents import box_tracking
 from worldgauge.agents.boxes import target_box
 from worldgauge.agents.contract import Candidate, Decision, Image, Kit, Plan, Rollout, revisers
 from worldgauge.agents.revise import recognition as module
@@ -87,12 +89,14 @@ def rollouts(home: Home, start: Stance, kind: str) -> list[Rollout | None]:
     return found
 
 
-def decided(home: Home, stance: Stance, target: int, kind: str, plans: Sequence[Steps] = PLANS) -> Decision:
+def decided(
+    home: Home, stance: Stance, target: int, kind: str, plans: Sequence[Steps] = PLANS, **options: str
+) -> Decision:
     candidates = [
         Candidate(Plan(plan, "test"), rollout, lambda: None)
         for plan, rollout in zip(plans, rollouts(home, stance, kind)[: len(plans)], strict=True)
     ]
-    reviser = RecogniserReviser(Kit("recognition", 4))
+    reviser = RecogniserReviser(Kit("recognition", 4, options=options))
     goal = Goal(target=str(target), choices=LABELS)
     here = Here(home, stance, target)
     return reviser.revise(candidates, here, goal, (), np.random.default_rng(0))  # type: ignore[arg-type]
@@ -126,6 +130,40 @@ def test_frozen_rollouts_change_next_to_nothing(home: Home, scene: tuple[Stance,
     assert frozen.scores[0] == frozen.scores[1]
     assert frozen.answer == none.answer
     assert frozen.confidence == pytest.approx(none.confidence, abs=0.15)
+
+
+class KnownMasks:
+    """A tracker that is never wrong, of rollouts that are known."""
+
+    def __init__(self, masks: Mapping[bytes, np.ndarray]) -> None:
+        self._masks = masks
+
+    def track(self, frames: Image, box: object) -> np.ndarray:
+        return self._masks[frames.tobytes()]
+
+
+def test_masks_are_followed_in_place_of_points(
+    home: Home, scene: tuple[Stance, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the first frame that does not show it; the boxes that are looked at are those of the masks."""
+    stance, target = scene
+    known, shown = {}, []
+    for plan, rollout in zip(PLANS, rollouts(home, stance, "true"), strict=True):
+        assert rollout is not None
+        stances = [stance]
+        for step in (*plan, *(F,) * 9):
+            stances.append(walked(home.floor, stances[-1], step)[0])
+        masks = np.stack([home.view(one.eye(), CAMERA).instance == target for one in stances])
+        known[rollout.frames.tobytes()] = masks
+        gone = next((n for n in range(1, 14) if not masks[n].any()), 14)
+        frames = [n for n in (1, 2, 3, 4, 5, 7, 9, 11, 13) if n < gone]
+        shown.append([(n, list(target_box(masks[n]) or ())) for n in frames])
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path))
+    monkeypatch.setattr(box_tracking, "network", lambda name: standing_in(KnownMasks(known)))
+    decision = decided(home, stance, target, "true", tracker="sam2")
+    assert [[(n, box) for n, box, _ in own] for own in decision.notes["followed"]] == shown
+    assert any(shown)
+    assert decision != decided(home, stance, target, "true")
 
 
 def test_without_a_box_there_is_no_answer(home: Home, scene: tuple[Stance, int]) -> None:

@@ -105,7 +105,7 @@ def test_a_changed_program_is_not_run(folder: Path) -> None:
     with pytest.raises(DataError, match=rf"{FILE}: expected {len(right)} bytes, got {len(right) + 1}"):
         made(folder)
     (folder / FILE).unlink()
-    with pytest.raises(DataError, match=f"{FILE}: no such file"):
+    with pytest.raises(DataError, match=f"{FILE}: no such weight file"):
         made(folder)
 
 
@@ -114,7 +114,7 @@ def test_a_program_nobody_knows_is_not_run(folder: Path, monkeypatch: pytest.Mon
     for sha256 in ("", file.sha256[:8]):  # its first copy would be taken at its word
         known_set = replace(catalogue["i3d"], files=(replace(file, sha256=sha256),))
         monkeypatch.setitem(catalogue, "i3d", known_set)  # type: ignore[index]
-        with pytest.raises(DataError, match="a program that is not known is not run"):
+        with pytest.raises(DataError, match="the digest of the one that may be run is not known; not run"):
             made(folder)
 
 

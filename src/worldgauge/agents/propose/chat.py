@@ -32,7 +32,8 @@ def chat_proposer(kit: Kit) -> Proposer[Any]:
 
     Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
     it proposes none, or with an arm one random pose, flagged.
-    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; open_heading (questions).
+    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; of questions open_heading and
+    landmarks ("exact" or "detected").
     """
     if kit.task == "questions":
         return QuestionProposer(kit)

@@ -21,7 +21,8 @@ def chat_reviser(kit: Kit) -> Reviser[Any]:
 
     Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
     declared (navigation: it is first asked whether it has arrived); revision (manipulation: "frames", or "described",
-    of longer plans than a clip has frames); temperature, top_p, max_tokens, asks; top_logprobs.
+    of longer plans than a clip has frames); tracker (recognition: "geometry" or "sam2"); landmarks (questions: "exact"
+    or "detected"); temperature, top_p, max_tokens, asks; top_logprobs.
     Replies that cannot be read are asked for again; after that the decision falls back, and its notes say so under
     "fallback", "fallback_answer" or "stop_fallback". notes["asks"] tells each query: prompt, version and digest, reply,
     tokens, cost. An outage or a budget that is used up passes as it is and decides nothing.

@@ -26,8 +26,9 @@ ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
 class RecogniserReviser:
     """Answers with the small recogniser and takes the plan in whose frames it is surest; without rollouts, the first.
 
-    Options: homes, train scenes of the recogniser (100); tracker, "geometry" or "sam2". Source: joint action-answer decisions, section 3 of the paper;
-    the rule that puts views together is ours, chosen on validation scenes (`together`).
+    Options: homes, train scenes of the recogniser (100); tracker, "geometry" or "sam2". Source: joint action-answer
+    decisions, section 3 of the paper; the rule that puts views together is ours, chosen on validation scenes
+    (`together`).
     """
 
     def __init__(self, kit: Kit) -> None:

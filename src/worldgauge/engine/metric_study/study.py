@@ -174,4 +174,4 @@ def _small(rgb: Image) -> Image:
 
 
 def _threads() -> int:
-    return min(4, len(os.sched_getaffinity(0)))
+    return min(4, os.cpu_count() or 1)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from worldgauge.estimators.networks.place import Place, Precision, place
+from worldgauge.estimators.networks.place import Place, Precision, place, torch_for
 from worldgauge.registry import Registry
 from worldgauge.weights import opened
 
@@ -63,10 +63,10 @@ def ready(name: str, *, device: str = "", precision: Precision = "float32") -> R
     make = networks.get(name)
     weights, where = opened(name), place(device, precision)
     network = make(weights.folder, where)
-    kind = where.device.partition(":")[0]  # the last bits differ between kinds of device
+    kind = where.device.partition(":")[0]  # the last bits differ between kinds of device, and versions
     identity = {
         **{"network": name, "version": network.version, "weights": weights.digest},
-        **{"precision": precision, "device": kind},
+        **{"precision": precision, "device": kind, "torch": torch_for(name).__version__},
     }
     return Ready(network, identity)
 

@@ -9,7 +9,6 @@ run. Source: Carreira and Zisserman 2017; Unterthiner et al. 2018; LoopNav, sect
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 import warnings
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from worldgauge.errors import DataError, ShapeError
 from worldgauge.estimators.networks import networks
 from worldgauge.estimators.networks.place import Place, inference, torch_for
-from worldgauge.weights import catalogue
+from worldgauge.weights import catalogue, known_program
 
 SIDE, LEAST_FRAMES, FEATURES = 224, 10, 400
 
@@ -104,19 +103,11 @@ def _loaded(path: Path, device: str) -> Any:
     """The program, of the very bytes whose digest was taken."""
     torch = torch_for("I3D")
     (file,) = catalogue["i3d"].files
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    if path.stat().st_size != file.bytes:
-        raise DataError(f"{path}: expected {file.bytes} bytes, got {path.stat().st_size}; it is not run")
-    data = path.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != file.sha256:
-        raise DataError(f"{path}: expected sha256 {file.sha256}, got {digest}; a program that is not known is not run")
+    data = known_program(path, file)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # that torch has newer forms does not help a published one
+            # That torch has newer forms does not help a published one.
+            warnings.simplefilter("ignore", DeprecationWarning)
             program = torch.jit.load(io.BytesIO(data), map_location=device).eval()
         taken = {argument.name for argument in program.forward.schema.arguments}
     except (RuntimeError, AttributeError) as error:

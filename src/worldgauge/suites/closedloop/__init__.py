@@ -62,13 +62,12 @@ class ClosedLoop:
         return tasks.tasks(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Train the recogniser where it is needed and not in the cache.
+        """Look whether all that policies need is here; train the recogniser where it is needed and not in the cache.
 
         Raises MissingExtraError without the extra of the recogniser, of the table, or of networks that policies look
         with, AbsentWeightsError without the weights of these.
         """
-        kinds = {task.sample["kind"] for task in tasks if task.skip is None}
-        for kind in sorted(kinds):
+        for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             check_networks(self.options.networks(kind))
         if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
             check_engine("leave it out with --set task=...")

@@ -195,7 +195,8 @@ class Settings:
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("network"))
 
     def _networks_digest(self) -> str | None:
-        return networks_digest(SUITE, self, LEARNED, dict.fromkeys(n for task in self.asked for n in self.networks(task)))
+        own = dict.fromkeys(name for task in self.asked for name in self.networks(task))
+        return networks_digest(SUITE, self, LEARNED, own)
 
     def _check_manipulation(self) -> None:
         """Raises UsageError for errors of an expert that cannot be, and for policies that lack what they need."""
