@@ -103,7 +103,7 @@ HUB_SETS = (
         title="SAM 2.1 Hiera-L, boxes followed through a clip",
         source="https://huggingface.co/facebook/sam2.1-hiera-large",
         licence="Apache-2.0",
-        serves=("box-tracking",),
+        serves=("box-tracking", "landmarks"),
         files=(
             _file(_SAM2, "config.json", 5_705, "00446988cf4d617118d2d347eabe2c46aebed744628facdd540508be30b69ec3"),
             _file(

@@ -104,7 +104,6 @@ class Landmark:
 
 
 Find = Callable[[Observation, Side], Sequence[Detection]]
-"""What is in the view to one side."""
 
 
 def exact(observation: Observation, side: Side) -> list[Detection]:
@@ -119,8 +118,8 @@ def exact(observation: Observation, side: Side) -> list[Detection]:
 class Landmarks:
     """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
 
-    find: tells what is in one view. merge_px: centres of masks closer than that in a view of 560 pixels across are one;
-    scaled with the width.
+    find: tells what is in the view to one side. merge_px: centres of masks closer than that in a view of 560 pixels
+    across are one; scaled with the width.
     """
 
     find: Find = exact
