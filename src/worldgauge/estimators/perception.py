@@ -30,11 +30,8 @@ Source: MIND, sections on frame-pair metrics, the DINO feature error and visual 
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, overload
 
@@ -52,17 +49,16 @@ from worldgauge.errors import (
 from worldgauge.estimators import estimators
 from worldgauge.estimators._network_inputs import clip_input, dino_input, musiq_input
 from worldgauge.estimators.features import Lpips
+from worldgauge.estimators.naming import What, file_digest, missing_reason, named_by
 from worldgauge.estimators.networks.i3d import i3d_input
 from worldgauge.estimators.sources import BATCH as BATCH
-from worldgauge.estimators.sources import NetworkSource, network_names, source_of
+from worldgauge.estimators.sources import NetworkSource, source_of
 from worldgauge.metrics.feature_heads import aesthetic, imaging
-from worldgauge.serving import SCHEMES, is_served
 from worldgauge.subject import Needs
-from worldgauge.weights import AbsentWeightsError, opened, read_tensors
+from worldgauge.weights import AbsentWeightsError, read_tensors
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-What = Literal["dino", "aesthetic", "imaging", "lpips", "video"]
 
 TOKENS, CHANNELS = 201, 768
 VIDEO_CHANNELS = 400
@@ -84,7 +80,7 @@ class _Asked:
 
     def __init__(self, at: str | None = None) -> None:
         if at is None:
-            raise WorldgaugeError(_reason(self.kind))
+            raise WorldgaugeError(missing_reason(self.kind))
         self._source = source_of(at, self.kind, self.layouts)
         self.name = self._source.name
         self.needs: Needs = self._source.needs
@@ -233,7 +229,7 @@ class LocalLpips:
     def __init__(self, files: str) -> None:
         paths = files.split(",")
         self._network = Lpips(paths)
-        self._digests = [_digest(Path(path)) for path in paths]
+        self._digests = [file_digest(Path(path)) for path in paths]
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -280,8 +276,8 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
         raise UnknownNameError("perception", what, get_args(What))
     released = "released" if _is_released(parity) else None
     if text is None:
-        return Absent(what, _reason(what))
-    named = _named(text, what)
+        return Absent(what, missing_reason(what))
+    named = named_by(text, what)
     try:
         if what == "lpips":
             return LocalLpips(text) if named.files else AskedLpips(text)
@@ -292,76 +288,6 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
         return Dino(named.asked, released) if what == "dino" else Imaging(named.asked)
     except (AbsentWeightsError, MissingExtraError) as error:
         return Absent(what, str(error))
-
-
-def weights_digest(text: str | None, what: What) -> str | None:
-    """SHA-256, hexadecimal, of the weights that `text` names for `what`; "absent" where a network cannot be run here.
-
-    None for a server alone. Raises as `open_perception` would for a text that it would refuse unseen, and UsageError
-    for a file that is not there.
-    """
-    if text is None:
-        return None
-    named = _named(text, what)
-    if named.network:
-        return network_digest(named.asked)
-    for file in named.files:
-        if not Path(file).is_file():
-            raise UsageError(f"{what}: {file}: no such weight file")
-    return hashlib.sha256(" ".join(map(_digest, map(Path, named.files))).encode()).hexdigest() if named.files else None
-
-
-def network_digest(name: str) -> str:
-    """SHA-256, hexadecimal, of the weights of a network; "absent" where it cannot be run here."""
-    try:
-        return opened(name).digest if find_spec("torch") is not None else "absent"
-    except AbsentWeightsError:
-        return "absent"
-
-
-class _Named(NamedTuple):
-    """What a text names: weight files, and a server's address or a network's name, each where there is one."""
-
-    files: tuple[str, ...] = ()
-    asked: str = ""
-    network: bool = False
-
-
-def _named(text: str, what: What) -> _Named:
-    if is_served(text):
-        return _Named(asked=text)
-    known = network_names(what)
-    if text in known:
-        return _Named(asked=text, network=True)
-    headed = re.match(rf"(?P<file>.+?),(?P<address>(?:{'|'.join(SCHEMES)}):.*)$", text)
-    if headed and what == "aesthetic":
-        return _Named((headed["file"],), headed["address"])
-    if "." not in text and "/" not in text:
-        raise UnknownNameError(f"network for {what}", text, known)
-    if what != "lpips":
-        raise UsageError(f"{what}: '{text}' is neither a network nor a server; {_reason(what).partition(': ')[2]}")
-    return _Named(tuple(text.split(",")))
-
-
-PAPERS: Mapping[What, tuple[str, str]] = {
-    "lpips": ("lpips", "lpips-alex"),
-    "dino": ("dino", "dinov3-b16"),
-    "aesthetic": ("aesthetic", "clip-laion"),
-    "imaging": ("imaging", "musiq-spaq"),
-    "video": ("fvd", "i3d"),
-}
-"""What is looked with -> the setting of a suite that names it, and the network of the papers."""
-
-
-def _reason(what: What) -> str:
-    """Why there is nothing to look with, and what brings it."""
-    setting, name = PAPERS[what]
-    files = ", the AlexNet and the LPIPS file as FILE,FILE," if what == "lpips" else ""
-    head = ", after the head's file where it gives features" if what == "aesthetic" else ""
-    return (
-        f"its weights were not given: worldgauge weights pull {name}, then --set {setting}={name}; "
-        f"or name{files} a server of kind '{what}', cmd:... or http://...{head}"
-    )
 
 
 class _Head(NamedTuple):
@@ -379,12 +305,7 @@ class _Head(NamedTuple):
         if weight.shape != (CHANNELS,) or bias.shape != (1,) or not np.isfinite([*weight, *bias]).all():
             found = f"got {weight.shape} and {bias.shape}"
             raise DataError(f"{path}: a head has finite 'weight' (1, {CHANNELS}) and 'bias' (1,), {found}")
-        return cls(weight, float(bias[0]), _digest(path))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(weight, float(bias[0]), file_digest(path))
 
 
 def _is_released(parity: str | None) -> bool:

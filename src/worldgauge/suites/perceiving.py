@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from worldgauge.errors import UsageError
-from worldgauge.estimators.perception import Absent, Perception, What, network_digest, open_perception, weights_digest
+from worldgauge.estimators.naming import What, network_digest, weights_digest
+from worldgauge.estimators.perception import Absent, Perception, open_perception
 
 
 @lru_cache(maxsize=8)

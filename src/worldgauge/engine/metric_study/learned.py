@@ -13,7 +13,8 @@ from worldgauge.engine.metric_study.gauges import Gauge, Score, Values, segmente
 from worldgauge.engine.metric_study.samples import Image, Samples, Shot
 from worldgauge.errors import UnknownNameError
 from worldgauge.estimators import estimators
-from worldgauge.estimators.perception import BATCH, Absent, Float32, What, open_perception
+from worldgauge.estimators.naming import What
+from worldgauge.estimators.perception import BATCH, Absent, Float32, open_perception
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.weights import AbsentWeightsError

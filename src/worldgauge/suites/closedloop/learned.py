@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.perception import BATCH, Absent, Perception, What
+from worldgauge.estimators.naming import What
+from worldgauge.estimators.perception import BATCH, Absent, Perception
 from worldgauge.metrics.controllability import SIZE_PX, controllability_lpips
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.contract import Record, Score, mean_of

@@ -16,7 +16,7 @@ from worldgauge.agents.questions.detecting import NETWORKS as DETECTORS
 from worldgauge.agents.revise.lpips import NETWORK
 from worldgauge.datasets.demonstrations import read_index
 from worldgauge.errors import UsageError
-from worldgauge.estimators.perception import What
+from worldgauge.estimators.naming import What
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
 from worldgauge.suites.perceiving import networks_digest
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG

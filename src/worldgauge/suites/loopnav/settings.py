@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from worldgauge.errors import UsageError
 from worldgauge.estimators import estimators
+from worldgauge.estimators.naming import What
 from worldgauge.estimators.networks import networks
-from worldgauge.estimators.perception import What
 from worldgauge.suites.options import check_whole, settings_of, with_parity
 from worldgauge.suites.perceiving import networks_digest
 

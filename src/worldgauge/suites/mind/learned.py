@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.perception import BATCH, Absent, Perception, What
+from worldgauge.estimators.naming import What
+from worldgauge.estimators.perception import BATCH, Absent, Perception
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.contract import Record, Score

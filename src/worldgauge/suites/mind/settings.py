@@ -9,7 +9,7 @@ from typing import Any, Literal
 from worldgauge.datasets.mind import PERSPECTIVES, Perspective
 from worldgauge.errors import UsageError
 from worldgauge.estimators.decoders.opening import digest_of
-from worldgauge.estimators.perception import What
+from worldgauge.estimators.naming import What
 from worldgauge.suites.options import check_whole, settings_of, with_parity
 from worldgauge.suites.perceiving import networks_digest
 
