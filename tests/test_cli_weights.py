@@ -39,7 +39,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def test_list_says_whose_and_whether_here(host: LocalHost, cli: Callable[..., Any], tmp_path: Path) -> None:
     done = cli("list")
     assert done.exit_code == 0, done.output
-    assert done.stdout.split("\n")[1].split() == ["toy", "play", "7000", "B", "Toy", "License", "absent"]
+    assert done.stdout.split("\n")[1].split() == ["toy", "play", "size", "not", "published", "Toy", "License", "absent"]
     assert f"in {tmp_path / 'store'}; bring one: worldgauge weights pull NAME" in done.stdout
     told = json.loads(cli("list", "--json").stdout)
     assert told["folder"] == str(tmp_path / "store")

@@ -46,10 +46,11 @@ def _with_arrows(table: Table) -> tuple[str, ...]:
 
 def overview(tables: Sequence[Table]) -> None:
     """The last column of as many further tables as the terminal is wide; only told of, where columns are metrics."""
+    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
+    _missing([table for table in tables[1:] if table not in valued])
     if tables[0].betters:
         out.print(f"{len(tables) - 1} more tables are in the report.")
         return
-    valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
     known = [table for table in valued if not table.betters and table.columns[-1:] == tables[0].columns[-1:]]
     if not known:
         out.print(f"{len(valued)} more tables are in the report.")
@@ -68,6 +69,16 @@ def overview(tables: Sequence[Table]) -> None:
     out.print(grid)
     if any(row.flag for table in fit for row in table.rows):
         out.print("* is flagged in its table", style="dim", markup=False)
+
+
+def _missing(tables: Sequence[Table]) -> None:
+    """Metrics without any value, and why: a line a reason."""
+    reasons: dict[str, list[str]] = {}
+    for table in tables:
+        for note in table.notes[:1]:
+            reasons.setdefault(note, []).append(table.metric)
+    for note, metrics in reasons.items():
+        out.print(f"Not measured: {', '.join(metrics)}. {note}", style="dim", markup=False)
 
 
 def _plain_grid(columns: Sequence[str]) -> Grid:

@@ -46,6 +46,8 @@ def test_one_is_opened_once_for_the_same_weights(monkeypatch: pytest.MonkeyPatch
 def test_absent_weights_and_absent_torch_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AbsentWeightsError, match=r"^weights 'sam2' are not here: worldgauge weights pull sam2$"):
         check_networks(["sam2"])
+    with pytest.raises(AbsentWeightsError, match=r"'sam2' and 'sam3' are not here: worldgauge weights pull sam2 sam3$"):
+        check_networks(["sam2", "sam3"])
     monkeypatch.setattr(looking, "opened", lambda name: None)
     monkeypatch.setattr(looking, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="'sam2' needs the extra 'torch'"):

@@ -3,12 +3,13 @@ import numpy as np
 import pytest
 
 from support.paint import painted_colours
-from worldgauge.errors import NotApplicableError, ShapeError, WorldgaugeError
+from worldgauge.errors import NotApplicableError, ShapeError
 from worldgauge.estimators import estimators
 from worldgauge.estimators._colour import classify, colour_table, number_components
 from worldgauge.estimators.segment import COUNTABLE, Colour, Exact, Labels, Masks, accuracy_against_exact, min_area
 from worldgauge.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.metrics.sgcs import CATEGORIES, frame_sgcs
+from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
 from worldgauge.worlds.voxel.camera import Grid, render
@@ -188,12 +189,9 @@ def test_accuracy_by_hand():
 def test_registered_by_name():
     assert estimators.get("exact") is Exact
     assert estimators.get("colour")().name == "colour"
-    with pytest.raises(WorldgaugeError, match="SAM 3"):
+
+
+def test_sam3_without_its_weights_says_what_brings_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path))
+    with pytest.raises(AbsentWeightsError, match="worldgauge weights pull sam3"):
         estimators.get("sam3")()
-
-
-def test_named_places_say_that_they_are_empty():
-    for entry in estimators:
-        empty = entry.name in ("sam3", "i3d")
-        assert entry.facts.get("available", True) is not empty
-        assert ("not available" in entry.summary) == empty

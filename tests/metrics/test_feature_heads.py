@@ -6,7 +6,7 @@ from scipy.spatial.distance import cosine
 
 from support.vectors import cases
 from worldgauge.errors import ShapeError
-from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging, lpips, lpips_720p
+from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging, lpips, lpips_320x180, lpips_720p
 from worldgauge.metrics.frame_pairs import prepared
 
 
@@ -78,5 +78,8 @@ def test_lpips_sees_frames_as_they_are():
     y = np.full((4, 6, 3), 102, np.uint8)
     assert lpips(x, y, lambda a, b: float(b.mean() - a.mean())) == pytest.approx(0.2)
     assert lpips(x, y, lambda a, b: float(a.shape[1])) == 6
+    assert lpips_320x180(x, y, lambda a, b: float(a.shape[1])) == 320
+    for function in (lpips, lpips_320x180):
+        assert function(x, y, lambda a, b: float((b - a).mean())) == pytest.approx(0.2)
     with pytest.raises(ShapeError, match="differ"):
         lpips(x, y[1:], lambda a, b: 0.0)

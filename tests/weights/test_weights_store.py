@@ -96,6 +96,13 @@ def test_verify_reads_what_the_record_says_is_known(folder: Path) -> None:
     opened("toy")
     with pytest.raises(DataError, match=r"b\.bin: expected sha256"):
         verify("toy")
+    # What verify has found is not forgotten: it is not opened as what it was, and pull knows what to replace.
+    with pytest.raises(DataError, match=r"b\.bin: expected sha256"):
+        opened("toy")
+    assert [file.name for file in standing("toy").lacking] == ["b.bin"]
+    (folder / "b.bin").write_bytes(B)
+    os.utime(folder / "b.bin", ns=(time, time))
+    assert opened("toy").digest == verify("toy").digest
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": {"a.bin": {"bytes": "many"}}}', "\ud800"])

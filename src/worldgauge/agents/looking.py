@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from worldgauge.errors import MissingExtraError
 from worldgauge.estimators.answer_cache import cached
 from worldgauge.estimators.networks import Ready, ready
-from worldgauge.weights import opened
+from worldgauge.weights import AbsentWeightsError, opened
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -31,12 +31,19 @@ def network(name: str) -> Ready:
     return _opened_once(name, opened(name).digest)
 
 
-def check_networks(names: Iterable[str]) -> None:
+def check_networks(names: Collection[str]) -> None:
     """Raises AbsentWeightsError or DataError unless the weights of all are here, MissingExtraError without torch."""
+    lacking = []
     for name in names:
-        opened(name)
-        if find_spec("torch") is None:
-            raise MissingExtraError(f"'{name}'", "torch")
+        try:
+            opened(name)
+        except AbsentWeightsError:
+            lacking.append(name)
+    if lacking:
+        listed = " and ".join(f"'{name}'" for name in lacking)
+        raise AbsentWeightsError(f"weights {listed} are not here: worldgauge weights pull {' '.join(lacking)}")
+    if names and find_spec("torch") is None:
+        raise MissingExtraError(f"'{', '.join(names)}'", "torch")
 
 
 def answered(

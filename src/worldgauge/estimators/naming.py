@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.estimators.networks import networks
 from worldgauge.estimators.sources import network_names
 from worldgauge.serving import SCHEMES, is_served
 from worldgauge.weights import AbsentWeightsError, opened
@@ -73,11 +74,17 @@ def weights_digest(text: str | None, what: What) -> str | None:
 
 
 def network_digest(name: str) -> str:
-    """SHA-256, hexadecimal, of the weights of a network; "absent" where it cannot be run here."""
+    """SHA-256, hexadecimal, of a network's weights and version; "absent" where it cannot be run here.
+
+    Raises DataError for weights that are not what they should be.
+    """
     try:
-        return opened(name).digest if find_spec("torch") is not None else "absent"
+        weights = opened(name).digest
     except AbsentWeightsError:
         return "absent"
+    if any(find_spec(module) is None for module in ("torch", "transformers")):
+        return "absent"
+    return hashlib.sha256(f"{weights} {networks.get(name).version}".encode()).hexdigest()  # type: ignore[attr-defined]
 
 
 def missing_reason(what: What) -> str:

@@ -30,7 +30,7 @@ Source: MIND, sections on frame-pair metrics, the DINO feature error and visual 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, overload
@@ -48,6 +48,7 @@ from worldgauge.errors import (
 )
 from worldgauge.estimators import estimators
 from worldgauge.estimators._network_inputs import clip_input, dino_input, musiq_input
+from worldgauge.estimators.answer_cache import cached_rows
 from worldgauge.estimators.features import Lpips
 from worldgauge.estimators.naming import What, file_digest, missing_reason, named_by
 from worldgauge.estimators.networks.i3d import i3d_input
@@ -210,8 +211,8 @@ class VideoFeatures(_Asked):
 
     kind: What = "video"
 
-    def features(self, frames: NDArray[np.uint8]) -> Float64:
-        """(400,) of a video (T, H, W, 3) uint8, T at least 10. Raises ShapeError, and as `Dino.tokens`."""
+    def features(self, frames: Iterable[NDArray[np.uint8]]) -> Float64:
+        """(400,) of a video of T frames (H, W, 3) uint8, T at least 10. Raises ShapeError, and as `Dino.tokens`."""
         seen = {"video": i3d_input(frames)[None]}
         (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
         return np.asarray(found, np.float64)
@@ -236,10 +237,14 @@ class LocalLpips:
         """What changes the answers: the content of the files."""
         return {"estimator": self.name, "weights": list(self._digests)}
 
+    def _looked(self, pairs: Mapping[str, NDArray[Any]]) -> dict[str, Float64]:
+        found = [self._network.distance(*pair) for pair in zip(pairs["x"], pairs["y"], strict=True)]
+        return {"distances": np.array(found, np.float64)}
+
     def distances(self, x: Float32, y: Float32) -> Float64:
         """See `AskedLpips.distances`. Raises ShapeError."""
         _check_pair(x, y)
-        return np.array([self._network.distance(*pair) for pair in zip(x, y, strict=True)], np.float64)
+        return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
 
     def close(self) -> None:
         """Nothing is held."""

@@ -101,7 +101,7 @@ class Labels:
 class Masks:
     """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap.
 
-    The `Segmentation` of a segmenter that you bring; none of ours makes it.
+    The `Segmentation` of `Sam3`, and of a segmenter that you bring.
     """
 
     found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from worldgauge.errors import ShapeError
 from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import Image, Prepared, prepared
+from worldgauge.video import resize
 
 Floats = NDArray[np.floating]
 
@@ -81,12 +82,7 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
 
 
 @metrics.register(
-    "lpips",
-    unit="1",
-    better="lower",
-    bounds=(0.0, math.inf),
-    version=1,
-    source="LoopNav, section 4; LPIPS 0.1, AlexNet",
+    "lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; LPIPS 0.1"
 )
 def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance of two frames as they are; 0 for equal frames.
@@ -96,6 +92,14 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
     if x.shape != y.shape:
         raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}")
     return float(distance(x.astype(np.float32) / np.float32(255), y.astype(np.float32) / np.float32(255)))
+
+
+@metrics.register(
+    "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="lpips at one common size"
+)
+def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
+    """As `lpips`, of both frames brought to 320x180, so that models of different sizes compare. Raises ShapeError."""
+    return float(lpips(resize(x, 320, 180), resize(y, 320, 180), distance))
 
 
 def _unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -78,7 +78,9 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
         if _live(facts["subject"]):
             objects.append(f"# {entrant.label} was a Python object ({entrant.source}): run it again from Python")
             continue
-        chosen = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
+        chosen = {
+            k: v for k, v in facts["settings"].items() if v != defaults.get(k) and not k.endswith("_digest")
+        }  # digests are found anew
         words = ["--data", str(facts["source"]), "--out", str(entrant.directory.parent), "--seed", str(facts["seed"])]
         words += [
             word for k, v in chosen.items() for word in ("--set", f"{k}={v if isinstance(v, str) else json.dumps(v)}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import RunFolder, record_entry, write_error
-from worldgauge.errors import UsageError
+from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.suites.contract import Record, Task
 from worldgauge.video import Clip, Writer
 
@@ -23,6 +23,9 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
     show = getattr(suite, "film", None)
     if show is None:
         raise UsageError(f"suite '{suite.name}' has no replays: its records are films, see {run}/records")
+    if not folder.record(task).is_dir():
+        known = sorted(path.name.replace("__", "/") for path in (run / "records").iterdir() if path.is_dir())
+        raise UnknownNameError(f"episode in {run}", task, known)
     entry = record_entry(folder.record(task))
     sample = dict(entry["sample"])
     if "source" in sample:

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import time
+import urllib.error
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -59,9 +60,11 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
             if part.size > most:
                 tries, most = 0, part.size
             if tries == len(WAITS_S):
+                why = f"no connection ({error.reason})" if isinstance(error, urllib.error.URLError) else str(error)
+                kept = "; what has come is kept, and the same command goes on from there" if part.size else ""
                 raise PullError(
-                    f"{shown(file.url)}: {str(error) or type(error).__name__}; what has come is kept, and the same "
-                    "command goes on from there. Where there is no network: worldgauge weights adopt FOLDER"
+                    f"{shown(file.url)}: {why or type(error).__name__}{kept}. "
+                    "Where there is no network: worldgauge weights adopt FOLDER"
                 ) from error
             time.sleep(max(WAITS_S[tries], getattr(error, "after_s", 0.0)))
             tries += 1

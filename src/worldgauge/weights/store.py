@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from worldgauge.weights.records import Seen, records_of, seen_at, write_records
 
 FOLDER_VARIABLE = "WORLDGAUGE_WEIGHTS"
 State = Literal["here", "partial", "absent", "wrong"]
+_NEVER = -1
 
 
 class AbsentWeightsError(WorldgaugeError):
@@ -80,8 +81,10 @@ def standing(name: str, *, afresh: bool = False) -> Standing:
     faults = {file.name: fault_of(file, seen[file.name], before.get(file.name)) for file in found}
     faults = {name: fault for name, fault in faults.items() if fault}
     right = {name: one for name, one in seen.items() if name not in faults}
-    if right != {name: before.get(name) for name in right}:
-        write_records(folder, before | right)
+    # What was recorded of a file that is wrong now stays its first digest, but nobody takes its size and time for it.
+    records = before | {name: replace(before[name], mtime_ns=_NEVER) for name in faults if name in before} | right
+    if records != before:
+        write_records(folder, records)
     begun = bool(seen) or any(part_of(folder / file.name).is_file() for file in known.files)
     state: State = "wrong" if faults else "here" if len(found) == len(known.files) else "partial" if begun else "absent"
     return Standing(known, folder, state, {name: one.sha256 for name, one in seen.items()}, faults)

@@ -44,6 +44,7 @@ class WeightSet:
     runs_code: bool = False
 
     @property
-    def bytes(self) -> int:
-        """Size of all files, as far as it is known before."""
-        return sum(file.bytes or 0 for file in self.files)
+    def bytes(self) -> int | None:
+        """Size of all files; None where that of one is not known before."""
+        sizes = [file.bytes for file in self.files]
+        return None if None in sizes else sum(size for size in sizes if size is not None)

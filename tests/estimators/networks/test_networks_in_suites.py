@@ -20,7 +20,7 @@ from worldgauge.models import models  # noqa: E402
 from worldgauge.suites.contract import Record, Score, Task  # noqa: E402
 from worldgauge.suites.loopnav import LoopNav  # noqa: E402
 from worldgauge.suites.loopnav.tasks import episode_of  # noqa: E402
-from worldgauge.suites.perceiving import perceived  # noqa: E402
+from worldgauge.suites.perceiving import _perceived  # noqa: E402
 from worldgauge.video import Clip  # noqa: E402
 from worldgauge.weights import catalogue, digest_of  # noqa: E402
 
@@ -44,7 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "weights"
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(folder))
     monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
-    perceived.cache_clear()
+    _perceived.cache_clear()
     rng = np.random.default_rng(0)
     trunk = {f"features.{k}.bias": torch.zeros(n) for k, (n, _, _) in ALEX.items()}
     for key, (n, before, side) in ALEX.items():
@@ -109,7 +109,7 @@ def test_a_suite_looks_with_them_and_never_twice(
 
     for name in ("lpips-alex", "i3d"):
         monkeypatch.setattr(networks.get(name), "answer", never)
-    perceived.cache_clear()
+    _perceived.cache_clear()
     again = scored(record, tmp_path)
     assert again == found
 
@@ -117,13 +117,13 @@ def test_a_suite_looks_with_them_and_never_twice(
 def test_weights_that_come_fill_the_gap(tasks: list[Task], tmp_path: Path, store: Path) -> None:
     hidden = store.with_name("elsewhere")
     store.rename(hidden)
-    perceived.cache_clear()
+    _perceived.cache_clear()
     before = LoopNav(**SETTINGS).settings["networks_digest"]
     record = performed(tasks[0], tmp_path / "run")
     gap = scored(record, tmp_path)
     assert gap["lpips"].value is None
     assert "worldgauge weights pull lpips-alex" in str(gap["lpips"].reason)
     hidden.rename(store)
-    perceived.cache_clear()
+    _perceived.cache_clear()
     assert LoopNav(**SETTINGS).settings["networks_digest"] != before
     assert scored(record, tmp_path)["lpips"].value is not None

@@ -44,7 +44,11 @@ def test_each_is_of_its_task() -> None:
         "manipulation": (),
     }
     assert Settings.of({"task": "navigation", "reviser": "lpips"}).networks("navigation") == ("lpips-alex",)
-    assert Settings.of({"task": "navigation", "reviser": "lpips", "lpips": "lpips-vgg"}).networks("navigation") == ()
+    assert Settings.of({"task": "navigation", "reviser": "lpips", "lpips": "lpips-vgg"}).networks("navigation") == (
+        "lpips-vgg",
+    )
+    served = {"task": "navigation", "reviser": "lpips", "lpips": "http://localhost:1"}
+    assert Settings.of(served).networks("navigation") == ()
     with pytest.raises(UsageError, match="'tracker' must be one of geometry, sam2"):
         Settings.of({"tracker": "sam3"})
     with pytest.raises(UsageError, match="'landmarks' must be one of exact, detected"):

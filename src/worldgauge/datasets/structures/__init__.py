@@ -16,12 +16,11 @@ from typing import Any, Literal
 
 from worldgauge.blueprint import Blueprint
 from worldgauge.datasets.structures import litematic, nbt, schem
-from worldgauge.datasets.structures._fields import Fields
-from worldgauge.datasets.structures._guard import Limits, fields_of_file
 from worldgauge.datasets.structures.nbt import write_nbt
 from worldgauge.datasets.structures.region import read_region_box
 from worldgauge.datasets.structures.schem import write_schem
 from worldgauge.errors import DataError
+from worldgauge.nbt import Fields, Limits, fields_of_file
 
 __all__ = ["SUFFIXES", "Limits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
 

@@ -8,10 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from worldgauge.blueprint import Blueprint, states_of
-from worldgauge.datasets.structures._fields import plain
-from worldgauge.datasets.structures._guard import nbt_library
-from worldgauge.datasets.structures._palette import material_of_text
 from worldgauge.errors import UsageError
+from worldgauge.nbt import material_of_text, nbt_library, plain
 
 DATA_VERSION = 3700
 """Of the game's version 1.20.4."""

@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, Cells, first_seen
-from worldgauge.datasets.structures._fields import Fields
-from worldgauge.datasets.structures._guard import Limits
-from worldgauge.datasets.structures._palette import (
-    Build,
-    Final,
-    check_box,
-    check_numbers,
-    final_of,
-    material_of,
-    settled,
-)
+from worldgauge.datasets.structures._palette import Build, Final, check_box, final_of, settled
+from worldgauge.nbt import Fields, Limits, check_numbers, material_of
 
 MOST_COORDINATE = 1 << 26
 LEAST_BITS = 2

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from worldgauge.blueprint import Blueprint, first_seen
-from worldgauge.datasets.structures._fields import Fields
-from worldgauge.datasets.structures._guard import Limits
-from worldgauge.datasets.structures._palette import Build, Final, check_box, final_of, material_of, settled
+from worldgauge.datasets.structures._palette import Build, Final, check_box, final_of, settled
 from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed
 from worldgauge.files import put_whole
+from worldgauge.nbt import Fields, Limits, material_of
 
 KEYS = frozenset({"size", "blocks"})
 """Fields of the root that only this format has."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,29 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import Blueprint, Cells, first_seen
-from worldgauge.datasets.foreign import check_inside
-from worldgauge.datasets.structures._fields import Fields, plain
-from worldgauge.datasets.structures._guard import Limits, fields_of, unpacked
-from worldgauge.datasets.structures._palette import (
-    Final,
-    check_numbers,
-    final_of,
-    material_of,
-    settled,
-)
+from worldgauge.datasets.structures._palette import Final, final_of, settled
 from worldgauge.errors import DataError, UsageError
+from worldgauge.nbt import Fields, Limits, check_numbers, material_of, plain
+from worldgauge.nbt.region import SIDE, numbers_of, read_chunk
 
-SIDE = 16
-"""Blocks of a chunk and of a section."""
-CHUNKS = 32
-"""Of a region file, along x and z."""
-SECTOR = 4096
 LEAST_BITS = 4
 MOST_COORDINATE = 30_000_000
-CHUNK_NBT_BYTES, CHUNK_TAGS = 16 << 20, 1 << 18
-"""What one chunk may ask for: far more than the game writes, and little enough for a thousand of them."""
-
-_NAME = re.compile(r"r\.(-?\d{1,7})\.(-?\d{1,7})\.mca")
 
 
 def read_region_box(
@@ -81,70 +63,20 @@ def _corner(place: Sequence[int], what: str) -> tuple[int, int, int]:
 
 def _chunk(source: Path, cx: int, cz: int, limits: Limits) -> Fields:
     """The root of a chunk. Raises DataError."""
-    path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
-    what = f"{path}: chunk ({cx}, {cz})"
-    try:
-        data = _record(path, cx % CHUNKS + CHUNKS * (cz % CHUNKS), what)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
-    small = replace(
-        limits,
-        most_nbt_bytes=min(limits.most_nbt_bytes, CHUNK_NBT_BYTES),
-        most_tags=min(limits.most_tags, CHUNK_TAGS),
-    )
-    packing, body = data[0], data[1:]
-    if packing not in (1, 2, 3):
-        raise DataError(f"{what} is packed in way {packing}; only gzip, zlib and plain (1 to 3) are read: save it so")
-    chunk = fields_of(body if packing == 3 else unpacked(body, what, small), what, small)
+    chunk = read_chunk(source, cx, cz, limits)
     if "Level" in chunk:
-        raise DataError(f"{what} was saved before version 1.18 of the game; open and save the world in a newer one")
+        raise DataError(
+            f"{chunk.what} was saved before version 1.18 of the game; open and save the world in a newer one"
+        )
     status = chunk.text("Status") if "Status" in chunk else "full"
     if status.removeprefix("minecraft:") != "full":
-        raise DataError(f"{what} is not finished (status '{plain(status[:40])}'); walk there in the game and save")
+        raise DataError(
+            f"{chunk.what} is not finished (status '{plain(status[:40])}'); walk there in the game and save"
+        )
     for key, own in (("xPos", cx), ("zPos", cz)):
         if (said := chunk.whole(key, -(2**31), 2**31 - 1)) != own:
             raise chunk.error(key, f"is {said}, but the chunk's place in the file says {own}")
     return chunk
-
-
-def _file(source: Path, rx: int, rz: int, chunk: str) -> Path:
-    """The region file that holds a chunk. Raises DataError where there is none."""
-    name = f"r.{rx}.{rz}.mca"
-    if source.is_dir():
-        places = [source / name, source / "region" / name]
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
-            raise DataError(f"{source}: has no {name}, which {chunk} of the box lies in; is the box in this world?")
-        return check_inside(found, source)
-    match = _NAME.fullmatch(source.name)
-    if not match or not source.is_file():
-        raise DataError(f"{source}: is neither a folder nor a region file called r.X.Z.mca")
-    if (int(match[1]), int(match[2])) != (rx, rz):
-        raise DataError(f"{source}: does not hold {chunk} of the box, {name} does; give the folder of both")
-    return source
-
-
-def _record(path: Path, index: int, what: str) -> bytes:
-    """Packing and packed bytes of the chunk of this index. Raises DataError."""
-    with open(path, "rb") as file:
-        file.seek(4 * index)
-        entry = file.read(4)
-        if len(entry) < 4:
-            raise DataError(f"{path}: is shorter than its table of chunks; get it again")
-        first, sectors = int.from_bytes(entry[:3], "big"), entry[3]
-        if first == 0 and sectors == 0:
-            raise DataError(f"{what} was never saved; walk there in the game and save, or mark another box")
-        if first < 2 or sectors == 0:
-            raise DataError(f"{what} is said to lie in {sectors} sectors from {first}, which cannot be; get it again")
-        file.seek(SECTOR * first)
-        head = file.read(5)
-        size = int.from_bytes(head[:4], "big")
-        if len(head) < 5 or not 1 < size <= SECTOR * sectors - 4:
-            raise DataError(f"{what} is said to have {size} bytes in {sectors} sectors, which cannot be; get it again")
-        data = head[4:] + file.read(size - 1)
-    if len(data) < size:
-        raise DataError(f"{what}: the file ends early; get it again")
-    return data
 
 
 def _take(chunk: Fields, cx: int, cz: int, box: _Box) -> None:
@@ -175,12 +107,7 @@ def _section(states: Fields) -> tuple[NDArray[np.int64], list[str]]:
     if len(names) == 1:  # the game then writes no data, some editors an empty array
         return np.zeros((SIDE, SIDE, SIDE), np.int64), names
     bits = max(LEAST_BITS, (len(names) - 1).bit_length())
-    each = 64 // bits
-    words = states.array("data", 8).view(np.uint64)
-    if len(words) != -(-(SIDE**3) // each):
-        raise states.error("data", f"has {len(words)} words, not {-(-(SIDE**3) // each)} for a palette of {len(names)}")
-    parts = (words[:, None] >> (np.uint64(bits) * np.arange(each, dtype=np.uint64))) & np.uint64((1 << bits) - 1)
-    numbers = parts.ravel()[: SIDE**3].astype(np.int64)
+    numbers = numbers_of(states.array("data", 8), bits, SIDE**3, states, "data")
     check_numbers(numbers, len(names), states, "data")
     return numbers.reshape(SIDE, SIDE, SIDE), names
 

@@ -9,20 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import Blueprint, Cells, first_seen, material
-from worldgauge.datasets.structures._fields import Fields
-from worldgauge.datasets.structures._guard import Limits
-from worldgauge.datasets.structures._palette import (
-    Build,
-    Final,
-    check_box,
-    check_numbers,
-    final_of,
-    material_of_text,
-    settled,
-)
+from worldgauge.datasets.structures._palette import Build, Final, check_box, final_of, settled
 from worldgauge.datasets.structures._write import DATA_VERSION, check_size, game_name, packed
 from worldgauge.errors import UsageError
 from worldgauge.files import put_whole
+from worldgauge.nbt import Fields, Limits, check_numbers, material_of_text
 
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""

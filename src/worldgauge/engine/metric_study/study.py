@@ -22,7 +22,7 @@ from worldgauge.engine.metric_study.finding import (
 from worldgauge.engine.metric_study.gauges import WEIGHTLESS, Gauge, Score
 from worldgauge.engine.metric_study.learned import learned
 from worldgauge.engine.metric_study.samples import Image, Sample, Samples, Shot, drawn, recorded
-from worldgauge.errors import MissingExtraError, NotApplicableError, UnknownNameError, UsageError
+from worldgauge.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import in_order
 from worldgauge.suites.loopnav.validation import CHANGE
@@ -96,7 +96,7 @@ def _open(gauges: Sequence[Gauge], samples: Samples) -> tuple[list[Score], dict[
     for gauge in gauges:
         try:
             scores.append(gauge.open(samples))
-        except (AbsentWeightsError, MissingExtraError, NotApplicableError) as error:
+        except (AbsentWeightsError, DataError, MissingExtraError, NotApplicableError) as error:
             reasons.update(dict.fromkeys(gauge.metrics, str(error)))
     return scores, reasons
 

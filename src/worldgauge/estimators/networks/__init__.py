@@ -9,12 +9,13 @@ Each is registered in `networks` under the name of its set of weights. torch is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from worldgauge.estimators.networks.place import Place, Precision, place, torch_for
+from worldgauge.estimators.networks.place import Place, Precision, place, transformers_for
 from worldgauge.registry import Registry
 from worldgauge.weights import opened
 
@@ -61,12 +62,15 @@ def ready(name: str, *, device: str = "", precision: Precision = "float32") -> R
     Raises UnknownNameError, AbsentWeightsError, MissingExtraError without torch, DataError for wrong files.
     """
     make = networks.get(name)
-    weights, where = opened(name), place(device, precision)
+    weights = opened(name)
+    transformers_for(f"network '{name}'")
+    where = place(device, precision)
     network = make(weights.folder, where)
     kind = where.device.partition(":")[0]  # the last bits differ between kinds of device, and versions
     identity = {
         **{"network": name, "version": network.version, "weights": weights.digest},
-        **{"precision": precision, "device": kind, "torch": torch_for(name).__version__},
+        **{"precision": precision, "device": kind},
+        **{module: version(module) for module in ("torch", "transformers")},
     }
     return Ready(network, identity)
 

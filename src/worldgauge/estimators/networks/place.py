@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import Any, Literal, get_args
 from worldgauge.errors import MissingExtraError, UsageError
 
 Precision = Literal["float32", "bfloat16", "float16"]
+_lock = threading.Lock()
+_inside: list[None] = []
+_before = [False, False]
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,26 @@ def transformers_for(what: str) -> Any:
 def inference(where: Place) -> Iterator[None]:
     """Without gradients; in float32 with all its bits, also where the device would round products to fewer."""
     torch = torch_for("a network")
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    with _exact(torch), torch.inference_mode():
+        yield
+
+
+@contextmanager
+def _exact(torch: Any) -> Iterator[None]:
+    """No TF32 while any thread is inside: the flags are of the process, so the first sets and the last restores."""
+    matmul, convolution = torch.backends.cuda.matmul, torch.backends.cudnn
+    with _lock:
+        if not _inside:
+            _before[:] = matmul.allow_tf32, convolution.allow_tf32
+            matmul.allow_tf32 = convolution.allow_tf32 = False
+        _inside.append(None)
     try:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        with torch.inference_mode():
-            yield
+        yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+        with _lock:
+            _inside.pop()
+            if not _inside:
+                matmul.allow_tf32, convolution.allow_tf32 = _before
 
 
 def _module(name: str, what: str) -> Any:

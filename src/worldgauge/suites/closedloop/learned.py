@@ -1,4 +1,4 @@
-"""What the paper's networks say of imagined frames: LPIPS against the simulator's, how good they look without them."""
+"""What networks say of imagined frames: LPIPS against the simulator's, and how good they look by themselves."""
 
 from __future__ import annotations
 

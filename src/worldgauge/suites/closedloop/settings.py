@@ -17,6 +17,7 @@ from worldgauge.agents.revise.lpips import NETWORK
 from worldgauge.datasets.demonstrations import read_index
 from worldgauge.errors import UsageError
 from worldgauge.estimators.naming import What
+from worldgauge.estimators.networks import networks
 from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
 from worldgauge.suites.perceiving import networks_digest
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
@@ -184,12 +185,13 @@ class Settings:
         return any(self._by_named_network(task) for task in self.asked)
 
     def networks(self, task: TaskKind) -> tuple[str, ...]:
-        """Networks that a task's policies look with, run here, beyond those that settings name."""
+        """Networks that a task's policies look with, run here."""
         if task == "questions" and self.landmarks == "detected":
             return DETECTORS
         if task == "recognition" and self.tracker == "sam2":
             return (TRACKER,)
-        return (NETWORK,) if self._by_named_network(task) and self.lpips is None else ()
+        named = self.lpips or NETWORK
+        return (named,) if self._by_named_network(task) and named in networks else ()
 
     def _by_named_network(self, task: TaskKind) -> bool:
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("network"))

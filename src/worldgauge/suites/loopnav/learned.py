@@ -20,17 +20,20 @@ from worldgauge.video import Clip
 
 SET_LEVEL = "a distance of two sets of videos: it stands in the table"
 """Why no single video has an FVD."""
+LPIPS = ("lpips", "lpips_320x180")
+COMMON_SIZE = (320, 180)
 FEWEST_FRAMES = 10
 """Of a video that I3D looks at (LoopNav, section 4)."""
 
 
 def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
-    """LPIPS on every `stride`-th frame, FVD per pair, and the features that the FVD of a set is made of.
+    """LPIPS of every frame, at the model's own size and at the common one, FVD per pair, and the features that the FVD
+    of a set is made of.
 
     A network that nobody named, whose weights are not here, or that fails on these frames, is a reason.
     """
     fitted = truth.resized(rollout.width, rollout.height)
-    yield _lpips(record, fitted, rollout, settings)
+    yield from _lpips(record, fitted, rollout, settings)
     yield from _fvd(record, fitted, rollout, settings)
 
 
@@ -49,22 +52,25 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
     return Cell(distance(np.arange(len(both))), None, len(both), low, high, expected=len(scores))
 
 
-def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Score:
+def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
     network = perceived(settings.lpips, "lpips")
     if isinstance(network, Absent):
-        return score_of(record, "lpips", None, reason=network.reason)
+        yield from (score_of(record, metric, None, reason=network.reason) for metric in LPIPS)
+        return
     assert isinstance(network, AskedLpips | LocalLpips)
-    settings_of_it = dict(network.settings)
-    indices = range(0, len(rollout), settings.stride)
-    series: list[tuple[int, float | None]] = []
-    try:
-        for start in range(0, len(indices), BATCH):
-            part = indices[start : start + BATCH]
-            x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in (rollout, truth))
-            series += zip(part, network.distances(x, y).tolist(), strict=True)
-    except WorldgaugeError as error:
-        return score_of(record, "lpips", None, reason=_line(error), facts={"network": settings_of_it})
-    return mean_score(record, "lpips", series, network=settings_of_it)
+    told = dict(network.settings)
+    sides = {"lpips": (rollout, truth), "lpips_320x180": (rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE))}
+    for metric, clips in sides.items():
+        series: list[tuple[int, float | None]] = []
+        try:
+            for start in range(0, len(rollout), BATCH):
+                part = range(start, min(start + BATCH, len(rollout)))
+                x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in clips)
+                series += zip(part, network.distances(x, y).tolist(), strict=True)
+        except WorldgaugeError as error:
+            yield score_of(record, metric, None, reason=_line(error), facts={"network": told})
+            continue
+        yield mean_score(record, metric, series, network=told)
 
 
 def _fvd(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
@@ -78,7 +84,7 @@ def _fvd(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iter
         assert isinstance(network, VideoFeatures)
         facts = {"network": dict(network.settings)}
         try:
-            ours, theirs = (network.features(np.stack(list(clip))) for clip in (rollout, truth))
+            ours, theirs = (network.features(clip) for clip in (rollout, truth))
         except WorldgaugeError as error:
             reason = _line(error)
     if reason:

@@ -33,7 +33,8 @@ TITLES = {
     "psnr": "PSNR",
     "mse": "Mean squared error",
     "sharpness": "Sharpness (variance of the Laplacian)",
-    "lpips": "LPIPS (AlexNet)",
+    "lpips": "LPIPS",
+    "lpips_320x180": "LPIPS at 320x180",
     "fvd_pair": "FVD per pair",
     "fvd": "FVD",
 }

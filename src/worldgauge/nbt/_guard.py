@@ -1,4 +1,4 @@
-"""What stands between a structure file from anywhere and nbtlib, which believes every length that it reads.
+"""What stands between a file from anywhere and nbtlib, which believes every length that it reads.
 
 A file is unpacked only up to a limit, then its bytes are walked once: kinds of tags, lengths, depth and number are
 checked before anything is made of them.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from worldgauge.datasets.structures._fields import MOST_NAME, Fields, plain
 from worldgauge.errors import DataError, MissingExtraError
+from worldgauge.nbt._fields import MOST_NAME, Fields, plain
 
 
 @dataclass(frozen=True)

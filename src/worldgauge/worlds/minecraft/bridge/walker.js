@@ -1,0 +1,143 @@
+'use strict'
+
+// Walks a body from goal to goal with one action at a time: while the view turns no key is held.
+// The path and the question whether a jump is needed are the pathfinder plug-in's; the controls are ours, because its
+// own turn the view while walking and move the body to the middle of the block when it arrives.
+
+const { pathfinder, Movements, goals: { GoalBlock, GoalNearXZ } } = require('mineflayer-pathfinder')
+const LookAhead = require('mineflayer-pathfinder/lib/physics')
+const { Refusal } = require('./refusal')
+
+const NODE_REACH = 0.25
+const NODE_HEIGHT = 1
+const HEADING_DONE = 0.05
+const STUCK_TICKS = 70
+const MOST_REPLANS = 5
+const SEARCH_RADIUS = 100 // of path cost beyond the estimate: bounds a search by count, not by clock
+const EDGE_COST = 0.3
+const COLUMNS = ['x', 'y', 'z', 'vx', 'vy', 'vz', 'yaw', 'pitch', 'onGround', 'inWater', 'jumpTicks', 'forward', 'jump', 'turn', 'leg']
+
+// The moves of the published walks: nothing is dug or placed, and no diagonal brushes past a block.
+class Moves extends Movements {
+  constructor (bot) {
+    super(bot)
+    this.canDig = this.allow1by1towers = this.allowParkour = this.allowSprinting = false
+    this.allowEntityDetection = false
+    this.scafoldingBlocks = []
+  }
+
+  getMoveDiagonal (node, way, neighbors) {
+    if (this.getBlock(node, way.x, 0, 0).physical || this.getBlock(node, 0, 0, way.z).physical) return
+    const found = []
+    super.getMoveDiagonal(node, way, found)
+    for (const move of found) move.cost += EDGE_COST
+    neighbors.push(...found)
+  }
+}
+
+// Gives a bot the planner. Its clocks are off, so that a slow machine plans the same path.
+function attach (bot) {
+  if (!bot.pathfinder) pathfinder(bot)
+  bot.pathfinder.tickTimeout = bot.pathfinder.thinkTimeout = Infinity
+  bot.pathfinder.searchRadius = SEARCH_RADIUS
+}
+
+// {status: 'success' or 'noPath', cost, visited, path}; goal: {x, y, z} or {x, z, rangeSq}, cells of the game.
+function plan (bot, goal) {
+  const { status, cost, visitedNodes, path } = bot.pathfinder.getPathTo(new Moves(bot), goalOf(goal))
+  return { status, cost, visited: visitedNodes, path }
+}
+
+function goalOf ({ x, y, z, rangeSq }) {
+  const wanted = rangeSq === undefined ? [x, y, z] : [x, z, rangeSq]
+  if (!wanted.every(Number.isFinite) || rangeSq < 0) throw new Refusal('bad-goal', 'a goal is {x, y, z} or {x, z, rangeSq}')
+  return rangeSq === undefined ? new GoalBlock(x, y, z) : new GoalNearXZ(x, z, Math.sqrt(rangeSq))
+}
+
+// Goals in turn. Call tick() in every physicsTick, after the body has moved, until status is no longer 'walking'.
+class Tour {
+  constructor (bot, goals, { turn = 0.1 } = {}) {
+    if (!(turn > HEADING_DONE && turn <= 0.15)) throw new Refusal('bad-turn', `a turn of ${turn} rad a tick`)
+    attach(bot)
+    this.bot = bot
+    this.ahead = new LookAhead(bot)
+    this.turn = turn
+    this.goals = goals
+    this.leg = 0
+    this.path = null
+    this.waited = this.replans = 0
+    this.status = goals.length ? 'walking' : 'arrived'
+  }
+
+  // Decides what the next tick does: a turn, which shows at once, or keys. Returns {forward, jump, turn}.
+  tick () {
+    const control = this.status === 'walking' ? this.decide() : still()
+    this.bot.setControlState('forward', control.forward)
+    this.bot.setControlState('jump', control.jump)
+    this.bot.entity.yaw += control.turn
+    return control
+  }
+
+  decide () {
+    const { entity } = this.bot
+    const held = entity.onGround || entity.isInWater
+    if (this.path === null && !(held && this.replan())) return still()
+    this.waited++
+    while (this.path.length && this.reached(this.path[0])) {
+      this.path.shift()
+      this.waited = this.replans = 0
+    }
+    if (!this.path.length) return this.arrive()
+    if (this.waited > STUCK_TICKS) {
+      this.path = null
+      if (++this.replans > MOST_REPLANS) this.status = 'stuck'
+      return still()
+    }
+    const error = this.headingError(this.path[0])
+    if (!held) return { ...still(), forward: Math.abs(error) < Math.PI / 2 }
+    if (Math.abs(error) > HEADING_DONE) {
+      return { ...still(), turn: Math.sign(error) * Math.min(Math.abs(error), this.turn) }
+    }
+    if (entity.isInWater) return { forward: true, jump: true, turn: 0 }
+    if (this.ahead.canStraightLine(this.path)) return { forward: true, jump: false, turn: 0 }
+    return this.ahead.canWalkJump(this.path) ? { forward: true, jump: true, turn: 0 } : still()
+  }
+
+  replan () {
+    const { status, path } = plan(this.bot, this.goals[this.leg])
+    if (status !== 'success') this.status = 'no-path'
+    else this.path = path
+    this.waited = 0
+    return status === 'success'
+  }
+
+  arrive () {
+    this.path = null
+    if (++this.leg === this.goals.length) this.status = 'arrived'
+    return still()
+  }
+
+  reached (node) {
+    const { x, y, z } = this.bot.entity.position
+    return Math.abs(node.x - x) <= NODE_REACH && Math.abs(node.z - z) <= NODE_REACH && Math.abs(node.y - y) < NODE_HEIGHT
+  }
+
+  headingError (node) {
+    const { position, yaw } = this.bot.entity
+    const error = (Math.atan2(position.x - node.x, position.z - node.z) - yaw) % (2 * Math.PI)
+    return error > Math.PI ? error - 2 * Math.PI : error < -Math.PI ? error + 2 * Math.PI : error
+  }
+}
+
+function still () {
+  return { forward: false, jump: false, turn: 0 }
+}
+
+// One row of COLUMNS: the body after a tick, what was decided then, and which goal it walks to.
+function row ({ entity, jumpTicks }, control, leg) {
+  const { position: p, velocity: v } = entity
+  const body = [p.x, p.y, p.z, v.x, v.y, v.z, entity.yaw, entity.pitch, +entity.onGround, +!!entity.isInWater, jumpTicks]
+  return [...body, +control.forward, +control.jump, control.turn, leg]
+}
+
+module.exports = { Tour, attach, plan, row, still, COLUMNS }

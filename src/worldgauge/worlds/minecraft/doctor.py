@@ -1,0 +1,82 @@
+"""Whether the real game can be used on this machine, part by part, and what to install where it cannot."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from worldgauge.errors import WorldgaugeError
+from worldgauge.worlds.minecraft.install import INSTALL_HINT, find_node, find_packages
+from worldgauge.worlds.minecraft.java import JavaServer, address
+from worldgauge.worlds.minecraft.server import JsServer
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class Finding(NamedTuple):
+    """part: what was looked at. well: whether it works. needed: whether anything fails without it. told: in words."""
+
+    part: str
+    well: bool
+    needed: bool
+    told: str
+
+
+def examine(java: str | None = None) -> Iterator[Finding]:
+    """Look at Node, its packages, a browser and a server of ours, one after the other; at most about a minute.
+
+    java: a server that the user runs, as host:port, to be looked at too. Raises UsageError when it is no address.
+    """
+    where = None if java is None else address(java)
+    node = _node()
+    yield node
+    packages = _packages()
+    yield packages
+    yield _browser()
+    if not (node.well and packages.well):
+        yield Finding("server", False, True, "not tried: it needs Node and its packages")
+        return
+    yield _server()
+    if where is not None:
+        yield _java(*where)
+
+
+def _node() -> Finding:
+    try:
+        return Finding("node", True, True, str(find_node()))
+    except WorldgaugeError as error:
+        return Finding("node", False, True, str(error))
+
+
+def _packages() -> Finding:
+    try:
+        return Finding("packages", True, True, str(find_packages()))
+    except WorldgaugeError as error:
+        npm = "" if shutil.which("npm") or INSTALL_HINT not in str(error) else " (which needs npm: it comes with Node)"
+        return Finding("packages", False, True, f"{error}{npm}")
+
+
+def _browser() -> Finding:
+    for name in BROWSERS:
+        if found := shutil.which(name):
+            return Finding("browser", True, False, found)
+    return Finding(
+        "browser", False, False, "none found; only the tests of pages want one (Debian: apt install chromium)"
+    )
+
+
+def _server() -> Finding:
+    try:
+        with JsServer() as server:
+            return Finding("server", True, True, f"one of ours started on port {server.port} and let a bot in")
+    except WorldgaugeError as error:
+        return Finding("server", False, True, f"one of ours does not start: {error}")
+
+
+def _java(host: str, port: int) -> Finding:
+    try:
+        with JavaServer(host, port):
+            return Finding("java", True, True, f"{host}:{port} let a bot in, which may teleport")
+    except WorldgaugeError as error:
+        return Finding("java", False, True, str(error))

@@ -1,0 +1,105 @@
+"""A body in the real game as a gymnasium environment, `worldgauge/Minecraft-v0`, with the interface of the voxel one.
+
+gymnasium knows the id once this module is imported; the long form of the id imports it by itself:
+
+    env = gymnasium.make("worldgauge.worlds.minecraft.env:worldgauge/Minecraft-v0", kind="desert", seed=3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsFloat
+
+import gymnasium
+
+from worldgauge.errors import UsageError
+from worldgauge.worlds.minecraft.cells import Cells
+from worldgauge.worlds.minecraft.names import cells_of, voxels_of
+from worldgauge.worlds.minecraft.offline import Offline
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.env import KEYS, Observation, VoxelEnv
+from worldgauge.worlds.voxel.player import Action, PlayerState
+
+ENV_ID = "worldgauge/Minecraft-v0"
+
+
+class Mode(Protocol):
+    """A body that the game moves: without a server (`Offline`), or a bot on one. All in our frame."""
+
+    cells: Cells
+
+    def teleport(self, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
+        """Put the body at rest at `position`, metres, middle of the feet; what became of it."""
+        ...
+
+    def step(self, actions: Sequence[Action]) -> tuple[PlayerState, ...]:
+        """The body after each of `actions`, one tick each."""
+        ...
+
+    def close(self) -> None:
+        """End what was started for it."""
+        ...
+
+
+class MinecraftEnv(VoxelEnv):
+    """`VoxelEnv` whose body the game moves: the same actions, observations, info and options of `reset`.
+
+    world: the place; or kind and seed to generate one; it is put into the game without a server. mode: a body in a
+    game that already runs, whose cells are then looked at, and which stays open after `close`; with `world` too, the
+    objects of cells that are as there are known. Raises WorldError when Node or its packages are missing.
+    """
+
+    def __init__(
+        self,
+        kind: str = "plains",
+        seed: int = 0,
+        *,
+        world: Voxel | None = None,
+        mode: Mode | None = None,
+        width: int = 640,
+        height: int = 360,
+        labels: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        if mode is not None:
+            world = Voxel.from_cells(voxels_of(mode.cells, world.voxels if world is not None else None))
+        super().__init__(kind, seed, world=world, width=width, height=height, labels=labels, render_mode=render_mode)
+        self._own: Offline | None = Offline(cells_of(self.world.voxels)) if mode is None else None
+        self._mode: Mode | None = self._own if mode is None else mode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """As `VoxelEnv.reset`."""
+        super().reset(seed=seed, options=options)
+        assert self._state is not None
+        self._state = self._game.teleport(self._state.position, self._state.yaw, self._state.pitch)
+        return self._observe()
+
+    def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """One tick of the game. Raises UsageError as `VoxelEnv.step`."""
+        if self._state is None:
+            raise UsageError("call reset() before step()")
+        if not self.action_space.contains(action):
+            raise UsageError(f"action {action} is not in {self.action_space}")
+        keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
+        yaw, pitch = (float(angle) for angle in action["camera"])
+        self._state = self._game.step([Action(**keys)._replace(yaw=yaw, pitch=pitch)])[-1]
+        observation, info = self._observe()
+        return observation, 0.0, False, False, info
+
+    def close(self) -> None:
+        """End the game that was started for this environment; one that was given stays."""
+        if self._own is not None:
+            self._own.close()
+        self._own = self._mode = None
+
+    @property
+    def _game(self) -> Mode:
+        if self._mode is None:
+            raise UsageError("this environment is closed: make another")
+        return self._mode
+
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(ENV_ID, entry_point="worldgauge.worlds.minecraft.env:MinecraftEnv")

@@ -1,0 +1,191 @@
+"""Worlds of the game on disk: a box of one is read, and cells are written as one, without the game and without Node.
+
+    cells = read_cells(Path("saves/village"), ((0, 56, 0), (127, 103, 127)))
+    write_world(Path("copy"), cells, "1.20.4")
+
+Read are the layouts of 1.16 to 1.17 and of 1.18 and later, told apart by the chunk; written are those of 1.16.5 and
+1.20.4. Needs the extra 'structures'.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.errors import DataError, UsageError
+from worldgauge.files import put_whole
+from worldgauge.nbt import Fields, check_numbers, material_of, plain
+from worldgauge.nbt.region import CHUNKS, SIDE, numbers_of, read_chunk, region_bytes, region_name
+from worldgauge.worlds.minecraft._chunks import LAYOUTS, LEAST_BITS, chunk_bytes, level_bytes
+from worldgauge.worlds.minecraft.cells import AIR, MOST_COORDINATE, MOST_STATES, Cells
+
+MOST_CELLS = 1 << 27
+OLDEST = 2529
+"""DataVersion from which no number of a palette crosses from word to word (a snapshot of 1.16)."""
+
+Corner = tuple[int, int, int]
+Box = tuple[Corner, Corner]
+"""Corners of smallest and of largest x, y and z, in game coordinates, both inside."""
+
+
+def read_cells(world: Path, box: Box) -> Cells:
+    """The cells of a box: names and states as they are saved; what the world does not keep of a chunk is air.
+
+    world: its folder, the folder of its region files, or one file called r.X.Z.mca. Raises UsageError for corners that
+    are no box, DataError naming file and chunk for one that is missing, unfinished or damaged, MissingExtraError
+    without nbtlib.
+    """
+    low, high = check_box(box)
+    index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
+    names: dict[str, int] = {AIR: 0}
+    for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
+        for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
+            _take(read_chunk(world, cx, cz), (cx, cz), low, index, names)
+    return _used(low, list(names), index)
+
+
+def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
+    """Write a new world: region files of the chunks that the cells touch, and level.dat. Whole or not at all.
+
+    What the chunks hold beside the cells is air. States must be said in full: readers differ in what they take for
+    those left out. Everything is lit by the sky; heights are those of the highest block; the biome is plains; the spawn
+    lies on top of the middle column. Same cells, same bytes. A server may write into the folder: give it a copy.
+    Raises UsageError for a folder that is there already, another version, and cells above or below its world;
+    MissingExtraError without nbtlib; DataError when it cannot be written.
+    """
+    if version not in LAYOUTS:
+        raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
+    layout = LAYOUTS[version]
+    low, high = check_box((cells.origin, _far_corner(cells)))
+    if low[1] < layout.bottom or high[1] >= layout.bottom + layout.height:
+        raise UsageError(
+            f"the cells reach from y {low[1]} to {high[1]}, a world of {version} from {layout.bottom} to "
+            f"{layout.bottom + layout.height - 1}; move or cut them"
+        )
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already; name a new folder")
+    chunks = [
+        (cx, cz)
+        for cz in range(low[2] // SIDE, high[2] // SIDE + 1)
+        for cx in range(low[0] // SIDE, high[0] // SIDE + 1)
+    ]
+    part = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)  # what a killed process left
+        for rx, rz in dict.fromkeys((cx // CHUNKS, cz // CHUNKS) for cx, cz in chunks):
+            own = ((cx, cz) for cx, cz in chunks if (cx // CHUNKS, cz // CHUNKS) == (rx, rz))
+            data = region_bytes((cx, cz, chunk_bytes(cells, cx, cz, layout)) for cx, cz in own)
+            put_whole(part / "region" / region_name(rx * CHUNKS, rz * CHUNKS), data)
+        put_whole(part / "level.dat", level_bytes(cells, version))
+        os.rename(part, folder)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def check_box(box: Box) -> Box:
+    """The box in whole numbers. Raises UsageError for one that is empty, far out or too large."""
+    low, high = (_corner(place) for place in box)
+    sides = [b - a + 1 for a, b in zip(low, high, strict=True)]
+    if min(sides) < 1:
+        raise UsageError(f"the box from {low} to {high} is empty: the first corner is that of smallest x, y and z")
+    if sides[0] * sides[1] * sides[2] > MOST_CELLS:
+        raise UsageError(f"the box from {low} to {high} has more than {MOST_CELLS} cells; mark a smaller one")
+    return low, high
+
+
+class _Section(NamedTuple):
+    level: int
+    fields: Fields
+    palette: str
+    data: str
+    """Fields of the names and of the numbers."""
+
+
+def _take(chunk: Fields, at: tuple[int, int], low: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> None:
+    """Put the part of a chunk that lies in the box into its cells."""
+    seen: set[int] = set()
+    for section in _sections(chunk, at):
+        corner = (SIDE * at[0], SIDE * section.level, SIDE * at[1])
+        if not -SIDE < corner[1] - low[1] < index.shape[1]:
+            continue
+        if section.level in seen:
+            raise section.fields.error("Y", f"is {section.level}, as of an earlier section; get the file again")
+        seen.add(section.level)
+        numbers, own = _numbers(section)
+        if len(names) + len(own) > MOST_STATES:
+            raise section.fields.error(section.palette, f"is one state too many: a box holds {MOST_STATES}")
+        table = np.array([names.setdefault(name, len(names)) for name in own], np.uint16)
+        inner, outer = _overlap(corner, low, index.shape)
+        index[outer] = table[numbers.transpose(2, 0, 1)[inner]]
+
+
+def _sections(chunk: Fields, at: tuple[int, int]) -> Iterator[_Section]:
+    """The sections that hold blocks, of either layout. Raises DataError for an old, unfinished or moved chunk."""
+    old = "Level" in chunk
+    if chunk.whole("DataVersion", 0, 2**31 - 1) < OLDEST:
+        raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
+    root = chunk.compound("Level") if old else chunk
+    if (status := root.text("Status").removeprefix("minecraft:")) != "full":
+        raise DataError(f"{chunk.what} is unfinished (status '{plain(status[:40])}'); walk there in the game and save")
+    for key, own in zip(("xPos", "zPos"), at, strict=True):
+        if (said := root.whole(key, -(2**31), 2**31 - 1)) != own:
+            raise root.error(key, f"is {said}, but the chunk's place in the file says {own}")
+    for section in root.compounds("Sections" if old else "sections"):
+        level = section.whole("Y", -128, 127)
+        if old and "Palette" in section:
+            yield _Section(level, section, "Palette", "BlockStates")
+        elif not old and "block_states" in section:
+            yield _Section(level, section.compound("block_states"), "palette", "data")
+
+
+def _numbers(section: _Section) -> tuple[NDArray[np.int64], list[str]]:
+    """Numbers (16, 16, 16) [y][z][x] of the states of a section."""
+    texts = (material_of(entry) for entry in section.fields.compounds(section.palette))
+    names = [text if ":" in text.partition("[")[0] else f"minecraft:{text}" for text in texts]
+    if len(names) == 1:  # newer games then write no data, some editors an empty array
+        return np.zeros((SIDE, SIDE, SIDE), np.int64), names
+    bits = max(LEAST_BITS, (len(names) - 1).bit_length())
+    words = section.fields.array(section.data, 8)
+    numbers = numbers_of(words, bits, SIDE**3, section.fields, section.data)
+    check_numbers(numbers, len(names), section.fields, section.data)
+    return numbers.reshape(SIDE, SIDE, SIDE), names
+
+
+def _overlap(
+    corner: Corner, low: Corner, sides: tuple[int, ...]
+) -> tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]:
+    """Where a section at `corner` and the box meet: in the section's cells, and in the box's."""
+    starts = [a - b for a, b in zip(corner, low, strict=True)]
+    spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
+    (x, y, z), (i, j, k) = starts, spans
+    inner = slice(i[0] - x, i[1] - x), slice(j[0] - y, j[1] - y), slice(k[0] - z, k[1] - z)
+    return inner, (slice(*i), slice(*j), slice(*k))
+
+
+def _used(origin: Corner, names: list[str], index: NDArray[np.uint16]) -> Cells:
+    """Cells without the states that only lie outside the box."""
+    counts = np.bincount(index.ravel(), minlength=len(names))
+    kept = np.flatnonzero((counts > 0) | (np.arange(len(names)) == 0))
+    table = np.zeros(len(names), np.uint16)
+    table[kept] = np.arange(len(kept))
+    return Cells(origin, tuple(names[number] for number in kept), table[index])
+
+
+def _corner(place: Corner) -> Corner:
+    if len(place) != 3 or not all(isinstance(one, (int, np.integer)) and abs(one) <= MOST_COORDINATE for one in place):
+        raise UsageError(f"a corner is three whole numbers x, y, z within {MOST_COORDINATE}, got {str(place)[:60]}")
+    x, y, z = place
+    return int(x), int(y), int(z)
+
+
+def _far_corner(cells: Cells) -> Corner:
+    (x, y, z), (width, height, depth) = cells.origin, cells.index.shape
+    return x + width - 1, y + height - 1, z + depth - 1

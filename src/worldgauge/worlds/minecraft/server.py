@@ -1,0 +1,287 @@
+"""A server of ours with a bot on it, and what any bot on any server of the game can do.
+
+Positions are the game's (x east, y up, z south), of the middle of the feet; yaw and pitch are the bot's, radians: yaw
+0 looks to -z, positive left; pitch positive up (`cells.ours`, `cells.yaw_ours` change to our frame).
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from worldgauge.errors import DataError, UsageError
+from worldgauge.geometry import FloatArray
+from worldgauge.worlds.minecraft.bridge import Answer, Bridge, BridgeError
+from worldgauge.worlds.minecraft.cells import Cells, from_bytes, to_bytes
+from worldgauge.worlds.minecraft.offline import COLUMNS, MOST_TICKS, TURN_LIMIT, VERSION
+from worldgauge.worlds.minecraft.regions import Box, Corner, check_box
+from worldgauge.worlds.voxel.player import Action
+
+Goal = Mapping[str, int]
+
+MOST_FILLED = 32_768
+"""Cells of one /fill, the game's own limit."""
+
+_OPEN_S = 40.0
+_JOIN_S = 40.0
+_TELEPORT_S = 40.0
+_READ_S = 120.0
+_CHUNK_WAIT_S = 10.0
+_SEEN_S = 5.0
+_LOOK_S = 0.02
+_PLAN_S = 30.0
+_REPLY_S = 3.0
+"""Silence after which a server has nothing more to say to a command."""
+_SLACK_S = 20.0
+_LATE_TICK_S = 0.2
+"""A tick of 50 ms on a machine with too much to do."""
+_NO_ROWS = np.zeros((0, len(COLUMNS)))
+
+
+class Walked(NamedTuple):
+    """status: "arrived", "no-path", "stuck" or "walking" (ran out of ticks). leg: goals reached. rows: (T, 15)."""
+
+    status: str
+    leg: int
+    rows: FloatArray
+
+
+class Player:
+    """A bot on a server, of which it is an operator. Its body moves only during `step`, `walk` and `teleport`.
+
+    All methods raise BridgeError when the server or the game refuses, or when the bot was kicked; BridgeLostError, with
+    the whole bridge ended, when the process behind it is late or gone.
+    """
+
+    def __init__(self, bridge: Bridge, name: str, spacing_s: float = 0.0) -> None:
+        """spacing_s: pause after each command, for servers that kick whoever sends many."""
+        self._bridge, self.name, self._spacing_s = bridge, name, spacing_s
+
+    def state(self) -> FloatArray:
+        """The bot's body: (15,) float64 as in `offline.COLUMNS`."""
+        return _row(self.ask("look"))
+
+    def teleport(
+        self,
+        x: float,
+        y: float,
+        z: float,
+        yaw: float | None = None,
+        pitch: float | None = None,
+        *,
+        dimension: str | None = None,
+    ) -> FloatArray:
+        """Put the feet there, at rest; done when the bot is there, its chunk is there, and both have stayed so.
+
+        yaw, pitch: None leaves them. dimension: such as "minecraft:the_nether", where a server has it. Returns `state`.
+        """
+        args = {"position": [float(x), float(y), float(z)], "yaw": yaw, "pitch": pitch, "dimension": dimension}
+        return _row(self.ask("teleport", args, deadline_s=_TELEPORT_S))
+
+    def command(self, text: str) -> str:
+        """Send one command, without its slash; the server's reply, "" when it gives none.
+
+        Raises BridgeError of kind "command" with the reply when that is an error.
+        """
+        return self.commands([text])[0]
+
+    def commands(self, texts: Sequence[str]) -> list[str]:
+        """Send commands in one go; a reply to each, as far as they came, "" for the rest.
+
+        Raises BridgeError of kind "command" for the first reply that is an error; the others are sent all the same.
+        """
+        spacing_ms = 1000 * self._spacing_s
+        slashed = [f"/{text.removeprefix('/')}" for text in texts]
+        deadline_s = _SLACK_S + len(texts) * (self._spacing_s + 0.1)
+        args = {"texts": slashed, "spacing_ms": spacing_ms, "wait_ms": 1000 * _REPLY_S}
+        replies = self.ask("say", args, deadline_s=deadline_s).ok["messages"]
+        for reply in replies:
+            if reply["failed"]:
+                raise BridgeError("command", f"'{slashed[0]}'{' ...' if slashed[1:] else ''}: {reply['text']}")
+        return [reply["text"] for reply in replies[: len(texts)]] + [""] * (len(texts) - len(replies))
+
+    def full_states(self, states: Sequence[str]) -> list[str]:
+        """Each state as the game writes it, keys left out at their default. BridgeError "unknown-block" otherwise."""
+        full: list[str] = self.ask("states", {"texts": list(states)}).ok["texts"]
+        return full
+
+    def set_block(self, position: Corner, state: str) -> None:
+        """Put one block state, "minecraft:name[key=value,...]", and see that it is there."""
+        self.fill((position, position), state)
+
+    def fill(self, box: Box, state: str) -> None:
+        """Fill a box with one block state, and see that each cell has it: BridgeError "not-placed" otherwise."""
+        (full,) = self.full_states([state])
+        for low, high in _parts(*check_box(box)):
+            a, b = (" ".join(map(str, corner)) for corner in (low, high))
+            self.command(f"setblock {a} {full}" if low == high else f"fill {a} {b} {full}")
+            end = time.monotonic() + _SEEN_S
+            while (other := _other(self.read((low, high)), full)) is not None:
+                if time.monotonic() > end:
+                    raise BridgeError("not-placed", f"{full} was put at {a}, but there is {other}")
+                time.sleep(_LOOK_S)
+
+    def read(self, box: Box) -> Cells:
+        """The cells of a box, names and states, as the bot was sent them.
+
+        Raises BridgeError of kind "no-chunk" when part of it is too far from the bot to be sent.
+        """
+        low, high = check_box(box)
+        size = [b - a + 1 for a, b in zip(low, high, strict=True)]
+        args = {"origin": low, "size": size, "wait_ms": 1000 * _CHUNK_WAIT_S}
+        return from_bytes(self.ask("read", args, deadline_s=_READ_S).data)
+
+    def step(self, actions: Sequence[Action]) -> FloatArray:
+        """Let a tick (50 ms) pass for each of `actions`; (T, 15) as in `offline.COLUMNS`, the body after each.
+
+        The keys move the body along the heading it had, then the view turns. Raises BridgeError of kind "moved" when
+        the server puts the bot elsewhere meanwhile.
+        """
+        data = np.array(actions, "<f8").tobytes()
+        return _rows(self.ask("step", {}, data, deadline_s=_limit_s(len(actions)))) if actions else _NO_ROWS
+
+    def walk(self, goals: Sequence[Goal], *, turn: float = TURN_LIMIT, most_ticks: int = MOST_TICKS) -> Walked:
+        """Go to each of `goals` in turn, one action at a time, in real time. turn: radians a tick, at most 0.15.
+
+        goals: {"x", "y", "z"} a cell to stand in, or {"x", "z", "rangeSq"} a column to come near to.
+        """
+        args = {"goals": [dict(goal) for goal in goals], "turn": turn, "ticks": most_ticks}
+        answer = self.ask("walk", args, deadline_s=_limit_s(most_ticks) + _PLAN_S * len(goals))
+        return Walked(answer.ok["status"], answer.ok["leg"], _rows(answer))
+
+    def leave(self) -> None:
+        """Take the bot off the server."""
+        self.ask("leave")
+
+    def ask(
+        self, verb: str, args: Mapping[str, Any] | None = None, data: bytes = b"", *, deadline_s: float = _SLACK_S
+    ) -> Answer:
+        """What the bridge answers to this bot's `verb`."""
+        return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
+
+
+class JsServer(Player):
+    """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
+
+    cells: its world, with a wall and a floor of barrier around. world: the folder of a saved one, which is copied and
+    never written to. Neither: endless grass with the feet at y = 5. port: 0 for any that is free; then the one it has.
+    """
+
+    def __init__(
+        self,
+        cells: Cells | None = None,
+        version: str = VERSION,
+        *,
+        world: Path | None = None,
+        port: int = 0,
+        spawn: tuple[float, float, float] | None = None,
+        packages: Path | None = None,
+    ) -> None:
+        """spawn: feet of whoever joins; by default on top of the middle of the cells, or where the saved world says.
+
+        Raises UsageError for both cells and world, WorldError when the server cannot be started (see `Bridge.start`).
+        """
+        if cells is not None and world is not None:
+            raise UsageError("a server is filled with cells or with a saved world, not with both")
+        self._cells, self._world, self._version, self._spawn = cells, world, version, spawn
+        self._packages, self._wanted_port = packages, port
+        self._copy: TemporaryDirectory[str] | None = None
+        self.name = "walker"
+        self._spacing_s = 0.0
+        self._open()
+
+    def restart(self) -> None:
+        """A new server with the same cells, such as after a BridgeLostError: what commands had changed is gone."""
+        self.close()
+        self._open()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that the server and its bots live in."""
+        return self._bridge.pid
+
+    def join(self, name: str) -> Player:
+        """Another bot on the same server; or, by `self.name`, this one again after it was kicked."""
+        return join(self._bridge, name, port=self.port, version=self._version, view=self._view)
+
+    def close(self) -> None:
+        """End the server, its bots and the process they are in."""
+        self._bridge.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        self._bridge = Bridge.start(self._packages)
+        try:
+            data = b"" if self._cells is None else to_bytes(self._cells)
+            args = {"version": self._version, "port": self._wanted_port, "spawn": self._spawn, "world": self._copied()}
+            opened = self._bridge.ask("server.open", args, data=data, deadline_s=_OPEN_S).ok
+            self.port: int = opened["port"]
+            self._view: int = opened["view"]
+            self.join(self.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _copied(self) -> str | None:
+        """A copy of the saved world, without its players: the server writes into the folder that it serves."""
+        if self._world is None:
+            return None
+        self._copy = TemporaryDirectory(prefix="worldgauge-", ignore_cleanup_errors=True)
+        try:
+            shutil.copy(self._world / "level.dat", self._copy.name)
+            shutil.copytree(self._world / "region", Path(self._copy.name, "region"))
+        except (OSError, shutil.Error) as error:
+            raise DataError(f"{self._world}: no saved world that can be copied ({error})") from error
+        return self._copy.name
+
+
+def join(bridge: Bridge, name: str, **where: Any) -> Player:
+    """A bot on the server at `where`: host (this machine), port, version (asked for), view (chunks each way)."""
+    bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S)
+    return Player(bridge, name)
+
+
+def _parts(low: Corner, high: Corner) -> list[Box]:
+    """The box in parts that one /fill may fill."""
+    size = [b - a + 1 for a, b in zip(low, high, strict=True)]
+    if size[0] * size[1] * size[2] <= MOST_FILLED:
+        return [(low, high)]
+    axis = size.index(max(size))
+    middle = low[axis] + size[axis] // 2
+    return [*_parts(low, _moved(high, axis, middle - 1)), *_parts(_moved(low, axis, middle), high)]
+
+
+def _moved(corner: Corner, axis: int, to: int) -> Corner:
+    x, y, z = (to if i == axis else v for i, v in enumerate(corner))
+    return x, y, z
+
+
+def _other(cells: Cells, state: str) -> str | None:
+    """A state in `cells` that is not `state`."""
+    return next((cells.palette[i] for i in np.unique(cells.index) if cells.palette[i] != state), None)
+
+
+def _rows(answer: Answer) -> FloatArray:
+    return np.frombuffer(answer.data, "<f8").reshape(-1, len(COLUMNS)).astype(np.float64)
+
+
+def _row(answer: Answer) -> FloatArray:
+    (row,) = _rows(answer)
+    return np.asarray(row, np.float64)
+
+
+def _limit_s(ticks: int) -> float:
+    return _SLACK_S + ticks * _LATE_TICK_S

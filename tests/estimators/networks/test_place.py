@@ -1,0 +1,54 @@
+"""Where networks run: what is refused, and that nothing is rounded while one is asked, whichever thread asks."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+
+from worldgauge.errors import UsageError  # noqa: E402
+from worldgauge.estimators.networks.place import inference, place  # noqa: E402
+
+
+def flags() -> tuple[bool, bool]:
+    return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+
+
+def test_what_is_not_here_is_refused() -> None:
+    assert place("cpu").dtype is torch.float32
+    with pytest.raises(UsageError, match="precision is 'float8'"):
+        place("cpu", "float8")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="device 'tpu' is not here"):
+        place("tpu")
+
+
+@pytest.fixture
+def rounding() -> Iterator[None]:
+    before = flags()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    yield
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+@pytest.mark.usefixtures("rounding")
+def test_products_keep_their_bits_while_any_thread_asks() -> None:
+    entered, leave, seen = threading.Event(), threading.Event(), []
+
+    def other() -> None:
+        with inference(place("cpu")):
+            entered.set()
+            leave.wait(10)
+            seen.append(flags())
+
+    thread = threading.Thread(target=other)
+    with inference(place("cpu")):
+        assert not torch.is_grad_enabled()
+        thread.start()
+        assert entered.wait(10)
+        assert flags() == (False, False)
+    assert flags() == (False, False), "the other one is still inside"
+    leave.set()
+    thread.join()
+    assert seen == [(False, False)]
+    assert flags() == (True, True)
