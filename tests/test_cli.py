@@ -321,6 +321,21 @@ def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, t
     assert len((tmp_path / "plain.html").read_text()) < len(with_films)
 
 
+def test_what_is_not_measured_is_said_with_what_brings_it(
+    cli: Callable[..., Done], walks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "none"))
+    asked = ("--set", "lpips=lpips-alex", "--limit", 1, "--out", "runs/y")
+    done = cli("run", "loopnav", "--data", walks, "--model", "freeze", *asked)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "Not measured: lpips, lpips_320x180." in told
+    assert "worldgauge weights pull lpips-alex" in told
+    assert "Not measured: fvd_pair, fvd." in told
+    page = json.loads(cli("report", "runs/y", "--out", "y.html", "--json").stdout)["page"]
+    assert "networks_digest" not in (tmp_path / page).read_text().partition("worldgauge run loopnav")[2][:400]
+
+
 def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
     done = cli("validate-metric", "sgcs", "--scenes", "2", "--json")
     assert done.returncode == 1, "two scenes are too few to accept a metric"
@@ -340,7 +355,11 @@ def test_every_metric_is_put_to_the_test(cli: Callable[..., Done], tmp_path: Pat
     told = json.loads(cli(*few, "--json").stdout)
     assert told["page"] is None
     assert told["frames"] == 2
-    for wrong, words in ((("--network", "imaging"), "METRIC=TEXT"), (("--metrics", "psrn"), "Did you mean 'psnr'")):
+    for wrong, words in (
+        (("--network", "imaging"), "METRIC=TEXT"),
+        (("--metrics", "psrn"), "Did you mean 'psnr'"),
+        (("--out", "x.png"), "x.png: a page ends in .html"),
+    ):
         done = cli(*few[:4], *wrong)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert words in done.stderr

@@ -116,7 +116,7 @@ def test_where(host: LocalHost, cli: Callable[..., Any], tmp_path: Path) -> None
     error = cli("where", "toy").exception
     assert isinstance(error, AbsentWeightsError)
     cli("pull", "toy")
-    assert json.loads(cli("where", "toy", "--json").stdout) == {"folder": str(tmp_path / "store" / "toy")}
+    assert json.loads(cli("where", "toy", "--json").stdout) == {"folders": [str(tmp_path / "store" / "toy")]}
 
 
 def test_adopt(host: LocalHost, cli: Callable[..., Any], tmp_path: Path) -> None:

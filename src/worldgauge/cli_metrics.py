@@ -75,6 +75,8 @@ def _all(
     from worldgauge.engine.metric_study import metric_study
     from worldgauge.report.metric_study import write_metric_study
 
+    if out is not None and out.suffix.lower() not in (".html", ".svg"):
+        raise UsageError(f"--out {out}: a page ends in .html, curves alone in .svg")
     unmeant = [pair for pair in network if "=" not in pair]
     if unmeant:
         raise UsageError(f"--network takes METRIC=TEXT, such as dino_mse=cmd:..., got '{unmeant[0]}'")

@@ -67,6 +67,9 @@ def replay(
     from worldgauge import cli_show as show
     from worldgauge.report.replaying import write_replay
 
+    if out.suffix.lower() != ".mp4":
+        raise UsageError(f"--out {out}: a film ends in .mp4")
+
     show.written(write_replay(run, task, out), json)
 
 

@@ -109,17 +109,17 @@ def verify(names: Some = None, json: Json = False) -> None:
 
 @app.command()
 def where(
-    name: Annotated[str | None, typer.Argument(help="A set; without one, the folder of all.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A set, or a metric; without one, the folder of all.")] = None,
     json: Json = False,
 ) -> None:
     """The folder that a set is in. WORLDGAUGE_WEIGHTS names another for all sets."""
     from worldgauge import weights
 
-    folder = weights.store_folder() if name is None else weights.opened(name).folder
+    folders = [weights.store_folder()] if name is None else [weights.opened(n).folder for n in weights.sets_for([name])]
     if json:
-        _object(folder=str(folder))
+        _object(folders=[str(folder) for folder in folders])
     else:
-        print(folder)
+        print(*folders, sep="\n")
 
 
 @app.command()

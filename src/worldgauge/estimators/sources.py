@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import UsageError, WorldgaugeError
+from worldgauge.errors import UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.estimators.answer_cache import cached_rows
 from worldgauge.estimators.networks import RowNetwork, networks, ready
 from worldgauge.serving import is_served, open_estimator
@@ -102,6 +102,8 @@ class NetworkSource:
     needs = Needs()
 
     def __init__(self, name: str, kind: str) -> None:
+        if name not in networks:
+            raise UnknownNameError(f"network for {kind}", name, network_names(kind))
         what = networks.entry(name).facts["what"]
         if what != kind:
             known = " or ".join(network_names(kind)) or "none"
