@@ -120,7 +120,7 @@ def test_what_is_no_depth_is_refused(server: Callable[[str], str], walk: tuple[E
 
 
 def test_networks_of_another_kind_and_of_no_name_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match=r"no network 'depth-anythin'\. Did you mean 'depth-anything'"):
+    with pytest.raises(UnknownNameError, match=r"no network for depth 'depth-anythin'\. Did you mean 'depth-anything'"):
         Memory(depth="depth-anythin")
     with pytest.raises(UsageError, match="network 'dinov2-b14' is for 'dino'; for 'depth' there is depth-anything"):
         Warp(depth="dinov2-b14")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.errors import RunError, UsageError
+from worldgauge.errors import UnknownNameError, UsageError
 from worldgauge.report import write_report
 from worldgauge.report.replaying import write_replay
 from worldgauge.report.walks import PAGE_FILM_BYTES, REPLAY_BYTES, REPLAY_PX, room_for
@@ -85,7 +85,9 @@ def test_few_cards_where_many_subjects_need_room() -> None:
 
 
 def test_a_replay_of_what_is_not_there_is_one_line(loops: Path, runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no readable record"):
+    with pytest.raises(
+        UnknownNameError, match=r"no episode in .*oracle 'navigation/0009'\. Did you mean 'navigation/00"
+    ):
         write_replay(loops / "oracle", "navigation/0009", tmp_path / "a.mp4")
     with pytest.raises(UsageError, match="has no replays"):
         write_replay(runs / "keeper", "any", tmp_path / "a.mp4")

@@ -65,9 +65,8 @@ def draw_ground(picture: Picture, place: Place) -> Ground:
         return _grid(place, "The place is known only from its recording.")
     try:
         world = open_world(picture.world)
-        return _world(world, picture, place) or _grid(
-            place, f"A '{picture.world.name}' has no floor plan: only places of things."
-        )
+        drawn = _world(world, picture, place)
+        return drawn or _grid(place, f"A '{picture.world.name}' has no floor plan: only places of things.")
     except WorldgaugeError as error:
         return _grid(place, f"The place cannot be drawn: {error}")
 

@@ -37,8 +37,8 @@ class ClosedLoop:
         "lacks": "cannot foresee anything",
         "asked": "shortest way",
         "read": "How each episode ended",
-        "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided. Score: the "
-        "reviser's own of what was imagined; truly: what the simulator says that the plan would have come to.",
+        "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided. Score: "
+        "the reviser's, of what was imagined; truly: what the simulator says that the plan would have come to.",
     }
 
     def __init__(self, **options: Any) -> None:
