@@ -321,6 +321,19 @@ def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, t
     assert len((tmp_path / "plain.html").read_text()) < len(with_films)
 
 
+def test_doctor_says_what_is_missing(cli: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path))
+    done = cli("doctor", "minecraft")
+    assert done.returncode == 1
+    assert "make minecraft" in done.stdout
+    told = json.loads(cli("doctor", "minecraft", "--json").stdout)
+    assert told["ok"] is False
+    assert {"part", "well", "needed", "told"} == set(told["findings"][0])
+    for wrong in (("doctor", "minecrft"), ("doctor", "minecraft", "--server", "here:port")):
+        done = cli(*wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
 def test_what_is_not_measured_is_said_with_what_brings_it(
     cli: Callable[..., Done], walks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import typer
 from worldgauge import __version__
 from worldgauge.cli_build import curate, structure, vote
 from worldgauge.cli_collect import collect_app
+from worldgauge.cli_doctor import doctor
 from worldgauge.cli_metrics import validate_metric
 from worldgauge.cli_options import (
     FAILED,
@@ -293,6 +294,7 @@ def check(
 
 
 app.command("validate-metric")(validate_metric)
+app.command()(doctor)
 
 
 def _finish(result: RunResult, json: bool, **more: Any) -> None:

@@ -377,6 +377,18 @@ def studied(found: Study, json: bool) -> bool:
     return found.accepted
 
 
+def examined(findings: Sequence[Mapping[str, Any]], *, json: bool) -> bool:
+    """What a part needs, line by line; True when all that is needed is here."""
+    ok = all(one["well"] or not one["needed"] for one in findings)
+    if json:
+        _object(ok=ok, findings=list(findings))
+        return ok
+    for one in findings:
+        state = "ok" if one["well"] else "MISSING" if one["needed"] else "absent"
+        print(f"{state:7} {one['part']}: {one['told']}")
+    return ok
+
+
 def metrics_studied(found: MetricStudy, page: Path | None, json: bool) -> None:
     """What each metric sees, what can be said of it, and where its page is, if one was written."""
     from worldgauge.engine.metric_study import conclusions, tables
