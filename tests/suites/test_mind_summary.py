@@ -113,7 +113,7 @@ def test_failed_and_missing_clips_are_expected_and_not_zero() -> None:
     table = tables({"mine": [lcm(0, 0.2), lcm(1, None)]}, {"mine": [lost, other]})[HEADLINE]
     cell = table.rows[0].cells[0]
     assert (cell.mean, cell.n, cell.expected) == (0.2, 1, 3)
-    assert any("1 scores are missing: no frame" in note for note in table.notes)
+    assert any("1 score is missing: no frame" in note for note in table.notes)
 
 
 def test_what_failed_whole_has_its_column_and_its_row() -> None:

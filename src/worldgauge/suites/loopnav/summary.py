@@ -133,7 +133,7 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
             "cell takes two videos, an interval three."
         )
     for reason, count in sorted(reasons.items()):
-        yield f"{count} scores are missing: {reason}."
+        yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):

@@ -336,7 +336,7 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
     if len(horizons) > 1:
         yield "Rows were asked for different horizons: they must not be compared."
     for reason, count in sorted(reasons.items()):
-        yield f"{count} scores are missing: {reason}."
+        yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     flags = [entry.flag(metric) for entry in entries]
