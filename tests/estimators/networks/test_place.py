@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 from worldgauge.errors import UsageError  # noqa: E402
+from worldgauge.estimators.networks import networks, usual_precision  # noqa: E402
 from worldgauge.estimators.networks.place import inference, place  # noqa: E402
 
 
@@ -21,6 +22,12 @@ def test_what_is_not_here_is_refused() -> None:
         place("cpu", "float8")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="device 'tpu' is not here"):
         place("tpu")
+
+
+def test_half_precision_is_for_cuda_and_for_numbers_that_survive_it() -> None:
+    halved = {entry.name for entry in networks if usual_precision(entry.name, "cuda:1") == "float16"}
+    assert halved == {"dinov3-b16", "dinov2-b14", "clip-laion"}
+    assert {usual_precision(entry.name, "cpu") for entry in networks} == {"float32"}
 
 
 @pytest.fixture

@@ -19,7 +19,18 @@ from worldgauge.estimators.networks.place import Place, Precision, place, transf
 from worldgauge.registry import Registry
 from worldgauge.weights import opened
 
-__all__ = ["Network", "Place", "Precision", "Ready", "RowNetwork", "networks", "open_network", "place", "ready"]
+__all__ = [
+    "Network",
+    "Place",
+    "Precision",
+    "Ready",
+    "RowNetwork",
+    "networks",
+    "open_network",
+    "place",
+    "ready",
+    "usual_precision",
+]
 
 
 class Network(Protocol):
@@ -46,7 +57,8 @@ class RowNetwork(Network, Protocol):
 networks: Registry[Callable[[Path, Place], Any]] = Registry(
     "network", package="worldgauge.estimators.networks", group="worldgauge.networks"
 )
-"""Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth")."""
+"""Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
+half: whether its numbers survive float16, as measured (docs/weights.md)."""
 
 
 class Ready(NamedTuple):
@@ -56,25 +68,31 @@ class Ready(NamedTuple):
     identity: Mapping[str, Any]
 
 
-def ready(name: str, *, device: str = "", precision: Precision = "float32") -> Ready:
-    """The network `name` with its weights, and who it is.
+def ready(name: str, *, device: str = "", precision: Precision | None = None) -> Ready:
+    """The network `name` with its weights, and who it is. precision: None for `usual_precision`.
 
     Raises UnknownNameError, AbsentWeightsError, MissingExtraError without torch, DataError for wrong files.
     """
     make = networks.get(name)
     weights = opened(name)
     transformers_for(f"network '{name}'")
-    where = place(device, precision)
+    where = place(device)
+    where = place(where.device, precision or usual_precision(name, where.device))
     network = make(weights.folder, where)
     kind = where.device.partition(":")[0]  # the last bits differ between kinds of device, and versions
     identity = {
         **{"network": name, "version": network.version, "weights": weights.digest},
-        **{"precision": precision, "device": kind},
+        **{"precision": where.precision, "device": kind},
         **{module: version(module) for module in ("torch", "transformers")},
     }
     return Ready(network, identity)
 
 
-def open_network(name: str, *, device: str = "", precision: Precision = "float32") -> Any:
+def usual_precision(name: str, device: str) -> Precision:
+    """float16 on CUDA of networks whose numbers survive it (docs/weights.md), float32 elsewhere."""
+    return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
+
+
+def open_network(name: str, *, device: str = "", precision: Precision | None = None) -> Any:
     """As `ready`, the network alone."""
     return ready(name, device=device, precision=precision).network

@@ -29,7 +29,7 @@ _CONSTANTS = ("vision_model.embeddings.position_ids",)
 """Counted from 0 up, in files of old versions of transformers."""
 
 
-@networks.register("clip-laion", what="aesthetic")
+@networks.register("clip-laion", what="aesthetic", half=True)
 class ClipLaion:
     """CLIP ViT-L/14 image features and LAION's linear head: features (n, 768).
 

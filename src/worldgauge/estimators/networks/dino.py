@@ -56,7 +56,7 @@ class _Dino:
         return self._model(pixel_values=pixels.to(self._place.dtype)).last_hidden_state
 
 
-@networks.register("dinov3-b16", what="dino")
+@networks.register("dinov3-b16", what="dino", half=True)
 class DinoV3(_Dino):
     """DINOv3 ViT-B/16: tokens (n, 201, 768).
 
@@ -72,7 +72,7 @@ class DinoV3(_Dino):
     patch_px = 16
 
 
-@networks.register("dinov2-b14", what="dino")
+@networks.register("dinov2-b14", what="dino", half=True)
 class DinoV2(_Dino):
     """DINOv2 ViT-B/14 with registers, the one without an account of its owner: tokens (n, 261, 768).
 
