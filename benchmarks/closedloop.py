@@ -79,7 +79,7 @@ def walk(home: Home, settings: Settings, number: int) -> tuple[int, int]:
     picture = Goal(image=home.view(goal.eye(), Panorama(256, 144)).rgb)
     rules = Navigation(simulator, goal, -1.0, defaults, settings)
     with tempfile.TemporaryDirectory() as folder, Tracer(Path(folder), simulator) as tracer:
-        place = Watched(simulator, tracer, lambda: None)
+        place = Watched(simulator, tracer, lambda: None, lambda: None)
         reviser = revisers.get("similarity")(kit)
         run_episode(place, picture, HeuristicProposer(kit), reviser, rules, imagine, [number], tracer.decided)
         return tracer.decisions, rendered.views
