@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 
 SIDE = 224
-_IMAGENET_MEAN, _IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and deviation of its colours, of 1."""
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 
 
@@ -29,7 +30,7 @@ def dino_input(frames: Float32, *, released: bool = False) -> Float32:
         out[:] = _shrunk(across).transpose(1, 0, 2)
     if released:
         small /= np.float32(255)
-    return _normalised(small, _IMAGENET_MEAN, _IMAGENET_STD)
+    return _normalised(small, *IMAGENET)
 
 
 def clip_input(frames: Float32) -> Float32:

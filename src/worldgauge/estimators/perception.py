@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, overload
 
@@ -50,10 +51,10 @@ from worldgauge.estimators import estimators
 from worldgauge.estimators._network_inputs import clip_input, dino_input, musiq_input
 from worldgauge.estimators.answer_cache import cached_rows
 from worldgauge.estimators.features import Lpips
-from worldgauge.estimators.naming import What, file_digest, missing_reason, named_by
+from worldgauge.estimators.naming import What, file_digest, missing_reason, named_by, network_digest
 from worldgauge.estimators.networks.i3d import i3d_input
 from worldgauge.estimators.sources import BATCH as BATCH
-from worldgauge.estimators.sources import NetworkSource, source_of
+from worldgauge.estimators.sources import NetworkSource, network_names, source_of
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.subject import Needs
 from worldgauge.weights import AbsentWeightsError, read_tensors
@@ -292,6 +293,24 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
             return VideoFeatures(named.asked)
         return Dino(named.asked, released) if what == "dino" else Imaging(named.asked)
     except (AbsentWeightsError, MissingExtraError) as error:
+        return Absent(what, str(error))
+
+
+def perceived(text: str | None, what: What, parity: str | None = None) -> Perception | Absent:
+    """As `open_perception`; never closed before the process ends, since behind it may be a large network.
+
+    Weights that come or change meanwhile are another one. Files that are not what they should be cost their metric and
+    no other: a reason, as for absent ones.
+    """
+    known = text is not None and text in network_names(what)
+    return _perceived(text, what, parity, network_digest(str(text)) if known else "")
+
+
+@lru_cache(maxsize=8)
+def _perceived(text: str | None, what: What, parity: str | None, weights: str) -> Perception | Absent:
+    try:
+        return open_perception(text, what, parity=parity)
+    except DataError as error:
         return Absent(what, str(error))
 
 

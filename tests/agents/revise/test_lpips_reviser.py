@@ -14,6 +14,7 @@ import pytest
 from worldgauge.agents.contract import Candidate, Decision, Kit, Plan, Reviser, Rollout, revisers
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError, WorldgaugeError
+from worldgauge.estimators.perception import _perceived
 from worldgauge.geometry import Camera
 from worldgauge.panorama import perspective
 from worldgauge.primitives import Primitive
@@ -34,6 +35,7 @@ def reviser() -> Iterator[Reviser[Any]]:
     )
     yield made
     made._network.close()
+    _perceived.cache_clear()
 
 
 def candidate(*frames: Any, valid: int | None = None) -> Candidate:
@@ -72,6 +74,12 @@ def test_without_rollouts_the_first_and_without_a_picture_an_error(reviser: Revi
     assert decided(reviser, plain, candidate(AHEAD)).chosen == 0
     with pytest.raises(UsageError, match="picture of a goal"):
         decided(reviser, candidate(AHEAD), goal=None)
+
+
+def test_the_next_episode_looks_with_the_same_network(reviser: Reviser[Any]) -> None:
+    address = f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Lpips"
+    again: Any = revisers.get("lpips")(Kit("navigation", 4, options={"lpips": address}))
+    assert again._network is reviser._network  # type: ignore[attr-defined]
 
 
 def test_without_weights_it_cannot_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

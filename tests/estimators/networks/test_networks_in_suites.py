@@ -16,11 +16,11 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 from support.bench import QuietBench  # noqa: E402
 from worldgauge.estimators.features import Lpips  # noqa: E402
 from worldgauge.estimators.networks import networks  # noqa: E402
+from worldgauge.estimators.perception import _perceived  # noqa: E402
 from worldgauge.models import models  # noqa: E402
 from worldgauge.suites.contract import Record, Score, Task  # noqa: E402
 from worldgauge.suites.loopnav import LoopNav  # noqa: E402
 from worldgauge.suites.loopnav.tasks import episode_of  # noqa: E402
-from worldgauge.suites.perceiving import _perceived  # noqa: E402
 from worldgauge.video import Clip  # noqa: E402
 from worldgauge.weights import catalogue, digest_of  # noqa: E402
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from worldgauge.agents.contract import Candidate, Decision, History, Image, Kit, Observation, Rollout, revisers
 from worldgauge.episode import Goal
 from worldgauge.errors import UsageError, WorldgaugeError
-from worldgauge.estimators.perception import Absent, AskedLpips, LocalLpips, open_perception
+from worldgauge.estimators.perception import Absent, AskedLpips, LocalLpips, perceived
 from worldgauge.metrics.reward import ranked_by_distance
 from worldgauge.panorama import perspective
 from worldgauge.video import resize
@@ -31,7 +31,7 @@ class LpipsReviser:
     """
 
     def __init__(self, kit: Kit) -> None:
-        found = open_perception(kit.options.get("lpips", NETWORK), "lpips")
+        found = perceived(kit.options.get("lpips", NETWORK), "lpips")
         if isinstance(found, Absent):
             raise WorldgaugeError(f"reviser 'lpips': {found.reason}")
         assert isinstance(found, AskedLpips | LocalLpips)

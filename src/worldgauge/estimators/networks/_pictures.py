@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from worldgauge.errors import ShapeError
 from worldgauge.estimators.networks.place import Place, torch_for
 
-IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Mean and standard deviation of red, green and blue in [0, 1]."""
-
 
 def pair(side: int | Sequence[int]) -> tuple[int, int]:
     """(height, width) of a size that a configuration gives as one number or as two."""

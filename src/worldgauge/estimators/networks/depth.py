@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import DataError, ShapeError
+from worldgauge.estimators._network_inputs import IMAGENET
 from worldgauge.estimators.networks import Place, networks
 from worldgauge.estimators.networks._frames import framewise
 from worldgauge.estimators.networks._pretrained import CONFIG, load_pretrained
@@ -18,7 +19,7 @@ from worldgauge.estimators.networks.place import torch_for
 SHORTER_PX, PATCH_PX = 518, 14
 MAX_ASPECT = 4.0
 """Longer side by shorter: its work grows with the square of that, and it has seen no such picture."""
-_MEAN, _DEVIATION = (np.array(of, np.float32) for of in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+_MEAN, _DEVIATION = (np.array(of, np.float32) for of in IMAGENET)
 
 
 @networks.register("depth-anything", what="depth")

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import UsageError
+from worldgauge.estimators._network_inputs import IMAGENET
 from worldgauge.estimators.networks import Place, networks
-from worldgauge.estimators.networks._pictures import IMAGENET, checked_frame, shown
+from worldgauge.estimators.networks._pictures import checked_frame, shown
 from worldgauge.estimators.networks._pretrained import load_pretrained, load_tokenizer
 from worldgauge.estimators.networks.place import inference, torch_for
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.errors import ShapeError
+from worldgauge.estimators._network_inputs import IMAGENET
 from worldgauge.estimators.networks import Place, networks
-from worldgauge.estimators.networks._pictures import IMAGENET, checked_box, checked_frame, masks_of, pair, shown
+from worldgauge.estimators.networks._pictures import checked_box, checked_frame, masks_of, pair, shown
 from worldgauge.estimators.networks._pretrained import load_pretrained
 from worldgauge.estimators.networks.place import inference, torch_for, transformers_for
 

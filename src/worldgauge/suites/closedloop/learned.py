@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
 from worldgauge.estimators.naming import What
-from worldgauge.estimators.perception import BATCH, Absent, Perception
+from worldgauge.estimators.perception import BATCH, Absent, Perception, perceived
 from worldgauge.metrics.controllability import SIZE_PX, controllability_lpips
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.contract import Record, Score, mean_of
-from worldgauge.suites.perceiving import perceived
 from worldgauge.suites.scores import score_of
 from worldgauge.video import resize
 

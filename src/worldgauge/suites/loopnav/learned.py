@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.perception import BATCH, Absent, AskedLpips, LocalLpips, VideoFeatures
+from worldgauge.estimators.perception import BATCH, Absent, AskedLpips, LocalLpips, VideoFeatures, perceived
 from worldgauge.metrics.frechet import fvd, fvd_pair
 from worldgauge.statistics import jackknife_interval
 from worldgauge.suites.contract import Cell, Record, Score
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.suites.perceiving import perceived
 from worldgauge.suites.scores import mean_score, score_of
 from worldgauge.video import Clip
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from worldgauge.errors import WorldgaugeError
 from worldgauge.estimators.naming import What
-from worldgauge.estimators.perception import BATCH, Absent, Perception
+from worldgauge.estimators.perception import BATCH, Absent, Perception, perceived
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.contract import Record, Score
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.perceiving import perceived
 from worldgauge.suites.scores import mean_score, score_of
 from worldgauge.video import Clip, Frame
 

@@ -8,7 +8,7 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, SupportsFloat
+from typing import Protocol
 
 import gymnasium
 
@@ -17,7 +17,7 @@ from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import Voxel
-from worldgauge.worlds.voxel.env import KEYS, Observation, VoxelEnv
+from worldgauge.worlds.voxel.env import VoxelEnv
 from worldgauge.worlds.voxel.player import Action, PlayerState
 
 ENV_ID = "worldgauge/Minecraft-v0"
@@ -67,26 +67,11 @@ class MinecraftEnv(VoxelEnv):
         self._own: Offline | None = Offline(cells_of(self.world.voxels)) if mode is None else None
         self._mode: Mode | None = self._own if mode is None else mode
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """As `VoxelEnv.reset`."""
-        super().reset(seed=seed, options=options)
-        assert self._state is not None
-        self._state = self._game.teleport(self._state.position, self._state.yaw, self._state.pitch)
-        return self._observe()
+    def _placed(self, state: PlayerState) -> PlayerState:
+        return self._game.teleport(state.position, state.yaw, state.pitch)
 
-    def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """One tick of the game. Raises UsageError as `VoxelEnv.step`."""
-        if self._state is None:
-            raise UsageError("call reset() before step()")
-        if not self.action_space.contains(action):
-            raise UsageError(f"action {action} is not in {self.action_space}")
-        keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
-        yaw, pitch = (float(angle) for angle in action["camera"])
-        self._state = self._game.step([Action(**keys)._replace(yaw=yaw, pitch=pitch)])[-1]
-        observation, info = self._observe()
-        return observation, 0.0, False, False, info
+    def _moved(self, state: PlayerState, action: Action) -> PlayerState:
+        return self._game.step([action])[-1]
 
     def close(self) -> None:
         """End the game that was started for this environment; one that was given stays."""

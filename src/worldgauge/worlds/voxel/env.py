@@ -82,7 +82,7 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
         if len(spot) != 3:
             raise UsageError(f"option 'position' needs x, y, z in metres, got {position}")
         yaw = float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi)))
-        self._state = PlayerState.standing((spot[0], spot[1], spot[2]), yaw)
+        self._state = self._placed(PlayerState.standing((spot[0], spot[1], spot[2]), yaw))
         return self._observe()
 
     def step(self, action: dict[str, Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -93,9 +93,17 @@ class VoxelEnv(gymnasium.Env[Observation, dict[str, Any]]):
             raise UsageError(f"action {action} is not in {self.action_space}")
         keys = dict(zip(KEYS, (bool(key) for key in action["keys"]), strict=True))
         yaw, pitch = (float(angle) for angle in action["camera"])
-        self._state = step(self.world.voxels, self._state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
+        self._state = self._moved(self._state, Action(**keys)._replace(yaw=yaw, pitch=pitch))
         observation, info = self._observe()
         return observation, 0.0, False, False, info
+
+    def _placed(self, state: PlayerState) -> PlayerState:
+        """What becomes of a body that is put somewhere."""
+        return state
+
+    def _moved(self, state: PlayerState, action: Action) -> PlayerState:
+        """The body one tick later."""
+        return step(self.world.voxels, state, action)
 
     def render(self) -> Observation | None:
         """The present view as (height, width, 3) uint8 in render mode rgb_array, else None."""
