@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from worldgauge.errors import DataError, ShapeError, UsageError  # noqa: E402
+from worldgauge.estimators._network_inputs import IMAGENET  # noqa: E402
 from worldgauge.estimators.networks import grounding, networks, place  # noqa: E402
-from worldgauge.estimators.networks._pictures import IMAGENET, shown  # noqa: E402
+from worldgauge.estimators.networks._pictures import shown  # noqa: E402
 from worldgauge.estimators.networks.grounding import GroundingDino, shown_size  # noqa: E402
 
 CLS, SEP, STOP, QUERY = 101, 102, 1012, 1029

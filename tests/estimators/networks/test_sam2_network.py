@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from worldgauge.errors import DataError, ShapeError  # noqa: E402
+from worldgauge.estimators._network_inputs import IMAGENET  # noqa: E402
 from worldgauge.estimators.networks import networks, place  # noqa: E402
-from worldgauge.estimators.networks._pictures import IMAGENET, shown  # noqa: E402
+from worldgauge.estimators.networks._pictures import shown  # noqa: E402
 from worldgauge.estimators.networks.sam2 import Sam2  # noqa: E402
 
 SIDE = 64

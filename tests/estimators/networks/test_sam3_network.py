@@ -13,8 +13,9 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from worldgauge.errors import DataError, ShapeError, UsageError  # noqa: E402
+from worldgauge.estimators._network_inputs import IMAGENET  # noqa: E402
 from worldgauge.estimators.networks import networks, place  # noqa: E402
-from worldgauge.estimators.networks._pictures import IMAGENET, masks_of, shown  # noqa: E402
+from worldgauge.estimators.networks._pictures import masks_of, shown  # noqa: E402
 from worldgauge.estimators.networks.sam3 import Sam3, packed, unpacked  # noqa: E402
 from worldgauge.estimators.segment import Masks  # noqa: E402
 
