@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 DEMO ?= demo
 
-.PHONY: demo test test-all test-torch minecraft test-minecraft lint types bench chromium egl clean lock
+.PHONY: demo test test-all test-torch minecraft minecraft-viewer test-minecraft lint types bench chromium egl clean lock
 
 demo: $(VENV)/.base egl
 	$(BIN)/worldgauge collect loopnav --out $(DEMO)/data --settlements 2 --ranges 5,15 --per-combination 1 \
@@ -42,12 +42,19 @@ test-torch: $(VENV)/torch/.made
 	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
 	  tests/estimators/networks tests/weights tests/models/adapters tests/estimators/decoders/adapters tests/agents/propose/adapters
 
-# Node packages of the game's physics, planner and server, into the user's cache.
+# Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
+	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import find_node; find_node()" 2>/dev/null \
+	|| $(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[minecraft]'
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[structures]'
 	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import install; print(install())"
 
+# The renderer of the published frames: it compiles parts of itself.
+minecraft-viewer: minecraft
+	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import VIEWER, install; print(install(kind=VIEWER))"
+
 test-minecraft: $(VENV)/.dev minecraft
-	$(BIN)/pytest -m minecraft tests/worlds/minecraft
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "minecraft and not slow" tests/worlds/minecraft
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

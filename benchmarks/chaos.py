@@ -109,7 +109,7 @@ class _Still:
 
 @suites.register("bench-chaos")
 class _Chaos:
-    """Tasks that hold nothing; registered where the model is imported, so in every worker."""
+    """Tasks that hold nothing."""
 
     name = "bench-chaos"
     version = 1

@@ -116,7 +116,8 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
     for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
         words = shlex.split(line.split("#")[0])
-        verb = words[1:3] if words[1] in ("collect", "weights") else words[1:2]  # those that have verbs of their own
+        has_verbs = words[1] in ("collect", "minecraft", "weights")
+        verb = words[1:3] if has_verbs else words[1:2]
         known = command(ROOT, *verb, "--help")
         assert known.returncode == 0, line
         for option in (word.partition("=")[0] for word in words if word.startswith("--")):

@@ -1,7 +1,9 @@
 """One registry: found by walking the folder, taken names refused, outside packages lazily imported."""
 
 import importlib
+import importlib.util
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,72 @@ def test_a_module_that_fails_fails_every_time_and_can_be_mended(things: Registry
 def test_registering_again_from_the_same_place_is_no_clash(things: Registry[type]) -> None:
     things.register("wooden")(things.get("wooden"))
     assert things.names() == ["iron", "wooden"]
+
+
+def test_a_file_imported_under_two_names_is_no_clash(things: Registry[type], tmp_path: Path) -> None:
+    """As a script is that others import, or a model's file that is named by its path."""
+    path = tmp_path / f"{things._package}_both.py"
+    path.write_text(f"from {things._package} import things\n@things.register('clay')\nclass Clay: ...\n")
+    importlib.import_module(path.stem)
+    spec = importlib.util.spec_from_file_location("another_name", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["another_name"] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules["another_name"]
+    assert things.get("clay") is module.Clay
+    with pytest.raises(UsageError, match="two things are called 'clay'"):
+        things.register("clay")(type("Mud", (), {"__module__": path.stem}))
+
+
+@pytest.mark.parametrize("asked_first", [False, True])
+def test_an_entry_point_may_name_what_registers_itself(things: Registry[type], asked_first: bool) -> None:
+    if asked_first:
+        assert things.entry("iron").summary == ""
+    module = f"{things._package}_outsider"
+    path = Path(str(importlib.util.find_spec(module).origin))  # type: ignore[union-attr]
+    path.write_text(
+        f"from {things._package} import things\n@things.register('iron', colour='grey')\nclass Iron:\n    'Heavy.'\n"
+    )
+    importlib.import_module(module)
+    assert things.names() == ["iron", "wooden"]
+    assert things.entry("iron").facts == {"colour": "grey"}
+    assert things.get("iron").__module__ == module
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path, fails: bool) -> None:
+    """Each of them, also one that asks while another thread is in the middle of the search."""
+    package = tmp_path / things._package
+    began, asking = threading.Event(), threading.Event()
+    things.began, things.asking = began, asking  # type: ignore[attr-defined]
+    (package / "aaa.py").write_text(
+        f"from {things._package} import things\n"
+        "import time\nthings.began.set()\nassert things.asking.wait(10)\ntime.sleep(0.1)\n"
+        + ("1 / 0\n" if fails else "@things.register('glass')\nclass Glass: ...\n")
+    )
+    found: list[object] = []
+
+    def ask() -> None:
+        if threading.current_thread().name != "first":
+            asking.set()
+        try:
+            found.append(things.names())
+        except ZeroDivisionError as error:
+            found.append(type(error))
+
+    threads = [threading.Thread(target=ask, name="first", daemon=True)]
+    threads[0].start()
+    assert began.wait(10)
+    threads += [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert found == [ZeroDivisionError if fails else ["glass", "iron", "wooden"]] * 5
 
 
 def test_an_unknown_name_suggests(things: Registry[type]) -> None:

@@ -16,6 +16,7 @@ from worldgauge.cli_build import curate, structure, vote
 from worldgauge.cli_collect import collect_app
 from worldgauge.cli_doctor import doctor
 from worldgauge.cli_metrics import validate_metric
+from worldgauge.cli_minecraft import minecraft_app
 from worldgauge.cli_options import (
     FAILED,
     KNOWN_ERROR,
@@ -52,6 +53,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(collect_app, name="collect")
+app.add_typer(minecraft_app, name="minecraft")
 app.add_typer(weights_app, name="weights")
 app.command()(study)
 app.command()(replay)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -12,10 +13,10 @@ from typer.core import TyperGroup
 from worldgauge.cli_coverage import add_coverage
 from worldgauge.cli_demonstrations import add_demonstrations
 from worldgauge.cli_options import FAILED, DryRun, Json, On, Out, Seed, Size, Workers, resumable, size_of
-from worldgauge.errors import UsageError
+from worldgauge.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from worldgauge.engine.collect import Collected
+    from worldgauge.engine.collect import Collected, Game
 
 
 class _Collections(TyperGroup):
@@ -50,10 +51,24 @@ def collect_loopnav(
     on: On = None,
     size: Size = "640x360",
     sampling: Annotated[str, typer.Option(help='How goals are drawn: "released" or "continuous".')] = "released",
+    world: Annotated[str, typer.Option(help='"voxel", embedded, or "minecraft", the real game.')] = "voxel",
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help='Of the game: "js-server", ours; "offline", no server; "java", --server.', show_default=False
+        ),
+    ] = None,
+    server: Annotated[str | None, typer.Option(help="Of the game: HOST:PORT of a server that you run.")] = None,
+    places: Annotated[
+        str | None, typer.Option(help="On that server: published names, or NAME@X,Y,Z, between spaces.")
+    ] = None,
+    pictures: Annotated[
+        str | None, typer.Option(help='Of the game: "ours"; "viewer", as published; "released", without stairs.')
+    ] = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Loops in generated villages, in LoopNav's layout."""
+    """Loops in generated villages, or in the real game, in LoopNav's layout."""
     from worldgauge.engine import collect as engine
 
     arguments: dict[str, Any] = {
@@ -64,6 +79,7 @@ def collect_loopnav(
         "seed": seed,
         "size": size_of(size),
         "sampling": sampling,
+        "game": _game(world, mode, server, places, pictures),
     }
     _collect("loopnav", engine.collect_loopnav, engine.count_loopnav, out, arguments, workers, on, dry_run, json)
 
@@ -205,15 +221,32 @@ def _collect(
     json: bool,
 ) -> None:
     from worldgauge import cli_show as show
+    from worldgauge.engine.collect import Game
 
     if dry_run:
-        show.collection_plan(benchmark, out, arguments, count(out, arguments), json)
+        settings = {name: asdict(value) if isinstance(value, Game) else value for name, value in arguments.items()}
+        show.collection_plan(benchmark, out, settings, count(out, arguments), json)
         return
     with resumable(), show.Collecting(benchmark) as progress:
         collected = collect(out, **arguments, workers=workers, on=on, progress=progress)
     show.collected(benchmark, collected, json)
     if collected.failures:
         raise typer.Exit(FAILED)
+
+
+def _game(world: str, mode: str | None, server: str | None, places: str | None, pictures: str | None) -> Game | None:
+    """How the real game is used; None for the embedded world."""
+    from worldgauge.engine.collect import Game
+
+    given = {"mode": mode, "server": server, "places": places, "pictures": pictures}
+    if world not in ("voxel", "minecraft"):
+        raise UnknownNameError("world of loops", world, ("voxel", "minecraft"))
+    if world == "voxel":
+        if lone := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"--{lone[0]} goes with --world minecraft")
+        return None
+    chosen: Any = mode or ("js-server" if server is None else "java")
+    return Game(chosen, server, tuple((places or "").split()), cast("Any", pictures or "ours"))
 
 
 def _whole(text: str, option: str) -> int:

@@ -8,7 +8,10 @@ imported before it is asked for. Nobody edits a central list.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
@@ -55,6 +58,7 @@ class Registry(Generic[T]):
         self._group = group
         self._entries: dict[str, Entry[T]] = {}
         self._complete = False
+        self._searching: set[int] = set()
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
         """Decorator that registers its target under `name`. A name taken twice is an error."""
@@ -91,16 +95,23 @@ class Registry(Generic[T]):
 
     def _add(self, entry: Entry[T]) -> None:
         known = self._entries.get(entry.name)
-        if known is not None and known.target is not entry.target and known.target != entry.target:
+        if known is not None and not _is_same(known, entry):
             raise UsageError(
                 f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
             )
-        self._entries[entry.name] = entry
+        if known is None or not isinstance(entry.target, EntryPoint):
+            self._entries[entry.name] = entry
 
     def _discover(self) -> None:
-        if self._complete:
+        """Import our modules and read the entry points, once.
+
+        Threads that ask meanwhile search as well, so that none takes half for all; Python imports a module once, and
+        they wait for that. A module that asks while it is imported by the search sees what was found so far.
+        """
+        me = threading.get_ident()
+        if self._complete or me in self._searching:
             return
-        self._complete = True  # first: modules may ask while they are imported
+        self._searching.add(me)
         try:
             package = importlib.import_module(self._package)
             for module in pkgutil.iter_modules(package.__path__):
@@ -108,14 +119,34 @@ class Registry(Generic[T]):
                     self._import(f"{self._package}.{module.name}")
             for point in entry_points(group=self._group):
                 self._add(Entry(point.name, point.value, point))
-        except BaseException:
-            self._complete = False
-            raise
+            self._complete = True
+        finally:
+            self._searching.discard(me)
 
     def _import(self, module: str) -> None:
         """Import one of our modules; what it registered before it failed is forgotten, for the next attempt."""
         try:
             importlib.import_module(module)
         except BaseException:
-            self._entries = {name: entry for name, entry in self._entries.items() if entry.origin != module}
+            # In place: what another thread registers meanwhile is never registered again.
+            for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
+                self._entries.pop(name, None)
             raise
+
+
+def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:
+    """Whether two entries are one thing: a file can be imported under two names, and be named by an entry point too."""
+    if one.target is other.target:
+        return True
+    written_anew = one.origin == other.origin and not isinstance(one.target, EntryPoint)
+    return not written_anew and _place(one.target) == _place(other.target)
+
+
+def _place(target: Any) -> tuple[str, Any]:
+    """Where a thing is written, by file if there is one, and its name there."""
+    if isinstance(target, EntryPoint):
+        module, name = target.module, target.attr
+    else:
+        module, name = getattr(target, "__module__", "?"), getattr(target, "__qualname__", target)
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return (module if file is None else os.path.realpath(file)), name

@@ -8,9 +8,9 @@ import pytest
 from toyworld import hills, meadow
 from worldgauge.collect.controller import TURN_DONE, TURN_LIMIT, TURN_QUANTUM, Follower, turn_towards
 from worldgauge.collect.loops import LoopFailedError, record_loop
-from worldgauge.collect.planner import Planner
 from worldgauge.collect.sampling import start_place
 from worldgauge.collect.walk import Walk, WalkGoal
+from worldgauge.collect.walkers import EmbeddedWalker
 from worldgauge.errors import ShapeError, UsageError
 from worldgauge.worlds.voxel.player import PlayerState, pack, tick
 
@@ -25,9 +25,9 @@ def world():
 @pytest.fixture(scope="module")
 def loops(world):
     """Eight loops of every type and radius."""
-    planner = Planner(world)
+    walker = EmbeddedWalker(world)
     return [
-        record_loop(world, kind=kind, radius=radius, rng=np.random.default_rng([radius, i]), planner=planner)
+        record_loop(world, kind=kind, radius=radius, rng=np.random.default_rng([radius, i]), walker=walker)
         for kind in ("ABA", "ABCA")
         for radius in RADII
         for i in range(8)

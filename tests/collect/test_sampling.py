@@ -5,7 +5,7 @@ import pytest
 
 from toyworld import hills, meadow
 from worldgauge.collect.planner import Planner
-from worldgauge.collect.sampling import is_natural, sample_offset, sample_place, standing_level, start_place
+from worldgauge.collect.sampling import ground, is_natural, sample_offset, sample_place, standing_level, start_place
 from worldgauge.errors import WorldError
 
 
@@ -136,3 +136,30 @@ def test_the_start_is_the_ground_nearest_to_the_centre():
     covered = {(x, y, 3): "oak_planks" for x in range(48) for y in range(48)}
     with pytest.raises(WorldError, match="no natural ground"):
         start_place(meadow(blocks=covered))
+
+
+def test_the_released_ground_is_looked_for_from_a_level_of_its_own():
+    """Up to the first air, or down to the first that is none; a canopy high above does not hide the ground."""
+    leaves = {(5, 5, 12): "oak_leaves", (6, 6, 3): "water", (7, 7, 4): "poppy"}
+    cave = {(8, 8, 1): "air"}
+    world = meadow(blocks=leaves | cave)
+    assert ground(world, 5, 5) == 12
+    assert ground(world, 5, 5, level=6) == 3
+    assert is_natural(world, 5, 5, level=6)
+    assert not is_natural(world, 5, 5)
+    assert standing_level(world, 5, 5, level=6) == 4
+    assert not is_natural(world, 6, 6, level=6)
+    assert not is_natural(world, 7, 7, level=6)  # the release takes the flower for the surface
+    assert ground(world, 8, 8, level=0) == 0
+    assert ground(world, 8, 8, level=2) == 3
+    assert ground(world, 5, 5, level=-9) == 3
+    assert ground(world, 5, 5, level=999) == 12
+
+
+def test_under_a_roof_of_leaves_places_are_found_only_from_the_released_level():
+    covered = {(x, y, 12): "oak_leaves" for x in range(48) for y in range(48)}
+    world = meadow(blocks=covered)
+    with pytest.raises(WorldError, match="not on natural ground"):
+        sample_place(world, (24, 24, 4), 8, np.random.default_rng(0))
+    assert sample_place(world, (24, 24, 4), 8, np.random.default_rng(0), level=6)[2] == 4
+    assert start_place(world, level=6) == (24, 24, 4)

@@ -212,7 +212,7 @@ def test_a_manifest_without_settings_is_one_clear_line(collected, tmp_path):
 def test_counting_looks_for_both_files_of_the_planned_loops_only(collected, tmp_path):
     root, _ = collected
     copy = shutil.copytree(root, tmp_path / "copy")
-    settings = {**SMALL, "seed": 42, "sampling": "released"}
+    settings = {**SMALL, "seed": 42, "sampling": "released", "game": None}
     assert count_loopnav(copy, settings) == (4, 4)
     assert count_loopnav(copy, {**settings, "settlements": 1}) == (2, 2)
     (copy / "ABA/plains_village_1/5" / f"{stamp_of(0, 'ABA', 5, 0)}.avi").unlink()
@@ -228,7 +228,7 @@ def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():
     assert len({world_seed_of(42, s) for s in range(120)}) == 120
 
 
-def _one_frame(world, *, kind, radius, rng, planner, rule):
+def _one_frame(world, *, kind, radius, rng, walker, rule, start):
     """A walk that stands still: what is tested is the driver."""
     x, y = world.centre
     still = np.zeros(1)

@@ -479,6 +479,7 @@ def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(
     before = contents(folder)
     outcome = task.work(
         suite="echo",
+        home="enginedoubles",
         settings="{}",
         task=json.dumps(
             {
@@ -522,6 +523,7 @@ def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
     (tmp_path / "record").mkdir()
     outcome = task.work(
         suite="echo",
+        home="enginedoubles",
         settings="{}",
         task=json.dumps({"suite": "echo", "id": "odd/1", "sample": {"number": 1}, "fingerprint": "1", "group": {}}),
         key="key",

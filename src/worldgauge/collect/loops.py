@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.collect.controller import IDLE, MAX_STUCK, TURN_DONE, Control, Follower, turn_towards
-from worldgauge.collect.planner import Planner
-from worldgauge.collect.sampling import Cell, Rule, sample_place, start_place
+from worldgauge.collect.controller import TURN_DONE, Control, turn_towards
+from worldgauge.collect.sampling import Cell, Rule, sample_offset, sample_place, start_place
 from worldgauge.collect.walk import LoopKind, Walk, WalkGoal, discard_counts
+from worldgauge.collect.walkers import EmbeddedWalker, Stride, Walker, WalkFailedError
 from worldgauge.errors import UsageError, WorldError
-from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, PlayerState, pack, tick
+from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 START_RADIUS = 20
@@ -35,6 +36,19 @@ LOOK_AROUND = tuple(math.pi / 2 + quarter * math.pi / 2 for quarter in (0, 1, 2,
 _GAME_YAW_ZERO = math.pi / 2
 
 
+class Start(NamedTuple):
+    """Where walkers are put down and how the ground is found; by default on natural ground near the middle.
+
+    cell: exactly there. level: z from which the ground is looked for, as the release does from y = 64; None: from
+    above, where no roof or canopy hides it. loose: goals are columns to come near to, whatever the ground there, as the
+    release has them underground.
+    """
+
+    cell: Cell | None = None
+    level: int | None = None
+    loose: bool = False
+
+
 class LoopFailedError(WorldError):
     """No try led to a loop; `reasons` has one entry a try."""
 
@@ -49,23 +63,25 @@ def record_loop(
     kind: LoopKind,
     radius: int,
     rng: np.random.Generator,
-    planner: Planner | None = None,
+    walker: Walker | None = None,
     rule: Rule = "released",
+    start: Start | None = None,
 ) -> Walk:
     """One closed loop through `world`; nothing is rendered.
 
-    radius: cells from A to B (and from B to C). planner: of the same world, to share between loops.
+    radius: cells from A to B (and from B to C). walker: who walks, in the same world; by default our own physics.
+    start: where and how the ground is found.
     Raises LoopFailedError after MAX_RETRIES + 1 tries, with the reasons.
     """
     if kind not in ("ABA", "ABCA"):
         raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")
-    planner = planner or Planner(world)
+    walker = walker or EmbeddedWalker(world)
     reasons: list[str] = []
     for _ in range(MAX_RETRIES + 1):
-        recording = _Recording(world, planner)
+        recording = _Recording(world, walker, start or Start())
         try:
             recording.run(kind, radius, rng, rule)
-        except _DiscardedError as discarded:
+        except WalkFailedError as discarded:
             reasons.append(str(discarded))
             continue
         return recording.walk(kind, radius, tuple(reasons))
@@ -76,47 +92,43 @@ def record_loop(
     )
 
 
-class _DiscardedError(Exception):
-    """Why a try is thrown away."""
-
-
 class _Recording:
-    """One try: a body, the control chosen in the last tick, and what has been recorded of them."""
+    """One try: where the walker begins, and what has been recorded of it."""
 
-    def __init__(self, world: VoxelWorld, planner: Planner) -> None:
+    def __init__(self, world: VoxelWorld, walker: Walker, start: Start) -> None:
         self._world = world
-        self._planner = planner
-        self._start = start_place(world)
-        self._body = pack(PlayerState.standing(planner.feet(*self._start), yaw=_GAME_YAW_ZERO))
-        self._control = IDLE
+        self._walker = walker
+        self._start = start
         self._recording = False
+        self._yaw = self._whole_turns = 0.0
         self._ticks_silent = 0
         self._idle_records = 0
-        self._stuck = 0
         self._rows: list[tuple[float, ...]] = []
         self._controls: list[Control] = []
         self._goals: list[WalkGoal | None] = []
 
     def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule) -> None:
-        place_a = self._sample(self._start, START_RADIUS, rng, rule)
-        self._walk_to(WalkGoal(*place_a))
+        begin = start_place(self._world, self._start.level) if self._start.cell is None else self._start.cell
+        self._walker.stand(begin, _GAME_YAW_ZERO)
+        place_a = self._sample(begin, START_RADIUS, rng, rule)
+        self._walk_to(self._goal(place_a))
         for _ in range(START_UP_TICKS):
-            self._idle()
-        self._body[6] = _GAME_YAW_ZERO + (self._body[6] - _GAME_YAW_ZERO) % math.tau
+            self._turn(0.0)
+        self._whole_turns = math.floor((self._yaw - _GAME_YAW_ZERO) / math.tau) * math.tau
 
         self._recording = True
-        self._idle(WalkGoal(*place_a))
-        self._look_around(WalkGoal(*place_a))
+        self._turn(0.0, self._goal(place_a))
+        self._look_around(self._goal(place_a))
         place = place_a
         for _ in kind[1:-1]:
             place = self._sample(place, radius, rng, rule)
-            self._walk_to(WalkGoal(*place))
+            self._walk_to(self._goal(place))
         self._walk_to(WalkGoal(place_a[0], place_a[1], range_sq=1))
         until = self._idle_records + IDLE_RECORDS
         while self._idle_records < until:
-            self._idle()
+            self._turn(0.0)
         if math.dist(self._rows[0][:2], self._rows[-1][:2]) > MAX_GAP_M:
-            raise _DiscardedError("did not close")
+            raise WalkFailedError("did not close")
 
     def walk(self, kind: LoopKind, radius: int, discards: tuple[str, ...]) -> Walk:
         rows = np.array(self._rows)
@@ -134,70 +146,53 @@ class _Recording:
             discards=discards,
         )
 
+    def _goal(self, place: Cell) -> WalkGoal:
+        return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
+
     def _sample(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        if self._start.loose:
+            dx, dy = sample_offset(radius, rng, rule)
+            return around[0] + dx, around[1] + dy, around[2]
         try:
-            return sample_place(self._world, around, radius, rng, rule=rule)
+            return sample_place(self._world, around, radius, rng, rule=rule, level=self._start.level)
         except WorldError:
-            raise _DiscardedError("no place to go") from None
+            raise WalkFailedError("no place to go") from None
 
     def _walk_to(self, goal: WalkGoal) -> None:
-        follower = self._plan(goal)
-        control: Control | None = IDLE
-        while control is not None:
-            self._move()
-            control = follower.control(self._body)
-            self._show(control or IDLE, goal)
-            if follower.stuck:
-                self._stuck += 1
-                if self._stuck > MAX_STUCK:
-                    raise _DiscardedError("stuck")
-                follower = self._plan(goal)
+        for stride in self._walker.walk(goal):
+            self._record(stride, goal)
 
     def _look_around(self, goal: WalkGoal) -> None:
         headings = list(LOOK_AROUND)
         while headings:
-            self._move()
-            turn = turn_towards(float(self._body[6]), headings[0])
+            turn = turn_towards(self._yaw, headings[0])
             while abs(turn) < TURN_DONE and len(headings) > 1:
                 headings.pop(0)
-                turn = turn_towards(float(self._body[6]), headings[0])
+                turn = turn_towards(self._yaw, headings[0])
             if abs(turn) < TURN_DONE:
                 headings.pop(0)
-            self._show(Control((turn, 0.0)), goal)
+            self._turn(turn, goal)
 
-    def _idle(self, goal: WalkGoal | None = None) -> None:
-        self._move()
-        self._show(IDLE, goal)
+    def _turn(self, angle: float, goal: WalkGoal | None = None) -> None:
+        self._record(self._walker.turn(angle), goal)
 
-    def _plan(self, goal: WalkGoal) -> Follower:
-        cell = self._planner.cell_of(tuple(self._body[:3].tolist()))
-        path = None if cell is None else self._planner.plan(cell, goal)
-        if path is None:
-            raise _DiscardedError("no path")
-        return Follower(self._world, path)
-
-    def _move(self) -> None:
-        """First half of a tick: the keys of the last tick move the body along the heading it had."""
-        keys = self._control
-        tick(self._world, self._body, ahead=float(keys.forward), jump=keys.jump)
-
-    def _show(self, control: Control, goal: WalkGoal | None) -> None:
-        """Second half: the view turns, and what can be seen now is recorded, unless nothing happens."""
-        self._control = control
-        self._body[6] += control.camera[0]
+    def _record(self, stride: Stride, goal: WalkGoal | None) -> None:
+        """What can be seen after a tick is recorded, unless nothing happens."""
+        self._yaw = stride.yaw
         if not self._recording:
             return
-        x, y, z, yaw = (float(v) for v in self._body[[0, 1, 2, 6]])
+        x, y, z = stride.position
+        yaw = stride.yaw - self._whole_turns
         # Rounded as the data set stores it (its yaw is the game's), so that frames can be rendered again exactly.
         row = (round(x, 3), round(y, 3), round(z, 3), round(yaw - _GAME_YAW_ZERO, 3) + _GAME_YAW_ZERO, 0.0)
         self._ticks_silent += 1
-        if self._rows and row == self._rows[-1] and not control.forward:
+        if self._rows and row == self._rows[-1] and not stride.control.forward:
             if self._ticks_silent < TICKS_PER_SECOND:
                 return
             self._idle_records += 1
         if len(self._rows) >= MAX_FRAMES:
-            raise _DiscardedError("too long")
+            raise WalkFailedError("too long")
         self._ticks_silent = 0
         self._rows.append(row)
-        self._controls.append(control)
+        self._controls.append(stride.control)
         self._goals.append(goal)

@@ -15,7 +15,7 @@ import numpy as np
 
 from worldgauge.collect.planner import footing
 from worldgauge.errors import WorldError
-from worldgauge.worlds.voxel.blocks import GROUND, SHAPE_OF, SHAPES, SOLID, block
+from worldgauge.worlds.voxel.blocks import AIR, GROUND, SHAPE_OF, SHAPES, SOLID, block
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 Rule = Literal["released", "continuous"]
@@ -39,6 +39,7 @@ def sample_place(
     rng: np.random.Generator,
     *,
     rule: Rule = "released",
+    level: int | None = None,
     max_from_centre: float = MAX_FROM_CENTRE,
     max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
     max_rejections: int = MAX_REJECTIONS,
@@ -47,8 +48,8 @@ def sample_place(
 
     Rejected are places outside the world; by the released rule also those farther than `max_from_centre` from the
     settlement's centre, whose height differs by more than `max_height_difference` from `around`'s, or that are no
-    natural ground; by the continuous rule those where nobody can stand. Raises WorldError after
-    `max_rejections` of them.
+    natural ground; by the continuous rule those where nobody can stand. level: z from which the ground is looked for;
+    see `ground`. Raises WorldError after `max_rejections` of them.
     """
     rejected: dict[str, int] = {}
     for _ in range(max_rejections):
@@ -57,10 +58,10 @@ def sample_place(
         if not world.inside(x, y) or not _has_surface(world, x, y):
             found: int | str = "outside the world"
         elif rule == "released":
-            found = _released(world, x, y, around[2], max_from_centre, max_height_difference)
+            found = _released(world, x, y, around[2], level, max_from_centre, max_height_difference)
         else:
-            level = footing(world, x, y)
-            found = "nowhere to stand" if level is None else level
+            foot = footing(world, x, y)
+            found = "nowhere to stand" if foot is None else foot
         if not isinstance(found, str):
             return x, y, found
         rejected[found] = rejected.get(found, 0) + 1
@@ -87,9 +88,26 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
             return round(dx), -round(dz)
 
 
-def is_natural(world: VoxelWorld, x: int, y: int) -> bool:
+def ground(world: VoxelWorld, x: int, y: int, level: int | None = None) -> int:
+    """z of the cell that column (x, y) has for its surface.
+
+    level: the released rule, which begins there (at y = 64 of the game): up to the first air and the cell below it, or
+    down to the first that is none. None: the highest solid or liquid cell, roofs and leaves too.
+    """
+    if level is None:
+        return world.surface(x, y)
+    column = world.states[x, y]
+    level = min(max(level, 0), len(column) - 1)
+    if column[level] == AIR:
+        below = np.flatnonzero(column[:level] != AIR)
+        return int(below[-1]) if len(below) else 0
+    above = np.flatnonzero(column[level:] == AIR)
+    return level + int(above[0]) - 1 if len(above) else len(column) - 1
+
+
+def is_natural(world: VoxelWorld, x: int, y: int, level: int | None = None) -> bool:
     """Whether the surface of column (x, y) and the cell under it are natural ground: no roof, no water."""
-    surface = world.surface(x, y)
+    surface = ground(world, x, y, level)
     if surface == 0:
         return False
     top, under = int(world.states[x, y, surface]), int(world.states[x, y, surface - 1])
@@ -97,13 +115,13 @@ def is_natural(world: VoxelWorld, x: int, y: int) -> bool:
     return bool((GROUND[top] or top == _SNOW_LAYER) and GROUND[under])
 
 
-def standing_level(world: VoxelWorld, x: int, y: int) -> int:
+def standing_level(world: VoxelWorld, x: int, y: int, level: int | None = None) -> int:
     """z of the cell that holds the feet of a body on the surface of column (x, y)."""
-    surface = world.surface(x, y)
+    surface = ground(world, x, y, level)
     return surface if _FLAT[world.states[x, y, surface]] else surface + 1
 
 
-def start_place(world: VoxelWorld) -> Cell:
+def start_place(world: VoxelWorld, level: int | None = None) -> Cell:
     """The natural ground nearest to the settlement's centre: where the walker is put down.
 
     Raises WorldError when there is none within MAX_FROM_CENTRE.
@@ -111,8 +129,8 @@ def start_place(world: VoxelWorld) -> Cell:
     cx, cy = world.centre
     for dx, dy in _nearest_first(MAX_FROM_CENTRE):
         x, y = cx + dx, cy + dy
-        if world.inside(x, y) and _has_surface(world, x, y) and is_natural(world, x, y):
-            return x, y, standing_level(world, x, y)
+        if world.inside(x, y) and _has_surface(world, x, y) and is_natural(world, x, y, level):
+            return x, y, standing_level(world, x, y, level)
     raise WorldError(f"world '{world.kind}' (seed {world.seed}) has no natural ground near its centre {world.centre}")
 
 
@@ -123,15 +141,21 @@ def _nearest_first(reach: int) -> list[tuple[int, int]]:
 
 
 def _released(
-    world: VoxelWorld, x: int, y: int, level: int, max_from_centre: float, max_difference: float
+    world: VoxelWorld,
+    x: int,
+    y: int,
+    foot: int,
+    level: int | None,
+    max_from_centre: float,
+    max_difference: float,
 ) -> int | str:
     """z of the place, or why the released rule rejects it."""
     if math.hypot(x - world.centre[0], y - world.centre[1]) > max_from_centre:
         return "too far from the centre"
-    found = standing_level(world, x, y)
-    if abs(found - level) > max_difference:
+    found = standing_level(world, x, y, level)
+    if abs(found - foot) > max_difference:
         return "at another height"
-    if not is_natural(world, x, y):
+    if not is_natural(world, x, y, level):
         return "not on natural ground"
     return found
 

@@ -14,7 +14,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from worldgauge.episode import Episode, WorldFacts
 from worldgauge.errors import DataError, UsageError
 from worldgauge.geometry import Camera
 from worldgauge.video import Clip
+from worldgauge.worlds import files_of
 from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
 
 __all__ = [
@@ -99,11 +100,16 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None) -> Episode:
 def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
     """SHA-256 over the two files of a recording and the world they show, as `load` is given both.
 
-    The same recording with another world, or with none, is another task: references and labels come of the world.
+    The same recording with another world, or with none, is another task: references and labels come of the world. Where
+    its files lie does not matter, the digest says what is in them.
     """
-    facts = None if world is None else [world.name, dict(world.params), world.digest]
+    facts = None if world is None else [world.name, _without_files(world), world.digest]
     text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _without_files(world: WorldFacts) -> dict[str, Any]:
+    return {name: value for name, value in world.params.items() if name not in files_of(world.name)}
 
 
 def aligned_actions(walk: Walk) -> Actions:

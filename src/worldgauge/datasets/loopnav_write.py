@@ -18,6 +18,7 @@ from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
 from worldgauge.files import put_whole
 from worldgauge.video import Writer
+from worldgauge.worlds import located
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 
 FPS = 20
@@ -72,7 +73,7 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
     settings: how the data were collected, plain JSON values.
     Raises DataError when a location is already there with another world, or the file cannot be written.
     """
-    known = worlds_of(root)
+    known = _recorded(root)
     for name, facts in locations.items():
         if known.get(check_name(name, "manifest"), facts) != facts:
             raise DataError(f"{root}: '{name}' is already there with another world; collect into another folder")
@@ -93,6 +94,16 @@ def worlds_of(root: Path) -> dict[str, WorldFacts]:
 
     Raises DataError naming the field when the manifest is there but is not one of ours.
     """
+    return {name: located(facts, Path(root)) for name, facts in _recorded(root).items()}
+
+
+def write_whole(path: Path, text: str) -> None:
+    """`files.put_whole` of text in UTF-8."""
+    put_whole(path, text.encode())
+
+
+def _recorded(root: Path) -> dict[str, WorldFacts]:
+    """What the manifest says, word for word."""
     path = Path(root) / MANIFEST
     if not path.exists():
         return {}
@@ -108,11 +119,6 @@ def worlds_of(root: Path) -> dict[str, WorldFacts]:
         check_name(name, str(path)): _world_facts(_field(locations, name, dict, f"{path}: locations"), path, name)
         for name in locations
     }
-
-
-def write_whole(path: Path, text: str) -> None:
-    """`files.put_whole` of text in UTF-8."""
-    put_whole(path, text.encode())
 
 
 def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

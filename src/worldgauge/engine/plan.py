@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.engine.identity import score_key, task_key
+from worldgauge.engine.modules import home_of, import_home
 from worldgauge.engine.store import RunFolder, check_slugs, record_key, scores_key
 from worldgauge.errors import UsageError
 from worldgauge.suites import suites
@@ -35,9 +36,26 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
     """The suite called `name`. Raises UnknownNameError, or UsageError for settings it does not take."""
     factory = suites.get(name)
     try:
-        return factory(**settings)
+        made = factory(**settings)
     except TypeError as error:
         raise UsageError(f"suite '{name}' does not take the settings {dict(settings)}: {error}") from None
+    if made.name != name:  # run folders and workers know it by its own word
+        raise UsageError(f"the suite registered as '{name}' calls itself '{made.name}'; give both the same name")
+    return made
+
+
+def home_of_suite(name: str) -> str:
+    """What a worker imports to know the suite called `name`, where that was registered by a module of the user's."""
+    home = home_of(suites.entry(name).origin.partition(":")[0])
+    if home is None:
+        raise UsageError(f"suite '{name}' is in no file that workers could import; put it into a module")
+    return home
+
+
+def suite_at(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
+    """`open_suite` in a worker, which may not have imported what registers the suite (`home_of_suite`)."""
+    import_home(home, f"suite '{name}'")
+    return open_suite(name, settings)
 
 
 def tasks_of(suite: Suite, data: Path, limit: int | None) -> list[Task]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from worldgauge.engine.local import LocalWorker
 from worldgauge.engine.machine import rooms
+from worldgauge.engine.modules import refuse_while_importing
 from worldgauge.engine.pool import Pool
 from worldgauge.errors import UsageError
 from worldgauge.subject import Needs
@@ -36,8 +37,10 @@ def open_site(
 
     logs: folder of what workers print, one file a worker. shared: folders that workers write into and `data` those
     that they read; nodes of a cluster have to show that they see them before anything is done.
-    Raises UsageError for another name, MissingExtraError without Ray, RunError when no cluster answers.
+    Raises UsageError for another name and for a module that asks while it is imported, MissingExtraError without Ray,
+    RunError when no cluster answers.
     """
+    refuse_while_importing()
     if on is None or on == "local":
         yield LocalSite(logs)
     elif on == "ray" or (on.startswith("ray://") and len(on) > len("ray://")):

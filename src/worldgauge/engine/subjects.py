@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import importlib
-import importlib.util
 import inspect
 import json
 import re
@@ -14,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from worldgauge.agent import Agent, AgentSpec
 from worldgauge.agents.answer import agents
 from worldgauge.engine.identity import subject_identity
+from worldgauge.engine.modules import digest_of, import_file, import_module
 from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.store import slug
 from worldgauge.engine.worker import Progress
@@ -76,7 +74,7 @@ def resolve(what: str | WorldModel | Agent, asks: Asks = "model") -> Subject:
     if not isinstance(what, str):
         model = _checked(what, repr(what), asks)
         module = sys.modules[type(what).__module__]
-        source = f"{module.__name__}@{_digest_of(module)}:{type(what).__qualname__}"
+        source = f"{module.__name__}@{digest_of(module)}:{type(what).__qualname__}"
         return Subject(model, _label(model.spec, {}), source)
     target, settings = parse(what)
     factory, source = factory_of(target, asks)
@@ -174,69 +172,16 @@ def factory_of(target: str, asks: Asks = "model") -> tuple[Callable[..., Any], s
     if not colon:
         return (models.get(target) if asks == "model" else agents.get(target)), target
     if module_name.endswith(".py"):
-        module, source = _import_file(Path(module_name).expanduser())
+        module, source = import_file(Path(module_name).expanduser(), "model")
     else:
-        module = _import_module(module_name, target)
-        source = f"{module_name}@{_digest_of(module)}"
+        module = import_module(module_name, f"model '{target}'", "; or name its file: ./file.py:Class")
+        source = f"{module_name}@{digest_of(module)}"
     found = getattr(module, name, None)
     if found is None:
         near = difflib.get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], 1, 0.5)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise UsageError(f"model '{target}': '{module_name}' holds no '{name}'{hint}")
     return found, f"{source}:{name}"
-
-
-def _digest_of(module: ModuleType) -> str:
-    """SHA-256 of the module's own file, so that an edited model is asked again; empty for one without a file."""
-    try:
-        return hashlib.sha256(Path(str(getattr(module, "__file__", ""))).read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
-def _import_module(name: str, target: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # as `python -m` does: a project is tested from its own folder
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise SubjectError(f"model '{target}': importing '{name}' needs '{error.name}', not installed") from error
-        raise UsageError(
-            f"model '{target}': there is no module '{name}' here or installed; or name its file: ./file.py:Class"
-        ) from None
-    except WorldgaugeError:
-        raise
-    except Exception as error:
-        raise SubjectError(f"model '{target}': importing '{name}' raised {type(error).__name__}: {error}") from error
-
-
-def _import_file(path: Path) -> tuple[ModuleType, str]:
-    """The module in file `path`; its digest is its source, so that an edited model is asked again."""
-    try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"model file {path}: cannot be read ({error.strerror})") from None
-    name = f"_worldgauge_model_{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
-    if name in sys.modules:
-        return sys.modules[name], f"sha256:{digest}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # its neighbours can be imported, and shadow nothing
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, WorldgaugeError) or not isinstance(error, Exception):
-            raise
-        raise SubjectError(f"model file {path}: importing it raised {type(error).__name__}: {error}") from error
-    return module, f"sha256:{digest}"
 
 
 def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:

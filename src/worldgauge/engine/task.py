@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.agent import Agent
+from worldgauge.engine.plan import suite_at
 from worldgauge.engine.pool import Result
 from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
 from worldgauge.engine.subjects import asks_of, resolve_once, served_behind
 from worldgauge.engine.worker import Progress, one_line
 from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.subject import WorldModel
-from worldgauge.suites import suites
 from worldgauge.suites.contract import Score, Suite, Task
 
 CALL = f"{__name__}:work"
@@ -75,6 +75,7 @@ class LocalBench:
 def work(
     *,
     suite: str,
+    home: str,
     settings: str,
     task: str,
     key: str,
@@ -88,6 +89,7 @@ def work(
 ) -> dict[str, Any]:
     """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them.
 
+    home: what registers the suite (`plan.home_of_suite`): the model may live elsewhere, and is not asked for scores.
     deadline_s: what a served model is told, so that its server gives up as well.
 
     Raises LostError for the pool to see: the task is then done again.
@@ -97,7 +99,7 @@ def work(
         model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:
         _empty(bench.directory)
-    asked = _suite(suite, settings)
+    asked = _suite(home, suite, settings)
     subject = None if model is None else resolve_once(model, asks_of(asked)).model
     if (served := served_behind(subject)) is not None:
         served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
@@ -167,5 +169,5 @@ def _checked(scores: list[Score], task: Task) -> list[Score]:
 
 
 @lru_cache(maxsize=1)
-def _suite(name: str, settings: str) -> Suite:
-    return suites.get(name)(**loads(settings))
+def _suite(home: str, name: str, settings: str) -> Suite:
+    return suite_at(home, name, loads(settings))

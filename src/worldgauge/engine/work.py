@@ -11,7 +11,7 @@ from typing import Any
 
 from worldgauge.engine.identity import task_seed
 from worldgauge.engine.journal import Journal
-from worldgauge.engine.plan import Item, plan
+from worldgauge.engine.plan import Item, home_of_suite, plan
 from worldgauge.engine.store import RunFolder, atomic_write, dumps, scores_key, write_record
 from worldgauge.engine.subjects import Entrant
 from worldgauge.engine.task import Outcome
@@ -103,6 +103,7 @@ class Work:
         """Arguments of `task.work` for `item`."""
         return {
             "suite": self.suite.name,
+            "home": home_of_suite(self.suite.name),
             "settings": dumps(self.suite.settings),
             "task": dumps(asdict(item.task)),
             "key": item.key,

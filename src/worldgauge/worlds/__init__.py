@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.episode import WorldFacts
-from worldgauge.errors import WorldError
+from worldgauge.errors import DataError, WorldError
 from worldgauge.geometry import Camera, FloatArray, Panorama
 from worldgauge.registry import Registry
+
+_PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class World(Protocol):
 
 
 worlds: Registry[Callable[..., World]] = Registry("world", package=__name__, group="worldgauge.worlds")
-"""Facts of an entry: example, arguments of a small one; panorama, False where it cannot be seen all around."""
+"""Facts of an entry: example, arguments of a small one; panorama, False where it cannot be seen all around; files,
+names of arguments that are files, in a data set relative to its folder."""
 
 
 def open_world(facts: WorldFacts) -> World:
@@ -67,6 +72,25 @@ def open_world(facts: WorldFacts) -> World:
         raise WorldError(
             f"world '{facts.name}' cannot be built with {given or 'no arguments'}: {why}; collect the data again"
         ) from error
+
+
+def files_of(name: str) -> frozenset[str]:
+    """Which arguments of world `name` are files; none of one that is not registered."""
+    return frozenset(worlds.entry(name).facts.get("files", ()) if name in worlds else ())
+
+
+def located(facts: WorldFacts, folder: Path) -> WorldFacts:
+    """`facts` as a data set in `folder` tells them, with the whole paths of their files.
+
+    Raises DataError for a file that is not told as a plain relative path within the folder.
+    """
+    params = dict(facts.params)
+    for name in files_of(facts.name) & params.keys():
+        told = params[name]
+        if not isinstance(told, str) or not all(_PART.fullmatch(part) for part in told.split("/")):
+            raise DataError(f"{folder}: world '{facts.name}' has {name} {told!r}: give a path within the folder")
+        params[name] = str(folder.absolute() / told)
+    return WorldFacts(facts.name, params, facts.digest)
 
 
 def _frozen(value: Any) -> Any:

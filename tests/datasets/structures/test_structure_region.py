@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from support import nbt_bytes as nbt
-from worldgauge.datasets.structures import Limits, read_region_box
+from worldgauge.datasets.structures import Limits, read_region_box, read_structure, write_nbt
 from worldgauge.errors import DataError, UsageError
+from worldgauge.worlds.build import table
+from worldgauge.worlds.minecraft.building import blueprint_of_box
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.regions import write_world as write_cells
 
 Place = tuple[int, int, int]
 
@@ -58,6 +62,67 @@ def test_jigsaws_become_what_they_stand_for(tmp_path: Path) -> None:
     )
     found = read_region_box(tmp_path, (-3, 70, 5), (-1, 70, 5))
     assert (found.materials, found.rows()) == (("stone",), [[[1, -1, -1]]])
+
+
+OLD = ("grass_path", "grass", "oak_slab[type=top,waterlogged=false]", "wall_torch[facing=east]", "cave_air", "mod:gear")
+
+
+def old_world(folder: Path, low: Place, names: tuple[str, ...] = OLD) -> Cells:
+    """A world of 1.16.5 with cells drawn at random."""
+    palette = (AIR, *(name if ":" in name else f"minecraft:{name}" for name in names))
+    index = np.random.default_rng(len(names)).integers(len(palette), size=(20, 23, 18)).astype(np.uint16)
+    cells = Cells(low, palette, index)
+    write_cells(folder, cells, "1.16.5")
+    return cells
+
+
+@pytest.mark.parametrize("names", [OLD, tuple(f"block_{number}[axis=x]" for number in range(40))])
+def test_a_world_of_1_16_5_has_the_names_of_1_20_4(names: tuple[str, ...], tmp_path: Path) -> None:
+    cells = old_world(tmp_path / "world", (-9, 40, 507), names)
+    low, high = (-8, 41, 508), (9, 62, 523)
+    found = read_region_box(tmp_path / "world", low, high)
+    assert found == blueprint_of_box(tmp_path / "world", (low, high))
+    newer = {"grass_path": "dirt_path", "grass": "short_grass", "cave_air": "air"}
+    wanted = [newer.get(name, name) for name in ("air", *names)]
+    assert found.named().tolist() == np.array(wanted)[cells.index[1:-1, 1:, 1:-1]].transpose(1, 2, 0).tolist()
+    write_nbt(tmp_path / "box.nbt", found)
+    again = read_structure(tmp_path / "box.nbt")
+    assert (again.blueprint, again.facts["DataVersion"]) == (found, 3700)
+    if names is OLD:
+        assert [name for name in found.materials if not table.known(name)] == ["mod:gear"]
+
+
+def old_chunk(cx: int, **fields: nbt.Tag) -> dict[str, nbt.Tag]:
+    """A chunk of 1.16.5 with a jigsaw at (3, 70, 5) in it and dirt along x from there."""
+    words = [0] * 256
+    words[(6 * 256 + 5 * 16) // 16] = 0x1 << 12 | 0x2 << 16 | 0x2 << 20  # cells 3, 4 and 5 of the row, 4 bits each
+    palette = nbt.listed(map(nbt.entry, ("air", "jigsaw[orientation=up_east]", "dirt")))
+    section = {"Y": nbt.byte(4), "Palette": palette, "BlockStates": nbt.longs(words)}
+    level = {
+        "xPos": nbt.integer(cx),
+        "zPos": nbt.integer(0),
+        "Status": nbt.text("full"),
+        "Sections": nbt.listed([nbt.compound(section)]),
+    }
+    return {"DataVersion": nbt.integer(2586), "Level": nbt.compound(level | fields)}
+
+
+def test_jigsaws_of_an_old_world(tmp_path: Path) -> None:
+    own = {axis: nbt.integer(at) for axis, at in zip("xyz", (3, 70, 5), strict=True)}
+    holders = nbt.listed([nbt.compound(own | {"final_state": nbt.text("minecraft:grass_path")})])
+    (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file({(0, 0): old_chunk(0, TileEntities=holders)}))
+    found = read_region_box(tmp_path, (2, 70, 5), (6, 70, 5))
+    assert (found.materials, found.rows()) == (("dirt_path", "dirt"), [[[-1, 1, 2, 2, -1]]])
+
+
+def test_a_box_with_chunks_of_both_layouts_is_refused(tmp_path: Path) -> None:
+    chunks = {(0, 0): old_chunk(0), (1, 0): nbt.chunk(1, 0, [nbt.section(4, {(0, 6, 5): "stone"})])}
+    (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file(chunks))
+    assert read_region_box(tmp_path, (3, 70, 5), (15, 70, 5)).blocks == 2, "the jigsaw says nothing and is air"
+    assert read_region_box(tmp_path, (16, 70, 5), (17, 70, 5)).blocks == 1
+    with pytest.raises(DataError, match=r"chunk \(1, 0\) was saved by another version than those beside it") as caught:
+        read_region_box(tmp_path, (3, 70, 5), (16, 70, 5))
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +199,14 @@ def _states(**fields: Any) -> dict[str, Any]:
 
 
 FIELDS = {
-    "old": ({"Level": nbt.compound({})}, "saved before version 1.18"),
-    "unfinished": ({"Status": nbt.text("minecraft:carvers")}, "is not finished.*carvers"),
-    "a status of two lines": ({"Status": nbt.text("a\nb")}, r"is not finished \(status 'a\?b'\)"),
+    "older than 1.16": (
+        {"DataVersion": nbt.integer(2528)},
+        r"saved before version 1\.16 of the game; open and save it",
+    ),
+    "no version": ({"DataVersion": nbt.text("3700")}, "'DataVersion' is '3700', not a whole number"),
+    "two layouts in one": ({"Level": nbt.compound({})}, r"'Level\.Status' is missing"),
+    "unfinished": ({"Status": nbt.text("minecraft:carvers")}, "is unfinished.*carvers"),
+    "a status of two lines": ({"Status": nbt.text("a\nb")}, r"is unfinished \(status 'a\?b'\)"),
     "status of another kind": ({"Status": nbt.integer(1)}, "'Status' is 1, not a text"),
     "another place": ({"xPos": nbt.integer(3)}, "'xPos' is 3, but the chunk's place in the file says 0"),
     "no place": ({"zPos": nbt.text("0")}, "'zPos' is '0', not a whole number"),
@@ -178,6 +248,7 @@ def test_chunks_that_contradict_themselves_name_the_field(name: str, tmp_path: P
     with pytest.raises(DataError, match=match) as caught:
         read_region_box(path, (5, 70, 5), (5, 70, 5))
     assert "chunk (0, 0)" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_section_of_one_block_needs_no_data(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ DEFAULTS = {
     "sand": {},
     "dirt": {},
     "torch": {},
+    "grass": {},
+    "short_grass": {},
     "oak_log": {"axis": "y"},
     "oak_stairs": {"facing": "north", "half": "bottom", "shape": "straight", "waterlogged": "false"},
     "oak_slab": {"type": "bottom", "waterlogged": "false"},
@@ -29,6 +31,8 @@ DEFAULTS = {
 
 class MemoryPlace:
     """A world in memory with the game's commands: its limits, its messages, its defaults."""
+
+    version = "1.20.4"
 
     def __init__(self, lost: Sequence[Corner] = (), bent: dict[str, str] | None = None) -> None:
         self.cells: dict[Corner, str] = {}
@@ -143,6 +147,15 @@ def test_what_leans_comes_after_what_holds_it() -> None:
     build(Blueprint.of([[[2, 1]], [[3, 1]]], ["stone", "torch", "oak_door[half=upper]"]), (0, 64, 0), place)
     order = [text.rsplit(maxsplit=1)[1] for text in place.sent[:-1]]
     assert [text.partition("[")[0].removeprefix("minecraft:") for text in order] == ["stone", "torch", "oak_door"]
+
+
+@pytest.mark.parametrize(("version", "name"), [("1.16.5", "grass"), ("1.20.4", "short_grass")])
+def test_names_of_another_version_are_taken(version: str, name: str) -> None:
+    place = MemoryPlace()
+    place.version = version
+    build(Blueprint.of([[[1, 2]]], ["grass", "short_grass"]), (0, 64, 0), place)
+    assert set(place.cells.values()) == {f"minecraft:{name}"}
+    assert blueprint_of_box(place, ((0, 64, 0), (1, 64, 0))) == Blueprint.of([[[1, 1]]], ["short_grass"])
 
 
 def test_lost_and_bent_cells_are_told() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toyworld import meadow
-from worldgauge.errors import WorldError
+from worldgauge.errors import UnknownNameError, WorldError
 from worldgauge.worlds.build import table
 from worldgauge.worlds.minecraft import names
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state
@@ -154,3 +154,5 @@ def test_another_version_has_its_own_names():
     assert all(table.known(split_state(text)[0]) for text in cells.palette)
     assert names.voxels_of(cells, world).digest() == world.digest()
     assert names.substitutions(cells) == []
+    with pytest.raises(UnknownNameError, match=r"no version of the game '1\.18'"):
+        names.cells_of(world, version="1.18")

@@ -1,4 +1,4 @@
-"""The game without a server: its measured movement, its planner, single-action walks, and our physics beside it."""
+"""The game without a server: its measured movement, its planner and single-action walks."""
 
 import math
 
@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from toyworld import hills, meadow
-from worldgauge.errors import UsageError, WorldError
+from worldgauge.errors import WorldError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
-from worldgauge.worlds.minecraft.parity import EQUAL_M, deviation
-from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.player import Action
 
 pytestmark = pytest.mark.minecraft
@@ -111,7 +109,7 @@ def test_a_walk_goes_there_and_back_one_action_at_a_time(country):
     assert (walk.status, walk.leg) == ("arrived", 2)
     assert math.dist(walk.states[-1].position[:2], start[:2]) < 0.5
     turns, forward = walk.rows[:, TURN_COLUMN], walk.rows[:, FORWARD_COLUMN] > 0
-    assert not (forward & (turns != 0)).any()
+    assert not (forward & (np.abs(turns) >= 0.01)).any()
     assert (turns != 0).any()
     assert np.abs(turns).max() <= 0.1
     np.testing.assert_allclose(np.diff(walk.rows[:, 6]), turns[1:], atol=1e-12)
@@ -151,27 +149,3 @@ def test_what_cannot_be_meant_is_refused_and_the_world_goes_on(field, packages):
     unknown = Cells((0, 0, 0), (AIR, "minecraft:no_such_block"), np.ones((4, 4, 4), np.uint16))
     with pytest.raises(WorldError, match="no_such_block"):
         Offline(unknown, packages=packages)
-
-
-@pytest.mark.parametrize("kind", ["plains", "snowy"])
-def test_the_embedded_physics_is_the_games_but_at_thin_walls_cacti_and_currents(packages, kind):
-    world = generate(kind, 3, (160, 160, 56))
-    with Offline(cells_of(world), packages=packages) as offline:
-        said = deviation(world, offline, seed=1, walks=12, ticks=200)
-        again = deviation(world, offline, seed=1, walks=12, ticks=200)
-    assert said == again
-    assert said.ticks == 2400
-    assert said.equal > 0.85
-    assert set(said.causes) <= {"thin wall", "cactus", "current"}
-    assert said.walked < EQUAL_M
-
-
-def test_a_deviation_is_seen_and_its_cause_named(packages):
-    world = meadow(blocks={(x, y, 4): "oak_fence" for x in range(48) for y in range(48) if (x + y) % 4 == 0 and x > 25})
-    with Offline(cells_of(world), packages=packages) as offline:
-        said = deviation(world, offline, walks=5, ticks=100)
-        with pytest.raises(UsageError, match="compare nothing"):
-            deviation(world, offline, walks=0)
-    assert said.worst > EQUAL_M
-    assert set(said.causes) == {"thin wall"}
-    assert sum(said.causes.values()) == round((1 - said.equal) * said.ticks)

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from worldgauge.errors import DataError, UsageError, WorldError
+from worldgauge.errors import DataError, UsageError
 from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
-from worldgauge.worlds.minecraft.java import SERVER_VARIABLE, JavaServer, address
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.minecraft.online import Online
 from worldgauge.worlds.minecraft.server import JsServer
@@ -143,6 +142,9 @@ def test_commands_are_done_in_their_order(server: JsServer) -> None:
         ("tp nobody 1 2 3", "No player 'nobody'"),
         ("tp 1e9 70 0", "too far"),
         ("execute in overworld", "Usage"),
+        ("execute in the_nether run tp 0 70 1000", "This server has no minecraft:the_nether, only minecraft:overworld"),
+        ("fill 0 70 1000 0 70 1000 stone keep", "Usage"),
+        ("gamemode flying", "Usage: /gamemode <survival|creative|adventure|spectator>"),
         ("nosuchcommand", "not found"),
     ],
 )
@@ -285,20 +287,3 @@ def test_cells_or_a_saved_world(packages: Path, tmp_path: Path) -> None:
         JsServer(CELLS, world=tmp_path, packages=packages)
     with pytest.raises(DataError, match="no saved world that can be copied"):
         JsServer(world=tmp_path / "none", packages=packages)
-
-
-def test_a_server_of_the_users(server: JsServer, packages: Path) -> None:
-    with JavaServer("127.0.0.1", server.port, name="guest", packages=packages) as guest:
-        assert (names(guest.read(BOX))[:, :10] == names(CELLS)[:, :10]).all()
-    with pytest.raises(WorldError, match=r"the server 127.0.0.1:1 cannot be used: .*ECONNREFUSED"):
-        JavaServer("127.0.0.1", 1, packages=packages)
-
-
-@pytest.mark.skipif(SERVER_VARIABLE not in os.environ, reason=f"{SERVER_VARIABLE} names no server, as host:port")
-def test_the_game_s_own_server(packages: Path) -> None:
-    with JavaServer(*address(os.environ[SERVER_VARIABLE]), packages=packages) as server:
-        x, y, z = (int(v) for v in np.floor(server.state()[:3]))
-        place = (x, y + 5, z)
-        before = server.read((place, place)).palette[-1]
-        server.set_block(place, "minecraft:oak_stairs[facing=east,half=top]")
-        server.set_block(place, before)

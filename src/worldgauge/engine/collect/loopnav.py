@@ -1,4 +1,4 @@
-"""Collecting LoopNav data in generated settlements: parallel, resumable, the same files for any number of workers.
+"""Collecting LoopNav data, embedded or in the real game: parallel, resumable, the same files for any workers.
 
 One job is one trajectory; all that is random in it comes from (seed, settlement, type, range, index).
 A trajectory is done when its video and its records are in place; the records come last.
@@ -7,15 +7,14 @@ A trajectory is done when its video and its records are in place; the records co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from worldgauge.collect.loops import LoopFailedError, record_loop
-from worldgauge.collect.planner import Planner
 from worldgauge.collect.sampling import Rule
 from worldgauge.collect.walk import LoopKind
 from worldgauge.datasets.loopnav_records import parse_json, read_bytes
@@ -29,14 +28,15 @@ from worldgauge.engine.collect.driving import (
     demand_same,
     distinct,
     drive,
-    render,
     telling_full_disk,
     world_seed_of,
 )
+from worldgauge.engine.collect.loopnav_places import Game, close_spot, open_spot
 from worldgauge.engine.pool import Job
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
-from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.minecraft.bridge import BridgeLostError
+from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.voxel.world import KINDS
 
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
@@ -47,6 +47,8 @@ VERTICAL_FOV_DEG = 75.0
 _MAX_PER_COMBINATION = 1000
 _MAX_RADIUS = 99
 _MAX_SETTLEMENTS = 150
+_GAME_DEADLINE_S = 3600.0
+"""Before the first frame every try of a loop is walked, and on a server that takes as long as it takes."""
 
 
 def collect_loopnav(
@@ -61,16 +63,19 @@ def collect_loopnav(
     on: str | None = None,
     size: tuple[int, int] = (640, 360),
     sampling: Rule = "released",
+    game: Game | None = None,
     progress: Callable[[CollectProgress], None] | None = None,
 ) -> Collected:
     """Record loops in `settlements` generated villages into `out`, in LoopNav's layout, and the manifest.
 
-    size: frames, width and height in pixels. per_combination: loops for each (settlement, type, range).
-    on: where the workers are, as for `engine.run.run`; what they print goes to the folder logs of `out`.
+    size: frames, width and height in pixels. per_combination: loops for each (settlement, type, range). game: walk in
+    the real game, by its physics and its planner; at the places of a server, then `settlements` and `seed` choose
+    nothing but the loops. on: where the workers are, as for `engine.run.run`; what they print goes to the folder
+    logs of `out`.
     May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
     that was never stopped. It may be called again with more settlements, types, ranges or loops.
     Raises UsageError for options that cannot be meant, RunError when `out` was collected with another
-    seed, size or sampling, or the disk is full.
+    seed, size or sampling, or the disk is full, WorldError when the game cannot be used.
     """
     out = Path(out)
     settings = {
@@ -81,29 +86,39 @@ def collect_loopnav(
         "seed": seed,
         "size": list(size),
         "sampling": sampling,
+        "game": None if game is None else asdict(game),
     }
 
     def write_worlds(worlds: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
         write_manifest(out, worlds, settings if discarded is None else {**settings, "discarded": discarded})
 
-    return drive(
-        _plan(out, settings),
-        collect_one,
-        out,
-        workers=workers,
-        on=on,
-        place_of=lambda job: str(job.args["location"]),
-        write_worlds=write_worlds,
-        progress=progress,
-    )
+    jobs = _plan(out, settings, workers)
+    if game is not None and on in (None, "local"):
+        game.check()
+    try:
+        return drive(
+            jobs,
+            collect_one,
+            out,
+            workers=workers,
+            on=on,
+            place_of=lambda job: str(job.args["location"]),
+            write_worlds=write_worlds,
+            progress=progress,
+        )
+    finally:
+        close_spot()
 
 
 def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
     """Trajectories that `collect_loopnav` would make with these options, and how many of them are done.
 
-    settings: its options from `settlements` to `sampling`, all of them. Writes nothing; raises what it raises.
+    settings: its options from `settlements` to `game`, all of them. Writes nothing; raises what it raises.
     """
-    jobs = _plan(Path(out), {**settings, "size": list(settings["size"])})
+    game = settings["game"]
+    jobs = _plan(
+        Path(out), {**settings, "size": list(settings["size"]), "game": None if game is None else asdict(game)}
+    )
     return len(jobs), sum(all(path.exists() for path in _files(**job.args)) for job in jobs)
 
 
@@ -120,6 +135,7 @@ def collect_one(
     entropy: list[int],
     size: list[int],
     sampling: Rule,
+    game: dict[str, Any] | None = None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """One trajectory, in a worker. What is on disk already is walked again (cheap) but not rendered again.
@@ -127,14 +143,20 @@ def collect_one(
     Returns {"world", "frames", "discards"} and "failure" when no try led to a loop, or {"full"} when the
     disk is; plain JSON values.
     """
-    world, planner = _place(kind, world_seed)
-    facts = {"name": "voxel", "params": {**world.facts.params, "size": list(world.voxels.shape)}}
-    value: dict[str, Any] = {"world": {**facts, "digest": world.facts.digest}}
+    chosen = None if game is None else Game(**{**game, "places": tuple(game["places"])})
+    spot = open_spot(Path(out), location, kind, world_seed, chosen)
+    value: dict[str, Any] = {"world": spot.facts}
     rng = np.random.default_rng(entropy)
     try:
-        walk = record_loop(world.voxels, kind=type, radius=radius, rng=rng, planner=planner, rule=sampling)
+        walk = record_loop(
+            spot.voxels, kind=type, radius=radius, rng=rng, walker=spot.walker, rule=sampling, start=spot.start
+        )
     except LoopFailedError as error:
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
+    except BridgeLostError:
+        close_spot()  # the next job starts another server
+        raise
+    walk = spot.recorded(walk)
     video, records = _files(out=out, type=type, location=location, radius=radius, stamp=stamp)
     if not (video.exists() and records.exists()):
         for leftover in video.parent.glob(f".{stamp}.*part"):
@@ -147,8 +169,8 @@ def collect_one(
             radius=radius,
             stamp=stamp,
             walk=walk,
-            frames=render(world, walk.poses, camera, progress),
-            seed=world_seed,
+            frames=spot.frames(walk.poses, camera, progress),
+            seed=spot.seed,
         )
     return {**value, "frames": len(walk), "discards": list(walk.discards)}
 
@@ -160,15 +182,9 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     return moment.strftime("%m-%d_%H-%M-%S")
 
 
-@lru_cache(maxsize=1)
-def _place(kind: str, seed: int) -> tuple[Voxel, Planner]:
-    world = Voxel(kind, seed)
-    return world, Planner(world.voxels)
-
-
-def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
+def _plan(out: Path, settings: Mapping[str, Any], workers: int = 1) -> list[Job]:
     """One job a trajectory, of options that can be meant and suit what is in `out` already."""
-    _check_options(**settings)
+    _check_options(**settings, workers=workers)
     _check_same_collection(out, settings)
     return list(_jobs(out, settings))
 
@@ -180,9 +196,8 @@ def _files(*, out: str, type: str, location: str, radius: int, stamp: str, **oth
 
 
 def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
-    for settlement in range(settings["settlements"]):
-        kind = KINDS[settlement % len(KINDS)]
-        location = f"{kind}_village_{settlement // len(KINDS) + 1}"
+    game = settings["game"]
+    for settlement, (location, kind) in enumerate(_locations(settings)):
         for type in settings["types"]:
             for radius in settings["ranges"]:
                 for index in range(settings["per_combination"]):
@@ -198,8 +213,19 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                         "entropy": [settings["seed"], settlement, TYPES.index(type), radius, index],
                         "size": settings["size"],
                         "sampling": settings["sampling"],
+                        "game": game,
                     }
-                    yield Job(f"{type}/{location}/{radius}/{stamp}", f"{__name__}:collect_one", args, DEADLINE_S)
+                    name = f"{type}/{location}/{radius}/{stamp}"
+                    yield Job(name, f"{__name__}:collect_one", args, DEADLINE_S if game is None else _GAME_DEADLINE_S)
+
+
+def _locations(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and kind of every place."""
+    game = settings["game"]
+    if game is not None and game["places"]:
+        return [(place.name, place.kind) for place in map(place_of, game["places"])]
+    kinds = [KINDS[settlement % len(KINDS)] for settlement in range(settings["settlements"])]
+    return [(f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
 
 
 def _check_options(
@@ -210,6 +236,8 @@ def _check_options(
     seed: int,
     size: Sequence[int],
     sampling: str,
+    game: Mapping[str, Any] | None,
+    workers: int,
 ) -> None:
     demand("settlements", settlements, 1 <= settlements <= _MAX_SETTLEMENTS, f"1 to {_MAX_SETTLEMENTS}")
     demand("ranges", list(ranges), distinct(ranges, range(1, _MAX_RADIUS + 1)), f"different ones of 1 to {_MAX_RADIUS}")
@@ -219,6 +247,8 @@ def _check_options(
     demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
     demand("size", tuple(size), len(size) == 2 and min(size) >= 2, "width and height in pixels")
     demand("sampling", sampling, sampling in ("released", "continuous"), "released or continuous")
+    if game is not None and game["mode"] == "java":
+        demand("workers", workers, workers == 1, "1: one bot walks on a server that somebody runs")
 
 
 def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
@@ -227,3 +257,12 @@ def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
         return
     before = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
     demand_same(out, before, settings, ("seed", "size", "sampling"))
+    demand_same(out, _looks(before), _looks(settings), ("world", "server", "pictures"))
+
+
+def _looks(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the game files depend on: not the mode of ours, for both give the same."""
+    game = settings.get("game")
+    if game is None:
+        return {"world": "voxel", "server": None, "pictures": "ours"}
+    return {"world": "minecraft", "server": game["server"], "pictures": game["pictures"]}

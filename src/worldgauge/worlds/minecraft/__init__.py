@@ -1,1 +1,79 @@
-"""The real game: its rules, its servers and its files, reached through Node."""
+"""The real game: its physics, its servers, and cells of its worlds to look at."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from worldgauge.episode import WorldFacts
+from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.worlds import View, worlds
+from worldgauge.worlds.floor import FloorPlan, Landmark
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import CATEGORIES
+
+
+@worlds.register("minecraft", example={"grid": str(Path(__file__).parent / "example.grid.gz")}, files=("grid",))
+class Minecraft:
+    """Cells of the game as they were read from one of its worlds, seen by our own camera.
+
+    grid: the file that holds them (`cells.write`). The frame is the game's with its axes changed: (x, y, z) there is
+    (x, -z, y) here, wherever in its world the cells lie. Blocks that we do not have are drawn as the nearest ones
+    (`names.substitutions`). Raises WorldError when the file cannot be read.
+    """
+
+    categories: tuple[str, ...] = CATEGORIES
+
+    def __init__(self, grid: str) -> None:
+        # The cells are read when a world is built: listing the registry must stay quick.
+        from worldgauge.worlds.minecraft import cells, names
+
+        self._grid = grid
+        self.cells = cells.read(Path(grid))
+        self._placed = Voxel.from_cells(names.voxels_of(self.cells))
+        self.voxels = self._placed.voxels
+        x, y, z = self.cells.origin
+        self.origin: tuple[float, float, float] = (float(x), -float(z + self.cells.size[2]), float(y))
+        """Where cell [0, 0, 0] of `voxels` has its lowest corner, metres."""
+
+    @property
+    def facts(self) -> WorldFacts:
+        """The file and the digest of the cells in it."""
+        return WorldFacts("minecraft", {"grid": self._grid}, self._digest)
+
+    def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
+        """What `camera` sees from camera-to-world `pose` (4, 4); safe to call from several threads."""
+        moved = np.array(pose, np.float64)
+        moved[:3, 3] -= self.origin
+        seen = self._placed.view(moved, camera, position=position)
+        if seen.position is None:
+            return seen
+        return replace(seen, position=seen.position + np.array(self.origin, np.float32))
+
+    @cached_property
+    def floor(self) -> FloorPlan:
+        """Where a walker can stand; see `voxel.floor.floor_of`."""
+        plan, (x, y, z) = self._placed.floor, self.origin
+        origin = (plan.origin[0] + x, plan.origin[1] + y)
+        return replace(plan, origin=origin, height_m=plan.height_m + np.float32(z))
+
+    @cached_property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Houses, trees, ponds and the like; see `voxel.landmarks.find_landmarks`."""
+        return tuple(
+            replace(one, low=self._moved(one.low), high=self._moved(one.high)) for one in self._placed.landmarks
+        )
+
+    def _moved(self, point: tuple[float, float, float]) -> tuple[float, float, float]:
+        x, y, z = (a + b for a, b in zip(point, self.origin, strict=True))
+        return x, y, z
+
+    @cached_property
+    def _digest(self) -> str:
+        from worldgauge.worlds.minecraft.cells import to_bytes
+
+        return hashlib.sha256(to_bytes(self.cells)).hexdigest()

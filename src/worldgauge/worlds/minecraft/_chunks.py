@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, base_name
-from worldgauge.nbt import nbt_library
-from worldgauge.nbt.region import SIDE, words_of
+from worldgauge.errors import DataError
+from worldgauge.nbt import Fields, check_numbers, material_of, nbt_library, plain
+from worldgauge.nbt.region import SIDE, numbers_of, words_of
 from worldgauge.worlds.minecraft.cells import Cells, split_state
 
 LEAST_BITS = 4
+OLDEST = 2529
+"""DataVersion from which no number of a palette crosses from word to word (a snapshot of 1.16)."""
 _HEIGHT_BITS = 9
 """Of a height: enough for 384 blocks."""
 _PLAINS = 1
@@ -58,7 +62,7 @@ def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
     if old:
         biomes = tags.IntArray(np.full(1024, _PLAINS, np.int32))
         level = common | {"Biomes": biomes, "Sections": listed, "Entities": nothing, "TileEntities": nothing}
-        return _bytes(tags, {"DataVersion": version, "Level": tags.Compound(level)})
+        return bytes_of(tags, {"DataVersion": version, "Level": tags.Compound(level)})
     empty = dict.fromkeys(("block_entities", "block_ticks", "fluid_ticks"), nothing)
     more = {
         "DataVersion": version,
@@ -67,7 +71,7 @@ def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
         "PostProcessing": tags.List[tags.List]([]),
         "structures": tags.Compound({"References": tags.Compound(), "starts": tags.Compound()}),
     }
-    return _bytes(tags, common | more | empty)
+    return bytes_of(tags, common | more | empty)
 
 
 def level_bytes(cells: Cells, version: str) -> bytes:
@@ -87,7 +91,65 @@ def level_bytes(cells: Cells, version: str) -> bytes:
         "Version": tags.Compound({"Id": tags.Int(layout.data_version), "Name": tags.String(version)}),
         "version": tags.Int(_LEVEL_FORMAT),
     }
-    return gzip.compress(_bytes(tags, {"Data": tags.Compound(data)}), mtime=0)
+    return gzip.compress(bytes_of(tags, {"Data": tags.Compound(data)}), mtime=0)
+
+
+class Section(NamedTuple):
+    """Blocks of 16 a side. level: its y, in sections. palette, data: names of the fields of names and of numbers."""
+
+    level: int
+    fields: Fields
+    palette: str
+    data: str
+
+
+def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
+    """The sections that hold blocks, of either layout. Raises DataError for an old, unfinished or moved chunk."""
+    old = "Level" in chunk
+    if chunk.whole("DataVersion", 0, 2**31 - 1) < OLDEST:
+        raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
+    root = chunk.compound("Level") if old else chunk
+    if (status := root.text("Status").removeprefix("minecraft:")) != "full":
+        raise DataError(f"{chunk.what} is unfinished (status '{plain(status[:40])}'); walk there in the game and save")
+    for key, own in zip(("xPos", "zPos"), at, strict=True):
+        if (said := root.whole(key, -(2**31), 2**31 - 1)) != own:
+            raise root.error(key, f"is {said}, but the chunk's place in the file says {own}")
+    seen: set[int] = set()
+    for section in root.compounds("Sections" if old else "sections"):
+        level = section.whole("Y", -128, 127)
+        if ("Palette" if old else "block_states") not in section:
+            continue
+        if level in seen:
+            raise section.error("Y", f"is {level}, as of an earlier section; get the file again")
+        seen.add(level)
+        if old:
+            yield Section(level, section, "Palette", "BlockStates")
+        else:
+            yield Section(level, section.compound("block_states"), "palette", "data")
+
+
+def section_numbers(section: Section) -> tuple[NDArray[np.int64], list[str]]:
+    """Numbers (16, 16, 16) [y][z][x] of the states of a section."""
+    texts = (material_of(entry) for entry in section.fields.compounds(section.palette))
+    names = [text if ":" in text.partition("[")[0] else f"minecraft:{text}" for text in texts]
+    if len(names) == 1:  # newer games then write no data, some editors an empty array
+        return np.zeros((SIDE, SIDE, SIDE), np.int64), names
+    bits = max(LEAST_BITS, (len(names) - 1).bit_length())
+    words = section.fields.array(section.data, 8)
+    numbers = numbers_of(words, bits, SIDE**3, section.fields, section.data)
+    check_numbers(numbers, len(names), section.fields, section.data)
+    return numbers.reshape(SIDE, SIDE, SIDE), names
+
+
+def overlap(
+    corner: tuple[int, int, int], low: tuple[int, int, int], sides: tuple[int, ...]
+) -> tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]:
+    """Where a section at `corner` and the box meet: in the section's cells, and in the box's."""
+    starts = [a - b for a, b in zip(corner, low, strict=True)]
+    spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
+    (x, y, z), (i, j, k) = starts, spans
+    inner = slice(i[0] - x, i[1] - x), slice(j[0] - y, j[1] - y), slice(k[0] - z, k[1] - z)
+    return inner, (slice(*i), slice(*j), slice(*k))
 
 
 def _column(cells: Cells, cx: int, cz: int, layout: Layout) -> NDArray[np.uint16]:
@@ -111,45 +173,49 @@ def _heights(numbers: NDArray[np.uint16], palette: tuple[str, ...]) -> NDArray[n
 
 
 def _sections_1_16(tags: Any, numbers: NDArray[np.uint16], cells: Cells) -> list[Any]:
-    found = []
-    for level in range(len(numbers[0]) // SIDE):
-        part = _part(numbers, level)
-        if not part.any():
-            continue  # as the game: it keeps no section of air
-        # The game put air first then, met or not, and readers count on it: one took a section of stone for nothing.
-        palette, words = _packed(tags, part, cells, np.union1d(part, [0]))
-        light = tags.ByteArray(np.full(SIDE**3 // 2, -1, np.int8))
-        own = {"Y": tags.Byte(level), "Palette": palette, "BlockStates": tags.LongArray(words), "SkyLight": light}
-        found.append(tags.Compound(own))
-    return found
+    parts = ((level, _part(numbers, level)) for level in range(len(numbers[0]) // SIDE))
+    # Not those of air, as the game.
+    return [
+        tags.Compound(bare_section(tags, level, old=True) | blocks_of(tags, part, cells.palette, old=True))
+        for level, part in parts
+        if part.any()
+    ]
 
 
 def _sections_1_20(tags: Any, numbers: NDArray[np.uint16], cells: Cells, layout: Layout) -> list[Any]:
-    found = []
-    for level in range(layout.height // SIDE):
-        part = _part(numbers, level)
-        palette, words = _packed(tags, part, cells, np.unique(part))
-        states = {"palette": palette} | ({"data": tags.LongArray(words)} if len(palette) > 1 else {})
-        biomes = tags.Compound({"palette": tags.List[tags.String]([tags.String("minecraft:plains")])})
-        own = {
-            "Y": tags.Byte(layout.bottom // SIDE + level),
-            "block_states": tags.Compound(states),
-            "biomes": biomes,
-            "SkyLight": tags.ByteArray(np.full(SIDE**3 // 2, -1, np.int8)),
-        }
-        found.append(tags.Compound(own))
-    return found
+    bottom = layout.bottom // SIDE
+    return [
+        tags.Compound(
+            bare_section(tags, bottom + level, old=False)
+            | blocks_of(tags, _part(numbers, level), cells.palette, old=False)
+        )
+        for level in range(layout.height // SIDE)
+    ]
+
+
+def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
+    """The fields of a section without blocks, in full daylight. old: in the layout of 1.16.5."""
+    fields = {"Y": tags.Byte(level), "SkyLight": tags.ByteArray(np.full(SIDE**3 // 2, -1, np.int8))}
+    if not old:
+        fields["biomes"] = tags.Compound({"palette": tags.List[tags.String]([tags.String("minecraft:plains")])})
+    return fields
+
+
+def blocks_of(tags: Any, part: NDArray[Any], palette: Sequence[str], *, old: bool) -> dict[str, Any]:
+    """The fields that hold the blocks of a section. part: (4096,) of `palette` along x, then z, then y; 0 is air."""
+    # The game put air first in 1.16, met or not, and readers count on it: one took a section of stone for nothing.
+    used = np.union1d(part, [0]) if old else np.unique(part)
+    entries = tags.List[tags.Compound](_entry(tags, palette[number]) for number in used)
+    words = words_of(np.searchsorted(used, part), max(LEAST_BITS, (len(used) - 1).bit_length()))
+    data = tags.LongArray(words)
+    if old:
+        return {"Palette": entries, "BlockStates": data}
+    return {"block_states": tags.Compound({"palette": entries} | ({"data": data} if len(used) > 1 else {}))}
 
 
 def _part(numbers: NDArray[np.uint16], level: int) -> NDArray[np.uint16]:
     """The numbers of a section along x, then z, then y."""
     return numbers[:, SIDE * level : SIDE * (level + 1)].transpose(1, 2, 0).ravel()
-
-
-def _packed(tags: Any, part: NDArray[np.uint16], cells: Cells, used: NDArray[Any]) -> tuple[Any, NDArray[np.int64]]:
-    """The palette of a section, the states `used` in ascending order, and its words."""
-    entries = tags.List[tags.Compound](_entry(tags, cells.palette[number]) for number in used)
-    return entries, words_of(np.searchsorted(used, part), max(LEAST_BITS, (len(used) - 1).bit_length()))
 
 
 def _entry(tags: Any, text: str) -> Any:
@@ -160,7 +226,8 @@ def _entry(tags: Any, text: str) -> Any:
     return tags.Compound(found)
 
 
-def _bytes(tags: Any, content: dict[str, Any]) -> bytes:
+def bytes_of(tags: Any, content: Mapping[str, Any]) -> bytes:
+    """Unpacked NBT of a root compound."""
     file = io.BytesIO()
     tags.File(content).write(file)
     return file.getvalue()

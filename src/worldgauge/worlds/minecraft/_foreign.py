@@ -24,7 +24,19 @@ _SAME: dict[str, str] = {
     "oak_wood": "oak_log",
 }
 
-# Words of a name, the first that fits: full cell, stairs, slab, thin wall.
+_PAINTS = {
+    **{
+        "light_blue": "sky",
+        "light_gray": "grey",
+        "gray": "grey",
+        "cyan": "teal",
+        "purple": "violet",
+        "magenta": "pink",
+    },
+    **{colour: colour for colour in ("orange", "lime", "pink", "brown", "green")},
+}
+
+# Parts of a name between two underscores, the first that fits: full cell, stairs, slab, thin wall.
 _MATERIALS: tuple[tuple[str, str, str, str, str], ...] = (
     ("glass", "glass", "sandstone", "white_enamel", "glass_pane"),
     ("iron_", "hull", "cobblestone", "grey_enamel", "steel_rail"),
@@ -47,13 +59,14 @@ _MATERIALS: tuple[tuple[str, str, str, str, str], ...] = (
     ("mossy", "mossy_cobblestone", "cobblestone", "cobblestone", "cobblestone_wall"),
     ("oak", "oak_planks", "oak", "oak", "oak_fence"),
     ("birch", "boards", "oak", "boards", "oak_fence"),
-    ("jungle", "oak_planks", "oak", "oak", "oak_fence"),
+    *((wood, "oak_planks", "oak", "oak", "oak_fence") for wood in ("jungle", "cherry", "bamboo")),
     ("planks", "oak_planks", "oak", "oak", "oak_fence"),
     ("ladder", "oak_planks", "oak", "oak", "oak_fence"),
     ("chest", "barrel", "oak", "oak", "oak_fence"),
     ("_table", "barrel", "oak", "oak", "oak_fence"),
-    ("bed", "red_wool", "oak", "red_enamel", "oak_fence"),
-    ("red_", "red_wool", "cobblestone", "red_enamel", "oak_fence"),
+    ("_bed_", "red_wool", "oak", "red_enamel", "oak_fence"),
+    *((f"_{game}_", f"{ours}_enamel", "cobblestone", "cobblestone", "oak_fence") for game, ours in _PAINTS.items()),
+    ("_red_", "red_wool", "cobblestone", "red_enamel", "oak_fence"),
     ("yellow_", "yellow_wool", "sandstone", "yellow_enamel", "oak_fence"),
     ("blue_", "blue_wool", "cobblestone", "blue_enamel", "oak_fence"),
     ("white_", "white_plaster", "sandstone", "white_enamel", "oak_fence"),
@@ -64,8 +77,9 @@ _MATERIALS: tuple[tuple[str, str, str, str, str], ...] = (
     ("", "stone", "cobblestone", "cobblestone", "cobblestone_wall"),
 )
 _THIN = ("_fence", "_wall", "_pane", "_door", "_gate", "_bars", "chain")
-_FLOWERS = ("flower", "tulip", "rose", "mushroom", "fungus")
-_GREEN = ("sapling", "grass", "stem", "vine", "roots", "berry", "wart", "coral")
+"""How names end."""
+_FLOWERS = ("flower", "tulip", "rose", "mushroom", "fungus", "petals", "blossom", "pitcher")
+_GREEN = ("sapling", "grass", "stem", "vine", "roots", "berry", "wart", "coral", "lichen", "leaf")
 
 
 def nearest(name: str, states: dict[str, str]) -> int:
@@ -76,7 +90,7 @@ def nearest(name: str, states: dict[str, str]) -> int:
 def _nearest(name: str, states: dict[str, str]) -> str:
     if name in _SAME:
         return _SAME[name]
-    cube, stairs, slab, thin = next(row[1:] for row in _MATERIALS if row[0] in name)
+    cube, stairs, slab, thin = next(row[1:] for row in _MATERIALS if row[0] in f"_{name}_")
     if name.endswith("_stairs"):
         facing = states.get("facing", "north")
         return f"{stairs}_stairs[facing={facing if facing in ('east', 'south', 'west') else 'north'}]"
@@ -90,7 +104,7 @@ def _nearest(name: str, states: dict[str, str]) -> str:
         return "poppy" if _has(name, _FLOWERS) else "tall_grass" if _has(name, _GREEN) else "torch"
     if boxes == (_FULL,):
         return cube
-    if _has(name, _THIN):
+    if name.endswith(_THIN):
         return "air" if states.get("open") == "true" else thin
     x0, _, z0, x1, _, z1 = (fold(side) for fold, side in zip(_FOLDS, zip(*boxes, strict=True), strict=True))
     if max(x1 - x0, z1 - z0) < 10:

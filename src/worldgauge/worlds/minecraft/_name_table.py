@@ -178,5 +178,9 @@ LEVELS: dict[str, str] = {
 }
 """By shape. Snow stops a body an eighth below its drawn height: two layers carry it as high as our one."""
 
-RENAMED: dict[str, dict[str, str]] = {"1.20.4": {"minecraft:grass": "minecraft:short_grass"}}
-"""By version, what it calls differently."""
+_WET = {
+    f"minecraft:{wood}_leaves[{_KEPT}]": f"minecraft:{wood}_leaves[{_KEPT},waterlogged=false]"
+    for wood in ("oak", "spruce", "acacia", "birch", "jungle")
+}
+RENAMED: dict[str, dict[str, str]] = {"1.16.5": {}, "1.20.4": {"minecraft:grass": "minecraft:short_grass", **_WET}}
+"""By version, what it writes differently."""

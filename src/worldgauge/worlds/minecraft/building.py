@@ -1,6 +1,7 @@
 """Blueprints put into a world of the game by its commands and compared cell by cell, and a world's box as a blueprint.
 
 built = build(blueprint, (100, 64, -20), server)
+built = build_saved(blueprint, (100, 64, -20), Path("saves/village"), Path("copy"))
 blueprint_of_box(Path("saves/village"), ((0, 60, 0), (15, 80, 15)))
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
 from worldgauge.errors import WorldError
+from worldgauge.worlds.minecraft._versions import full_states, spelled
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
+from worldgauge.worlds.minecraft.edits import put_cells, version_of
 from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, read_cells
 
 MOST_FILLED = 32_768
@@ -38,7 +41,12 @@ _LEANING = re.compile(
 
 
 class Place(Protocol):
-    """A running world of the game that takes commands (`server.Player`). Its methods raise WorldError."""
+    """A running world of the game that takes commands (`server.Player`). Its methods raise WorldError.
+
+    version: of the game, whose words its blocks have.
+    """
+
+    version: str
 
     def full_states(self, states: Sequence[str], /) -> Sequence[str]:
         """Each state as the game writes it, those left out at their default. Raises WorldError for one it lacks."""
@@ -79,16 +87,29 @@ def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
     """Clear the blueprint's box with its lowest corner `at`, put the blocks there, and read back what became of them.
 
     Only the box is touched. What needs a support comes after all else. Nothing is tried twice: what falls, pops off
-    or connects otherwise than planned is told. Raises UsageError for a box that is none, WorldError for blocks that
-    the game lacks, before anything is placed, and what `place` raises.
+    or connects otherwise than planned is told. Blocks may have their names of 1.16.5 or of 1.20.4. Raises UsageError
+    for a box that is none, WorldError for blocks that the game lacks, before anything is placed, and what `place`
+    raises.
     """
-    width, height, depth = blueprint.size
-    box = check_box((at, (at[0] + width - 1, at[1] + height - 1, at[2] + depth - 1)))
-    plan = _plan(blueprint, box[0], place)
+    box = _box(blueprint, at)
+    plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
     texts = [*_clearing(place.read(box)), *_placing(plan), _without_items(box)]
     for start in range(0, len(texts), MOST_SENT):
         place.commands(texts[start : start + MOST_SENT])
     return compare(plan, _settled(place, box, plan))
+
+
+def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Verified:
+    """The same in a copy of a saved world, in the new folder `out`, without any server; read back from there.
+
+    Nothing falls or pops off until the game loads it. Raises what `build` does for box and blocks, and as
+    `edits.put_cells`.
+    """
+    box = _box(blueprint, at)
+    version = version_of(world, box)
+    plan = _plan(blueprint, box[0], lambda texts: full_states(texts, version))
+    put_cells(world, out, plan)
+    return compare(plan, read_cells(out, box))
 
 
 def compare(plan: Cells, found: Cells) -> Verified:
@@ -115,21 +136,27 @@ def compare(plan: Cells, found: Cells) -> Verified:
 
 
 def blueprint_of_box(source: Place | Path, box: Box) -> Blueprint:
-    """A marked box of a world as a blueprint: states in full, all kinds of air as air.
+    """A marked box of a world as a blueprint: states in full, with the names of 1.20.4, all kinds of air as air.
 
     source: a running world, or the folder of a saved one, then without any server (`regions.read_cells`, whose errors
     it raises). Raises what the place raises.
     """
     cells = read_cells(source, box) if isinstance(source, Path) else source.read(check_box(box))
-    names = [material(*split_state(text)) for text in cells.palette]
+    names = [material(*split_state(spelled(text, "1.20.4"))) for text in cells.palette]
     return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
 
 
-def _plan(blueprint: Blueprint, at: Corner, place: Place) -> Cells:
+def _box(blueprint: Blueprint, at: Corner) -> Box:
+    """The cells of a blueprint whose lowest corner is `at`."""
+    width, height, depth = blueprint.size
+    return check_box((at, (at[0] + width - 1, at[1] + height - 1, at[2] + depth - 1)))
+
+
+def _plan(blueprint: Blueprint, at: Corner, in_full: Callable[[Sequence[str]], Sequence[str]]) -> Cells:
     """The blueprint's cells in the game's own words."""
     used = np.unique(blueprint.cells[blueprint.solid])
     texts = [state_text(*states_of(blueprint.materials[number - 1])) for number in used]
-    full = place.full_states(texts)
+    full = in_full(texts)
     palette = tuple(dict.fromkeys((AIR, *full)))
     table = np.zeros(len(blueprint.materials) + 1, np.uint16)
     table[used] = [palette.index(text) for text in full]

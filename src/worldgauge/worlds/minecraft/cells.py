@@ -5,9 +5,11 @@ The game's frame is x east, y up, z south; ours is (X, Y, Z) = (x, -z, y), and y
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,16 +107,7 @@ def to_bytes(cells: Cells) -> bytes:
 def from_bytes(data: bytes) -> Cells:
     """The cells of a grid file's bytes. Raises WorldError when they are not one."""
     end = data.find(b"\n", 0, _MOST_HEADER_BYTES)
-    try:
-        header: Any = json.loads(data[: max(end, 0)])
-        known = header["format"] == "worldgauge-grid" and header["version"] == 1
-        origin, size, palette = (tuple(header[key]) for key in ("origin", "size", "palette"))
-        whole = all(type(v) is int for v in (*origin, *size))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise WorldError(f"no grid file: its first line is not the header of one ({type(error).__name__})") from error
-    if not (known and whole):
-        raise WorldError("no grid file of version 1: write it again with this version of worldgauge")
-    _check_place(origin, size)
+    origin, size, palette = _header(data[: max(end, 0)])
     x, y, z = size
     if len(data) - end - 1 != 2 * x * y * z:
         raise WorldError(
@@ -125,18 +118,40 @@ def from_bytes(data: bytes) -> Cells:
 
 
 def write(path: Path, cells: Cells) -> None:
-    """Write the grid file, whole or not at all. Raises DataError where nothing can be written."""
-    put_whole(path, to_bytes(cells))
+    """Write the grid file, compressed by gzip: whole or not at all; same cells, same bytes. Raises DataError."""
+    put_whole(path, gzip.compress(to_bytes(cells), mtime=0))
 
 
 def read(path: Path) -> Cells:
-    """Read a grid file. Raises WorldError when it is missing, too large or no grid file."""
+    """Read a file of `write`. Raises WorldError when it is missing, damaged, too large or no grid file."""
     try:
-        if path.stat().st_size > _MOST_HEADER_BYTES + 2 * MOST_CELLS:
-            raise WorldError(f"{path} is larger than any grid file")
-        return from_bytes(path.read_bytes())
-    except OSError as error:
-        raise WorldError(f"cannot read grid file {path}: {error.strerror}") from error
+        with gzip.open(path) as file:
+            header = file.readline(_MOST_HEADER_BYTES)
+            return from_bytes(header + file.read(2 * _count_of(header) + 1))
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise WorldError(f"cannot read grid file {path}: {why}") from error
+
+
+def _count_of(header: bytes) -> int:
+    """Cells of the file that this first line begins."""
+    _, size, _ = _header(header)
+    return math.prod(size)
+
+
+def _header(line: bytes) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[str, ...]]:
+    """Origin, size and palette of the first line of a grid file; the palette is not looked at yet."""
+    try:
+        header: Any = json.loads(line)
+        known = header["format"] == "worldgauge-grid" and header["version"] == 1
+        origin, size, palette = (tuple(header[key]) for key in ("origin", "size", "palette"))
+        whole = all(type(v) is int for v in (*origin, *size))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise WorldError(f"no grid file: its first line is not the header of one ({type(error).__name__})") from error
+    if not (known and whole):
+        raise WorldError("no grid file of version 1: write it again with this version of worldgauge")
+    _check_place(origin, size)
+    return origin, size, palette
 
 
 def _check_place(origin: tuple[int, ...], size: tuple[int, ...]) -> None:

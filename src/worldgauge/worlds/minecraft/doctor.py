@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from worldgauge.errors import WorldgaugeError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import INSTALL_HINT, find_node, find_packages
 from worldgauge.worlds.minecraft.java import JavaServer, address
 from worldgauge.worlds.minecraft.server import JsServer
+from worldgauge.worlds.minecraft.viewer import Viewer
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -24,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def examine(java: str | None = None) -> Iterator[Finding]:
-    """Look at Node, its packages, a browser and a server of ours, one after the other; at most about a minute.
+    """Look at Node, its packages, a browser, the viewer and a server of ours, one after the other; minutes at most.
 
     java: a server that the user runs, as host:port, to be looked at too. Raises UsageError when it is no address.
     """
@@ -34,6 +38,7 @@ def examine(java: str | None = None) -> Iterator[Finding]:
     packages = _packages()
     yield packages
     yield _browser()
+    yield _viewer()
     if not (node.well and packages.well):
         yield Finding("server", False, True, "not tried: it needs Node and its packages")
         return
@@ -64,6 +69,15 @@ def _browser() -> Finding:
     return Finding(
         "browser", False, False, "none found; only the tests of pages want one (Debian: apt install chromium)"
     )
+
+
+def _viewer() -> Finding:
+    try:
+        with Viewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), width=16, height=16) as viewer:
+            viewer.frame(np.eye(4))
+    except WorldgaugeError as error:
+        return Finding("viewer", False, False, f"only pictures as LoopNav's were drawn want it: {error}")
+    return Finding("viewer", True, False, "it drew a picture as LoopNav's were drawn")
 
 
 def _server() -> Finding:

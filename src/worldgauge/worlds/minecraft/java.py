@@ -1,7 +1,12 @@
-"""A server that the user runs: any of the game's own that takes unregistered names, of version 1.16.5 or 1.20.4."""
+"""A server that the user runs: any of the game's own that takes unregistered names, of version 1.16.5 or 1.20.4.
+
+What sets it apart from a server of ours stands here: commands are spaced, the bot is put into creative mode and its
+rights are tried first. The words of all commands are the same on both.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Self
 
@@ -14,12 +19,26 @@ SERVER_VARIABLE = "WORLDGAUGE_MINECRAFT_SERVER"
 PORT = 25565
 SPACING_S = 0.1
 """Between two commands: the game's server kicks who sends many at once."""
+VERSIONS = ("1.16.5", "1.20.4")
+
+_SAME = {"1.16.4": "1.16.5", "1.20.3": "1.20.4"}
+"""Versions that speak alike, so that a bot cannot tell them apart, and what we call them."""
+_TRIED = {
+    "gamemode": "gamemode creative",
+    "tp": "tp ~ ~ ~",
+    "execute": "execute run tp ~ ~ ~",
+    "fill": "fill ~ ~ ~ ~ ~ ~ air keep",
+    "setblock": "setblock ~ ~ ~ air keep",
+}
+"""Commands that the bot needs, each in a form that changes no block. In creative mode it is not hurt, and may fly."""
+_NOT_KNOWN = re.compile(r"unknown( or incomplete)? command|command not found|permission|\[HERE\]", re.IGNORECASE)
+"""How servers answer a command that the bot may not give; any other answer comes from the command itself."""
 
 
 class JavaServer(Player):
     """A bot on a server that the user runs, to read, build and walk there; a context manager.
 
-    The bot must be an operator, which is tried first.
+    The bot must be an operator, which is tried first; it is in creative mode from then on.
     """
 
     def __init__(
@@ -31,15 +50,19 @@ class JavaServer(Player):
         spacing_s: float = SPACING_S,
         packages: Path | None = None,
     ) -> None:
-        """Raises WorldError, with what to set, when there is no such server or the bot may not teleport there."""
-        super().__init__(Bridge.start(packages), name, spacing_s)
+        """Raises WorldError, with what to set, when it is not there, of another version or refuses commands."""
+        super().__init__(Bridge.start(packages), name, "", spacing_s)
         try:
-            join(self._bridge, name, host=host, port=port)
+            self.version = known(join(self._bridge, name, host=host, port=port).version)
+            try_commands(self)
             self.teleport(*self.state()[:3].tolist())
         except BridgeError as error:
             self.close()
             hint = f"online-mode=false, spawn-protection=0 and allow-flight=true in server.properties, and '/op {name}'"
             raise WorldError(f"the server {host}:{port} cannot be used: {error}; it needs {hint}") from None
+        except WorldError as error:
+            self.close()
+            raise WorldError(f"the server {host}:{port} cannot be used: {error}") from None
         except BaseException:
             self.close()
             raise
@@ -53,6 +76,29 @@ class JavaServer(Player):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def known(version: str) -> str:
+    """The one of VERSIONS that a server of `version` is for us. Raises WorldError for all others."""
+    name = _SAME.get(version, version)
+    if name not in VERSIONS:
+        raise WorldError(f"it runs {version}, whose blocks are not known here; run {' or '.join(VERSIONS)}")
+    return name
+
+
+def try_commands(player: Player) -> None:
+    """Give each of the commands that a bot needs, to no effect. Raises WorldError naming the first that it may not."""
+    for command, text in _TRIED.items():
+        try:
+            player.command(text)
+        except BridgeError as error:
+            if error.kind != "command":
+                raise
+            if _NOT_KNOWN.search(str(error)):
+                raise WorldError(
+                    f"the bot '{player.name}' may not give the command /{command} ({error}); make it an operator: "
+                    f"'op {player.name}' in the server's console"
+                ) from None
 
 
 def address(text: str) -> tuple[str, int]:

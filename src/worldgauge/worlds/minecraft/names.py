@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldError
+from worldgauge.errors import UnknownNameError, WorldError
 from worldgauge.worlds.minecraft import _foreign
 from worldgauge.worlds.minecraft import _name_table as table
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
@@ -73,9 +73,11 @@ def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version
     """The world as the game's cells, with the names of the game's `version`, 1.16.5 or 1.20.4.
 
     at: game coordinates of the box's lowest corner; by default the box lies where the change of frames puts it: the
-    game's (x, y, z) is our (x, -z, y).
+    game's (x, y, z) is our (x, -z, y). Raises UnknownNameError for another version.
     """
-    renamed = table.RENAMED.get(version, {})
+    if version not in table.RENAMED:
+        raise UnknownNameError("version of the game", version, table.RENAMED)
+    renamed = table.RENAMED[version]
     count = 16 * len(STATES)
     keys = voxels.states.astype(np.int64)
     keys += len(STATES) * _reach(voxels.states)

@@ -12,22 +12,20 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.errors import DataError, UsageError
 from worldgauge.files import put_whole
-from worldgauge.nbt import Fields, check_numbers, material_of, plain
-from worldgauge.nbt.region import CHUNKS, SIDE, numbers_of, read_chunk, region_bytes, region_name
-from worldgauge.worlds.minecraft._chunks import LAYOUTS, LEAST_BITS, chunk_bytes, level_bytes
+from worldgauge.nbt import Fields, plain
+from worldgauge.nbt.region import CHUNKS, SIDE, read_chunk, region_bytes, region_name
+from worldgauge.worlds.minecraft._chunks import LAYOUTS, chunk_bytes, level_bytes, overlap, section_numbers, sections_of
 from worldgauge.worlds.minecraft.cells import AIR, MOST_COORDINATE, MOST_STATES, Cells
 
 MOST_CELLS = 1 << 27
-OLDEST = 2529
-"""DataVersion from which no number of a palette crosses from word to word (a snapshot of 1.16)."""
 
 Corner = tuple[int, int, int]
 Box = tuple[Corner, Corner]
@@ -62,32 +60,48 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
     if version not in LAYOUTS:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
     layout = LAYOUTS[version]
-    low, high = check_box((cells.origin, _far_corner(cells)))
+    low, high = box_of(cells)
     if low[1] < layout.bottom or high[1] >= layout.bottom + layout.height:
         raise UsageError(
             f"the cells reach from y {low[1]} to {high[1]}, a world of {version} from {layout.bottom} to "
             f"{layout.bottom + layout.height - 1}; move or cut them"
         )
-    if folder.exists():
-        raise UsageError(f"{folder}: is there already; name a new folder")
     chunks = [
         (cx, cz)
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1)
         for cx in range(low[0] // SIDE, high[0] // SIDE + 1)
     ]
-    part = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.rmtree(part, ignore_errors=True)  # what a killed process left
+    with whole_folder(folder) as part:
         for rx, rz in dict.fromkeys((cx // CHUNKS, cz // CHUNKS) for cx, cz in chunks):
             own = ((cx, cz) for cx, cz in chunks if (cx // CHUNKS, cz // CHUNKS) == (rx, rz))
             data = region_bytes((cx, cz, chunk_bytes(cells, cx, cz, layout)) for cx, cz in own)
             put_whole(part / "region" / region_name(rx * CHUNKS, rz * CHUNKS), data)
         put_whole(part / "level.dat", level_bytes(cells, version))
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A path for a folder that the block makes, which is in place under `folder` after it; nothing is when it raises.
+
+    Raises UsageError for a folder that is there already, DataError when the system refuses.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already; name a new folder")
+    part = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)  # what a killed process left
+        yield part
         os.rename(part, folder)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def box_of(cells: Cells) -> Box:
+    """The box that cells fill. Raises as `check_box`."""
+    (x, y, z), (width, height, depth) = cells.origin, cells.size
+    return check_box((cells.origin, (x + width - 1, y + height - 1, z + depth - 1)))
 
 
 def check_box(box: Box) -> Box:
@@ -101,73 +115,18 @@ def check_box(box: Box) -> Box:
     return low, high
 
 
-class _Section(NamedTuple):
-    level: int
-    fields: Fields
-    palette: str
-    data: str
-    """Fields of the names and of the numbers."""
-
-
 def _take(chunk: Fields, at: tuple[int, int], low: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> None:
     """Put the part of a chunk that lies in the box into its cells."""
-    seen: set[int] = set()
-    for section in _sections(chunk, at):
+    for section in sections_of(chunk, at):
         corner = (SIDE * at[0], SIDE * section.level, SIDE * at[1])
         if not -SIDE < corner[1] - low[1] < index.shape[1]:
             continue
-        if section.level in seen:
-            raise section.fields.error("Y", f"is {section.level}, as of an earlier section; get the file again")
-        seen.add(section.level)
-        numbers, own = _numbers(section)
+        numbers, own = section_numbers(section)
         if len(names) + len(own) > MOST_STATES:
             raise section.fields.error(section.palette, f"is one state too many: a box holds {MOST_STATES}")
         table = np.array([names.setdefault(name, len(names)) for name in own], np.uint16)
-        inner, outer = _overlap(corner, low, index.shape)
+        inner, outer = overlap(corner, low, index.shape)
         index[outer] = table[numbers.transpose(2, 0, 1)[inner]]
-
-
-def _sections(chunk: Fields, at: tuple[int, int]) -> Iterator[_Section]:
-    """The sections that hold blocks, of either layout. Raises DataError for an old, unfinished or moved chunk."""
-    old = "Level" in chunk
-    if chunk.whole("DataVersion", 0, 2**31 - 1) < OLDEST:
-        raise DataError(f"{chunk.what} was saved before version 1.16 of the game; open and save it in a newer one")
-    root = chunk.compound("Level") if old else chunk
-    if (status := root.text("Status").removeprefix("minecraft:")) != "full":
-        raise DataError(f"{chunk.what} is unfinished (status '{plain(status[:40])}'); walk there in the game and save")
-    for key, own in zip(("xPos", "zPos"), at, strict=True):
-        if (said := root.whole(key, -(2**31), 2**31 - 1)) != own:
-            raise root.error(key, f"is {said}, but the chunk's place in the file says {own}")
-    for section in root.compounds("Sections" if old else "sections"):
-        level = section.whole("Y", -128, 127)
-        if old and "Palette" in section:
-            yield _Section(level, section, "Palette", "BlockStates")
-        elif not old and "block_states" in section:
-            yield _Section(level, section.compound("block_states"), "palette", "data")
-
-
-def _numbers(section: _Section) -> tuple[NDArray[np.int64], list[str]]:
-    """Numbers (16, 16, 16) [y][z][x] of the states of a section."""
-    texts = (material_of(entry) for entry in section.fields.compounds(section.palette))
-    names = [text if ":" in text.partition("[")[0] else f"minecraft:{text}" for text in texts]
-    if len(names) == 1:  # newer games then write no data, some editors an empty array
-        return np.zeros((SIDE, SIDE, SIDE), np.int64), names
-    bits = max(LEAST_BITS, (len(names) - 1).bit_length())
-    words = section.fields.array(section.data, 8)
-    numbers = numbers_of(words, bits, SIDE**3, section.fields, section.data)
-    check_numbers(numbers, len(names), section.fields, section.data)
-    return numbers.reshape(SIDE, SIDE, SIDE), names
-
-
-def _overlap(
-    corner: Corner, low: Corner, sides: tuple[int, ...]
-) -> tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]:
-    """Where a section at `corner` and the box meet: in the section's cells, and in the box's."""
-    starts = [a - b for a, b in zip(corner, low, strict=True)]
-    spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
-    (x, y, z), (i, j, k) = starts, spans
-    inner = slice(i[0] - x, i[1] - x), slice(j[0] - y, j[1] - y), slice(k[0] - z, k[1] - z)
-    return inner, (slice(*i), slice(*j), slice(*k))
 
 
 def _used(origin: Corner, names: list[str], index: NDArray[np.uint16]) -> Cells:
@@ -184,8 +143,3 @@ def _corner(place: Corner) -> Corner:
         raise UsageError(f"a corner is three whole numbers x, y, z within {MOST_COORDINATE}, got {str(place)[:60]}")
     x, y, z = place
     return int(x), int(y), int(z)
-
-
-def _far_corner(cells: Cells) -> Corner:
-    (x, y, z), (width, height, depth) = cells.origin, cells.index.shape
-    return x + width - 1, y + height - 1, z + depth - 1

@@ -59,9 +59,9 @@ class Player:
     the whole bridge ended, when the process behind it is late or gone.
     """
 
-    def __init__(self, bridge: Bridge, name: str, spacing_s: float = 0.0) -> None:
-        """spacing_s: pause after each command, for servers that kick whoever sends many."""
-        self._bridge, self.name, self._spacing_s = bridge, name, spacing_s
+    def __init__(self, bridge: Bridge, name: str, version: str, spacing_s: float = 0.0) -> None:
+        """version: of the server. spacing_s: pause after each command, for servers that kick whoever sends many."""
+        self._bridge, self.name, self.version, self._spacing_s = bridge, name, version, spacing_s
 
     def state(self) -> FloatArray:
         """The bot's body: (15,) float64 as in `offline.COLUMNS`."""
@@ -181,19 +181,21 @@ class JsServer(Player):
         world: Path | None = None,
         port: int = 0,
         spawn: tuple[float, float, float] | None = None,
+        seed: int = 0,
         packages: Path | None = None,
     ) -> None:
         """spawn: feet of whoever joins; by default on top of the middle of the cells, or where the saved world says.
+
+        seed: what the command /seed answers, from which nothing is made; a saved world has its own.
 
         Raises UsageError for both cells and world, WorldError when the server cannot be started (see `Bridge.start`).
         """
         if cells is not None and world is not None:
             raise UsageError("a server is filled with cells or with a saved world, not with both")
-        self._cells, self._world, self._version, self._spawn = cells, world, version, spawn
+        self._cells, self._world, self._spawn, self._seed = cells, world, spawn, seed
         self._packages, self._wanted_port = packages, port
         self._copy: TemporaryDirectory[str] | None = None
-        self.name = "walker"
-        self._spacing_s = 0.0
+        self.name, self.version, self._spacing_s = "walker", version, 0.0
         self._open()
 
     def restart(self) -> None:
@@ -208,7 +210,7 @@ class JsServer(Player):
 
     def join(self, name: str) -> Player:
         """Another bot on the same server; or, by `self.name`, this one again after it was kicked."""
-        return join(self._bridge, name, port=self.port, version=self._version, view=self._view)
+        return join(self._bridge, name, port=self.port, version=self.version, view=self._view)
 
     def close(self) -> None:
         """End the server, its bots and the process they are in."""
@@ -226,8 +228,10 @@ class JsServer(Player):
         self._bridge = Bridge.start(self._packages)
         try:
             data = b"" if self._cells is None else to_bytes(self._cells)
-            args = {"version": self._version, "port": self._wanted_port, "spawn": self._spawn, "world": self._copied()}
-            opened = self._bridge.ask("server.open", args, data=data, deadline_s=_OPEN_S).ok
+            args = {"version": self.version, "spawn": self._spawn, "seed": str(self._seed), "world": self._copied()}
+            opened = self._bridge.ask(
+                "server.open", {**args, "port": self._wanted_port}, data=data, deadline_s=_OPEN_S
+            ).ok
             self.port: int = opened["port"]
             self._view: int = opened["view"]
             self.join(self.name)
@@ -250,8 +254,8 @@ class JsServer(Player):
 
 def join(bridge: Bridge, name: str, **where: Any) -> Player:
     """A bot on the server at `where`: host (this machine), port, version (asked for), view (chunks each way)."""
-    bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S)
-    return Player(bridge, name)
+    joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
+    return Player(bridge, name, joined["version"])
 
 
 def _parts(low: Corner, high: Corner) -> list[Box]:

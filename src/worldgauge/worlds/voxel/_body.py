@@ -1,21 +1,16 @@
 """The compiled half of `player`: one tick of a body, and a look ahead with the same rules.
 
 A body is a row of ten numbers: x, y, z, velocity x, y, z (metres a tick), yaw, on ground, in water, ticks
-until a held jump key jumps again. The block tables come in as arguments: compiled code that is kept between
-runs would not notice that they have changed.
+until a held jump key jumps again. The block tables (`_collisions.Tables`) come in as arguments, and all compiled code
+is in this file: what is kept between runs would not notice that they, or another file, have changed.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
-
-from worldgauge.geometry import FloatArray
-from worldgauge.worlds.voxel.blocks import LIQUID, SHAPE_OF, SHAPES, SOLID, Box, block, boxes_of
 
 HALF_WIDTH_M = 0.3
 HEIGHT_M = 1.8
@@ -41,43 +36,34 @@ LIQUID_GRAVITY = GRAVITY / 16
 SWIM_UP = 0.04
 LEAVE_LIQUID = 0.3
 STILL = 0.003
+CURRENT = 0.014
+# A web lets through so much of a move, in the plane and in height, and takes all speed.
+WEB_PLANAR = 0.25
+WEB_HEIGHT = 0.05
 
-# The body's box shrunk by this much must touch a liquid for the body to be in it.
-_LIQUID_MARGIN = 0.401
+# A body is in a web that its box, shrunk by this much, is in, and in water if it is with so much less in height.
+_EDGE = 0.001
+_LIQUID_MARGIN = 0.4
 # Boxes closer than this touch but do not overlap: walls must not catch a body that rounding put inside them.
 _TOUCH = 1e-7
 _SNEAK_STEP = 0.05
+# More than the cells that the fastest fall passes hold.
+_MAX_BOXES = 384
+
+# Bits of a state's traits. HAS_ARMS: a thin wall, with arms to the sides where a state that JOINS stands.
+IS_SOLID, IS_LIQUID, IS_ICE, IS_WEB, HAS_ARMS, JOINS = 1, 2, 4, 8, 16, 32
 
 
-class Tables(NamedTuple):
-    """What a body needs to know of every state.
+@njit(cache=True, nogil=True)
+def joined(states, tables, i, j, k, side):  # type: ignore[no-untyped-def]
+    """Whether the thin wall in cell (i, j, k) reaches out to the side-th of FACINGS; nothing does so out of the world.
 
-    boxes: (S, 2, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell; counts: (S,) how many of them count.
-    liquid, ice: (S,) bool.
+    The same rule as that by which `worlds.minecraft.names` writes the wall's state.
     """
-
-    boxes: FloatArray
-    counts: NDArray[np.int64]
-    liquid: NDArray[np.bool_]
-    ice: NDArray[np.bool_]
-
-
-def _boxes() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Collision boxes of every state, (S, 2, 6) as x0 y0 z0 x1 y1 z1, and how many of them count, (S,)."""
-    boxes = np.zeros((len(SHAPE_OF), 2, 6))
-    counts = np.zeros(len(SHAPE_OF), np.int64)
-    for state in np.flatnonzero(SOLID).tolist():
-        # A body collides with what is drawn, but with a pane as with a full cell: which of its arms are there
-        # depends on the cells beside it, and this table knows one cell.
-        pane = SHAPES[SHAPE_OF[state]] == "pane"
-        own: list[Box] = [(0, 0, 0, 1, 1, 1)] if pane else boxes_of(state)
-        counts[state] = len(own)
-        boxes[state, : len(own)] = own
-    return boxes, counts
-
-
-TABLES = Tables(*_boxes(), LIQUID, np.array([state == block("ice") for state in range(len(SHAPE_OF))]))
-_MAX_BOXES = 128
+    i += (1, 0, -1, 0)[side]
+    j += (0, 1, 0, -1)[side]
+    inside = 0 <= i < states.shape[0] and 0 <= j < states.shape[1]
+    return inside and tables.traits[states[i, j, k]] & JOINS > 0
 
 
 @njit(cache=True, nogil=True)
@@ -88,14 +74,18 @@ def _gather(states, tables, lo, hi, out):  # type: ignore[no-untyped-def]
     for k in range(math.floor(lo[2]) - 1, math.floor(hi[2]) + 1):
         for j in range(math.floor(lo[1]), math.floor(hi[1]) + 1):
             for i in range(math.floor(lo[0]), math.floor(hi[0]) + 1):
-                if n + 2 > out.shape[0]:
+                if n + tables.boxes.shape[1] > out.shape[0]:
                     return n
                 if i < 0 or j < 0 or i >= sx or j >= sy or k < 0:
                     out[n] = (i, j, k, i + 1, j + 1, k + 1)
                     n += 1
                 elif k < sz:
                     state = states[i, j, k]
-                    for b in range(tables.counts[state]):
+                    count = tables.counts[state]
+                    arms = count > 0 and tables.traits[state] & HAS_ARMS > 0
+                    for b in range(count):
+                        if arms and b > 0 and not joined(states, tables, i, j, k, b - 1):
+                            continue
                         for axis in range(6):
                             out[n, axis] = tables.boxes[state, b, axis] + (i, j, k)[axis % 3]
                         n += 1
@@ -168,19 +158,75 @@ def _overlaps(states, tables, box, found, lo, hi):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _touches_liquid(states, tables, box):  # type: ignore[no-untyped-def]
+def _cells(box, axis):  # type: ignore[no-untyped-def]
+    """First and last cell along `axis` that `box` is in.
+
+    The game gives a border to the cell in which its own coordinates go on, and they run against our y.
+    """
+    if axis == 1:
+        return math.ceil(box[1]) - 1, math.ceil(box[4]) - 1
+    return math.floor(box[axis]), math.floor(box[axis + 3])
+
+
+@njit(cache=True, nogil=True)
+def _flow(states, tables, i, j, k):  # type: ignore[no-untyped-def]
+    """Direction (x, y) of length 1, or 0, in which the water of a cell flows: to that which lies under a ledge."""
+    flow_x, flow_y = 0, 0
+    for side in range(4):
+        dx, dy = (1, 0, -1, 0)[side], (0, 1, 0, -1)[side]
+        a, b = i + dx, j + dy
+        if k == 0 or a < 0 or b < 0 or a >= states.shape[0] or b >= states.shape[1]:
+            continue
+        if tables.traits[states[a, b, k]] & IS_SOLID and tables.traits[states[a, b, k - 1]] & IS_LIQUID:
+            flow_x += dx
+            flow_y += dy
+    length = max(math.sqrt(flow_x * flow_x + flow_y * flow_y), 1.0)
+    return flow_x / length, flow_y / length
+
+
+@njit(cache=True, nogil=True)
+def _surroundings(states, tables, box, margin, push):  # type: ignore[no-untyped-def]
+    """Whether a web is in the cells of `box`, and whether water is in those of `box` less `margin` above and below.
+
+    push (2,) becomes the sum of the water's flows.
+    """
     sx, sy, sz = states.shape
-    for i in range(max(math.floor(box[0]), 0), min(math.floor(box[3]) + 1, sx)):
-        for j in range(max(math.floor(box[1]), 0), min(math.floor(box[4]) + 1, sy)):
-            for k in range(max(math.floor(box[2]), 0), min(math.floor(box[5]) + 1, sz)):
-                if tables.liquid[states[i, j, k]]:
+    webbed, wet = False, False
+    push[:] = 0.0
+    (i0, i1), (j0, j1), (k0, k1) = _cells(box, 0), _cells(box, 1), _cells(box, 2)
+    low, high = math.floor(box[2] + margin), math.floor(box[5] - margin)
+    for i in range(max(i0, 0), min(i1 + 1, sx)):
+        for j in range(max(j0, 0), min(j1 + 1, sy)):
+            for k in range(max(k0, 0), min(k1 + 1, sz)):
+                traits = tables.traits[states[i, j, k]]
+                if traits & IS_WEB:
+                    webbed = True
+                elif traits & IS_LIQUID and low <= k <= high:
+                    wet = True
+                    flow_x, flow_y = _flow(states, tables, i, j, k)
+                    push[0] += flow_x
+                    push[1] += flow_y
+    return webbed, wet
+
+
+@njit(cache=True, nogil=True)
+def _holds(states, tables, box):  # type: ignore[no-untyped-def]
+    """Whether a sneaking body may go where `box` is: anything that stops bodies is in its cells or those below."""
+    sx, sy, sz = states.shape
+    (i0, i1), (j0, j1), (k0, k1) = _cells(box, 0), _cells(box, 1), _cells(box, 2)
+    if i0 < 0 or j0 < 0 or k0 < 1 or i1 >= sx or j1 >= sy:
+        return True
+    for k in range(k0 - 1, min(k1 + 1, sz)):
+        for j in range(j0, j1 + 1):
+            for i in range(i0, i1 + 1):
+                if tables.traits[states[i, j, k]] & IS_SOLID:
                     return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _hold_edge(states, tables, box, dx, dy, found, lo, hi):  # type: ignore[no-untyped-def]
-    """A sneaking body's planar move, shortened until there is still ground under it."""
+def _hold_edge(states, tables, box, dx, dy):  # type: ignore[no-untyped-def]
+    """A sneaking body's planar move, shortened until there is still something beside or under it."""
     probe = np.empty(6)
     for turn in range(3):
         while (turn != 1 and dx != 0.0) or (turn != 0 and dy != 0.0):
@@ -189,29 +235,60 @@ def _hold_edge(states, tables, box, dx, dy, found, lo, hi):  # type: ignore[no-u
             probe[:] = box
             _shift(probe, 0, dx if turn != 1 else 0.0)
             _shift(probe, 1, dy if turn != 0 else 0.0)
-            _shift(probe, 2, -STEP_HEIGHT_M)
-            if _overlaps(states, tables, probe, found, lo, hi):
+            if _holds(states, tables, probe):
                 break
             if turn != 1:
-                dx = 0.0 if abs(dx) <= _SNEAK_STEP else dx - math.copysign(_SNEAK_STEP, dx)
+                dx = 0.0 if abs(dx) < _SNEAK_STEP else dx - math.copysign(_SNEAK_STEP, dx)
             if turn != 0:
-                dy = 0.0 if abs(dy) <= _SNEAK_STEP else dy - math.copysign(_SNEAK_STEP, dy)
+                dy = 0.0 if abs(dy) < _SNEAK_STEP else dy - math.copysign(_SNEAK_STEP, dy)
     return dx, dy
 
 
 @njit(cache=True, nogil=True)
-def _move(states, tables, body, sneak):  # type: ignore[no-untyped-def]
+def _step(found, n, start, rise, vx, vy, box):  # type: ignore[no-untyped-def]
+    """`box` becomes `start`, raised by `rise`, then moved in the plane as far as it goes; returns the planar move."""
+    box[:] = start
+    _shift(box, 2, rise)
+    gone_x = _push(box, found, n, 0, vx)
+    return gone_x, _push(box, found, n, 1, vy)
+
+
+@njit(cache=True, nogil=True)
+def _step_up(states, tables, found, lo, hi, start, wide, vx, vy, box):  # type: ignore[no-untyped-def]
+    """`box` becomes `start` after a move from a step higher; returns the move, its height that of the fall at the end.
+
+    wide: `start` and where the level move led it. The step goes as high as there is room over `wide`, or if that leads
+    less far, over `start`.
+    """
+    _swept(start, vx, vy, STEP_HEIGHT_M, lo, hi)
+    n = _gather(states, tables, lo, hi, found)
+    rise = _slide(start, found, n, 2, STEP_HEIGHT_M)
+    dx, dy = _step(found, n, start, rise, vx, vy, box)
+    wide_rise = _slide(wide, found, n, 2, STEP_HEIGHT_M)
+    if wide_rise != rise:
+        other = np.empty(6)
+        wide_dx, wide_dy = _step(found, n, start, wide_rise, vx, vy, other)
+        if wide_dx * wide_dx + wide_dy * wide_dy > dx * dx + dy * dy:
+            box[:], rise, dx, dy = other, wide_rise, wide_dx, wide_dy
+    return dx, dy, _push(box, found, n, 2, -rise)
+
+
+@njit(cache=True, nogil=True)
+def _move(states, tables, body, sneak, webbed):  # type: ignore[no-untyped-def]
     """Move by the velocity with collisions; sets on_ground, stops blocked velocities; whether a wall was hit."""
     found = np.empty((_MAX_BOXES, 6))
-    lo, hi, start = np.empty(3), np.empty(3), np.empty(6)
+    lo, hi, start, box = np.empty(3), np.empty(3), np.empty(6), np.empty(6)
     _body_box(body, start)
     vx, vy, vz = body[3], body[4], body[5]
+    if webbed:
+        vx, vy, vz = vx * WEB_PLANAR, vy * WEB_PLANAR, vz * WEB_HEIGHT
+        body[3:6] = 0.0
     if sneak and body[7] > 0:
-        vx, vy = _hold_edge(states, tables, start, vx, vy, found, lo, hi)
+        vx, vy = _hold_edge(states, tables, start, vx, vy)
 
     _swept(start, vx, vy, vz, lo, hi)
     n = _gather(states, tables, lo, hi, found)
-    box = start.copy()
+    box[:] = start
     dz = _push(box, found, n, 2, vz)
     dx = _push(box, found, n, 0, vx)
     dy = _push(box, found, n, 1, vy)
@@ -219,17 +296,14 @@ def _move(states, tables, body, sneak):  # type: ignore[no-untyped-def]
     grounded = body[7] > 0 or (dz != vz and vz < 0.0)
     if grounded and (dx != vx or dy != vy):
         # Try again from a step higher and keep that if it leads farther.
-        _swept(start, vx, vy, STEP_HEIGHT_M, lo, hi)
-        n = _gather(states, tables, lo, hi, found)
-        high = start.copy()
-        rise = _push(high, found, n, 2, STEP_HEIGHT_M)
-        step_x = _push(high, found, n, 0, vx)
-        step_y = _push(high, found, n, 1, vy)
-        fall = _push(high, found, n, 2, -rise)
+        high, wide = np.empty(6), np.empty(6)
+        _swept(start, dx, dy, 0.0, wide[:3], wide[3:])
+        step_x, step_y, step_z = _step_up(states, tables, found, lo, hi, start, wide, vx, vy, high)
         if step_x * step_x + step_y * step_y > dx * dx + dy * dy:
-            box, dx, dy, dz = high, step_x, step_y, rise + fall
+            box, dx, dy, dz = high, step_x, step_y, step_z
 
-    body[0], body[1], body[2] = box[0] + HALF_WIDTH_M, box[1] + HALF_WIDTH_M, box[2]
+    # The middle of y from its high side: the game's low one.
+    body[0], body[1], body[2] = box[0] + HALF_WIDTH_M, box[4] - HALF_WIDTH_M, box[2]
     body[7] = 1.0 if dz != vz and vz < 0.0 else 0.0
     if dx != vx:
         body[3] = 0.0
@@ -243,11 +317,15 @@ def _move(states, tables, body, sneak):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: ignore[no-untyped-def]
     """One tick of `body` (10,), in place. ahead, aside: -1, 0, 1 along the heading and to its left."""
-    box = np.empty(6)
+    box, flow = np.empty(6), np.empty(2)
     _body_box(body, box)
-    box[2] += _LIQUID_MARGIN
-    box[5] -= _LIQUID_MARGIN
-    in_water = _touches_liquid(states, tables, box)
+    box[:3] += _EDGE
+    box[3:] -= _EDGE
+    webbed, in_water = _surroundings(states, tables, box, _LIQUID_MARGIN, flow)
+    flowing = math.sqrt(flow[0] * flow[0] + flow[1] * flow[1])
+    if flowing > 0.0:
+        body[3] += flow[0] / flowing * CURRENT
+        body[4] += flow[1] / flowing * CURRENT
     body[8] = 1.0 if in_water else 0.0
     cos, sin = math.cos(body[6]), math.sin(body[6])
 
@@ -274,7 +352,7 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
         i, j, k = math.floor(body[0]), math.floor(body[1]), math.floor(body[2]) - 1
         slippery = SLIPPERINESS
         inside = 0 <= i < states.shape[0] and 0 <= j < states.shape[1] and 0 <= k < states.shape[2]
-        if inside and tables.ice[states[i, j, k]]:
+        if inside and tables.traits[states[i, j, k]] & IS_ICE:
             slippery = ICE_SLIPPERINESS
         friction = slippery * AIR_FRICTION
         push = WALK_SPEED * (SPRINT if sprint else 1.0) * GROUND_PUSH / friction**3
@@ -290,7 +368,9 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
         body[4] += push * (ahead * sin + aside * cos)
 
     before = body[2]
-    hit_wall = _move(states, tables, body, sneak)
+    hit_wall = _move(states, tables, body, sneak, webbed)
+    body[3] *= friction
+    body[4] *= friction
     if in_water:
         body[5] = body[5] * LIQUID_DRAG - LIQUID_GRAVITY
         if hit_wall:
@@ -298,14 +378,12 @@ def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: igno
             _shift(box, 0, body[3])
             _shift(box, 1, body[4])
             _shift(box, 2, body[5] + STEP_HEIGHT_M - body[2] + before)
-            if not _touches_liquid(states, tables, box) and not _overlaps(
+            if not _surroundings(states, tables, box, 0.0, flow)[1] and not _overlaps(
                 states, tables, box, np.empty((_MAX_BOXES, 6)), np.empty(3), np.empty(3)
             ):
                 body[5] = LEAVE_LIQUID
     else:
         body[5] = (body[5] - GRAVITY) * DRAG
-    body[3] *= friction
-    body[4] *= friction
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """The walker's body: one 50 ms tick of the game's movement rules in a voxel world.
 
-The rules and constants are those of the 1.16 game as players have measured them; the order of a tick is
-jump, push by the keys, move with collision (z, then x and y, then a step up), gravity, drag. Frame: ours,
-z up, forward = (cos yaw, sin yaw).
+The rules and constants are those of the 1.16 game as players have measured them, and bodies move as in its physics
+without a server (worlds.minecraft.parity compares them); the order of a tick is current, jump, push by the keys, move
+with collision (z, then x and y, then a step up), gravity, drag. Frame: ours, z up, forward = (cos yaw, sin yaw).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from worldgauge.errors import WorldError
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.voxel import _body
-from worldgauge.worlds.voxel._body import DRAG, GRAVITY, TABLES
+from worldgauge.worlds.voxel._body import DRAG, GRAVITY
+from worldgauge.worlds.voxel._collisions import TABLES
 from worldgauge.worlds.voxel.world import VoxelWorld
 
 TICKS_PER_SECOND = 20

@@ -19,6 +19,7 @@ const MOST_SENDS = 10
 const TICK_MS = 5000
 const SETTLE_TICKS = 3
 const MAX_PITCH = Math.PI / 2
+const RIGHTS = /permission|unknown|not found/i // how servers answer who is no operator
 
 const bots = new Map()
 
@@ -94,7 +95,8 @@ async function teleport ({ name, position, yaw, pitch, dimension }) {
   const degrees = [wrapped(Math.PI - turn[0]), -turn[1]].map(angle => decimal(angle * 180 / Math.PI))
   const place = [...position.map(decimal), ...degrees].join(' ')
   const command = dimension ? `/execute in ${dimension} run tp ${name} ${place}` : `/tp ${name} ${place}`
-  const near = () => ['x', 'y', 'z'].every(axis => Math.abs(bot.entity.position[axis] - target[axis]) <= 1)
+  const near = () => ['x', 'y', 'z'].every(axis => Math.abs(bot.entity.position[axis] - target[axis]) <= 1) &&
+    (!dimension || bot.game.dimension === dimension.replace(/^minecraft:/, '')) // the same place may be in both
   for (let sends = 0; sends < MOST_SENDS; sends++) {
     one.messages.length = 0
     bot.chat(command)
@@ -102,7 +104,7 @@ async function teleport ({ name, position, yaw, pitch, dimension }) {
     for (const end = Date.now() + RESEND_MS; Date.now() < end || since !== null;) {
       if (one.gone) throw one.gone
       const refused = one.messages.find(message => message.failed)
-      if (refused) throw new Refusal('not-allowed', `'${command}': ${refused.text}`, `is '${name}' an operator there?`)
+      if (refused) throw new Refusal('not-allowed', `'${command}': ${refused.text}`, RIGHTS.test(refused.text) ? `is '${name}' an operator there?` : '')
       since = near() && known(bot) ? since ?? Date.now() : null
       if (since !== null && Date.now() - since >= STAY_MS) {
         bot.entity.position.update(target)
@@ -166,7 +168,6 @@ async function step ({ name }, data) {
     bot.entity.pitch = Math.min(Math.max(bot.entity.pitch + up, -MAX_PITCH), MAX_PITCH)
     rows.push(row(bot, { forward: bot.getControlState('forward'), jump: bot.getControlState('jump'), turn }, 0))
   })
-  bot.clearControlStates()
   return rowsOf(rows)
 }
 
@@ -180,7 +181,6 @@ async function walk ({ name, goals, turn, ticks: most }) {
     rows.push(row(one.bot, tour.tick(), leg))
     return tour.status !== 'walking'
   })
-  one.bot.clearControlStates()
   return { status: tour.status, leg: tour.leg, ...rowsOf(rows) }
 }
 
@@ -210,6 +210,7 @@ function ticks (one, count, before = () => {}, after = () => {}) {
     let late
     const stop = (act, value) => {
       bot.physicsEnabled = false
+      bot.clearControlStates() // whatever ended the ticks: a key still held would act in those that a teleport waits for
       clearTimeout(late)
       bot.off('physicsTick', tick)
       bot.off('end', gone)

@@ -10,8 +10,11 @@ const { stateId } = require('./grid')
 const MOST_FILLED = 32768
 const MOST_SENT_SINGLY = 256
 const FARTHEST = 3e7
+const OVERWORLD = 'minecraft:overworld'
+const MODES = ['survival', 'creative', 'adventure', 'spectator']
 
-function install (serv) {
+// seed: what /seed answers.
+function install (serv, { seed }) {
   let last = Promise.resolve()
   const add = (base, usage, action, aliases = []) => {
     const run = async (words, context) => {
@@ -37,6 +40,8 @@ function install (serv) {
   add('tp', '[who] <x y z> [yaw pitch]', teleport, ['teleport'])
   add('setblock', '<x y z> <block[states]>', setblock)
   add('fill', '<x y z> <x y z> <block[states]>', fill)
+  add('gamemode', `<${MODES.join('|')}> [who]`, gamemode)
+  add('seed', '', () => `Seed: [${seed}]`)
   add('gamerule', '<rule> <value>', words => `Gamerule ${words.join(' ')} is accepted and has no effect`)
   add('kill', '[who]', () => 'Nothing to kill')
   add('setworldspawn', '[x y z]', setworldspawn)
@@ -47,9 +52,11 @@ function install (serv) {
     info: 'run a command',
     op: true,
     action: (text, context) => {
-      const match = /^(?:in \S+ )?run \/?(.+)$/.exec(text.trim())
+      const match = /^(?:in (\S+) )?run \/?(.+)$/.exec(text.trim())
       if (!match) throw new UserError('Usage: /execute [in <dimension>] run <command>')
-      return serv.commands.use(match[1], context, true)
+      const dimension = (match[1] || OVERWORLD).replace(/^(?!minecraft:)/, 'minecraft:')
+      if (dimension !== OVERWORLD) throw new UserError(`This server has no ${dimension}, only ${OVERWORLD}`)
+      return serv.commands.use(match[2], context, context.player ? context.player.op : true)
     }
   })
 
@@ -78,16 +85,24 @@ function install (serv) {
   }
 
   async function setblock (words, { player }) {
-    if (words.length < 4) throw new UserError('Usage: /setblock <x y z> <block[states]>')
+    if (words.length !== 4) throw new UserError('Usage: /setblock <x y z> <block[states]>')
     await change(cell(words.slice(0, 3), player), cell(words.slice(0, 3), player), words[3], player)
     return 'Changed the block'
   }
 
   async function fill (words, { player }) {
-    if (words.length < 7) throw new UserError('Usage: /fill <x y z> <x y z> <block[states]>')
+    if (words.length !== 7) throw new UserError('Usage: /fill <x y z> <x y z> <block[states]>')
     const a = cell(words.slice(0, 3), player)
     const b = cell(words.slice(3, 6), player)
     return `Filled ${await change(a.min(b), a.max(b), words[6], player)} blocks`
+  }
+
+  function gamemode (words, { player }) {
+    const mode = MODES.indexOf(words[0])
+    if (mode < 0 || words.length > 2) throw new UserError(`Usage: /gamemode <${MODES.join('|')}> [who]`)
+    const who = players(words[1] || '@s', player)
+    who.forEach(one => one.setGameMode(mode))
+    return `Set the game mode of ${who.map(one => one.username).join(', ')} to ${words[0]}`
   }
 
   function setworldspawn (words, { player }) {

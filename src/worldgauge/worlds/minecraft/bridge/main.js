@@ -12,7 +12,10 @@ const PROTOCOL = 1
 const MOST_LINE_BYTES = 64 << 20
 const MOST_DATA_BYTES = 1 << 30
 const GRACE_MS = 1000
-const FAMILIES = ['server', 'bot', 'offline']
+const FAMILIES = ['server', 'bot', 'offline', 'viewer']
+
+// The folder of the package.json whose packages are to be there: this one, or that of the viewer.
+const MANIFEST = path.join(__dirname, process.argv[2] || '', 'package.json')
 
 // The libraries print to stdout and read commands from stdin: they get others.
 const input = process.stdin
@@ -70,7 +73,7 @@ function send (header, bytes) {
 function versions () {
   const folder = process.env.NODE_PATH || ''
   const found = {}
-  for (const name of Object.keys(require('./package.json').dependencies)) {
+  for (const name of Object.keys(require(MANIFEST).dependencies)) {
     try {
       found[name] = JSON.parse(fs.readFileSync(path.join(folder, name, 'package.json'))).version
     } catch {

@@ -15,12 +15,13 @@ const MOST_VIEW = 16
 const LEAST_VIEW = 4
 const SAVED_VIEW = 8
 const SUPERFLAT_TOP = 5
-const SEED = 1 // the server draws one in place of 0; no generator of ours asks
+const DRAWN = 1 // the server draws a seed in place of 0; no generator of ours asks for it
 
 let server = null
 
-// spawn: x, y, z of the feet of whoever joins. world: folder of a saved world. generator: path of a module, for tests.
-async function open ({ version, port = 0, spawn, world, generator }, bytes) {
+// spawn: x, y, z of the feet of whoever joins. world: folder of a saved world. seed: what /seed answers; a saved world has
+// its own. generator: path of a module, for tests.
+async function open ({ version, port = 0, spawn, world, seed = 0, generator }, bytes) {
   if (server) throw new Refusal('already-open', 'a server is open already')
   const grid = bytes.length ? grids.read(bytes) : null
   const registry = require('prismarine-registry')(version)
@@ -30,7 +31,9 @@ async function open ({ version, port = 0, spawn, world, generator }, bytes) {
     ? { name: generator, options: {} }
     : grid ? { name: path.join(__dirname, 'generation.js'), options: { grid } } : { name: 'superflat', options: {} }
   const seen = world ? SAVED_VIEW : view(grid)
-  const start = spawn || (world ? await saved(world) : middle(grid))
+  const kept = world && await saved(world)
+  const start = spawn || (kept ? kept.spawn : middle(grid))
+  const told = kept ? kept.seed : seed
   const serv = server = createMCServer({
     motd: 'worldgauge',
     host: '127.0.0.1',
@@ -40,7 +43,7 @@ async function open ({ version, port = 0, spawn, world, generator }, bytes) {
     logging: false,
     gameMode: 1,
     difficulty: 0,
-    generation: { ...generation, options: { ...generation.options, seed: SEED } },
+    generation: { ...generation, options: { ...generation.options, seed: DRAWN } },
     kickTimeout: 30000,
     plugins: {},
     modpe: false,
@@ -51,7 +54,7 @@ async function open ({ version, port = 0, spawn, world, generator }, bytes) {
     version,
     ...(world && { worldFolder: world })
   })
-  serv.once('pluginsReady', () => prepare(serv, registry, start))
+  serv.once('pluginsReady', () => prepare(serv, registry, start, told))
   try {
     await ready(serv)
   } catch (error) {
@@ -61,9 +64,9 @@ async function open ({ version, port = 0, spawn, world, generator }, bytes) {
   return { port: serv.listeningPort, version, view: seen }
 }
 
-function prepare (serv, registry, spawn) {
+function prepare (serv, registry, spawn, seed) {
   serv.heights = grids.heights(registry)
-  commands.install(serv)
+  commands.install(serv, { seed })
   // Its own search starts at a random column and never ends in one without blocks.
   serv.getSpawnPoint = async () => new Vec3(...spawn)
   // Without a world on disk, a chunk that nobody sees would be made anew: what commands built there would be lost.
@@ -103,8 +106,14 @@ function middle (grid) {
 }
 
 async function saved (world) {
-  const { SpawnX, SpawnY, SpawnZ } = await level.readLevel(path.join(world, 'level.dat'))
-  return [SpawnX + 0.5, SpawnY, SpawnZ + 0.5]
+  const data = await level.readLevel(path.join(world, 'level.dat'))
+  return { spawn: [data.SpawnX + 0.5, data.SpawnY, data.SpawnZ + 0.5], seed: whole(data) }
+}
+
+// As text, since a number of 64 bits is none of JavaScript's. From 1.16 on it stands among the settings of the generator.
+function whole ({ RandomSeed, WorldGenSettings }) {
+  const [high, low] = WorldGenSettings?.seed ?? RandomSeed ?? [0, 0]
+  return String((BigInt(high) << 32n) | BigInt(low >>> 0))
 }
 
 async function close () {

@@ -10,7 +10,9 @@ const { Refusal } = require('./refusal')
 
 const NODE_REACH = 0.25
 const NODE_HEIGHT = 1
-const HEADING_DONE = 0.05
+const TURN_DONE = 0.01
+const TURN_QUANTUM = 0.15 * Math.PI / 180 // the game's mouse step
+const MOST_TURN = 0.15
 const STUCK_TICKS = 70
 const MOST_REPLANS = 5
 const SEARCH_RADIUS = 100 // of path cost beyond the estimate: bounds a search by count, not by clock
@@ -57,7 +59,7 @@ function goalOf ({ x, y, z, rangeSq }) {
 // Goals in turn. Call tick() in every physicsTick, after the body has moved, until status is no longer 'walking'.
 class Tour {
   constructor (bot, goals, { turn = 0.1 } = {}) {
-    if (!(turn > HEADING_DONE && turn <= 0.15)) throw new Refusal('bad-turn', `a turn of ${turn} rad a tick`)
+    if (!(turn > TURN_DONE && turn <= MOST_TURN)) throw new Refusal('bad-turn', `a turn of ${turn} rad a tick`)
     attach(bot)
     this.bot = bot
     this.ahead = new LookAhead(bot)
@@ -65,6 +67,7 @@ class Tour {
     this.goals = goals
     this.leg = 0
     this.path = null
+    this.turning = false
     this.waited = this.replans = 0
     this.status = goals.length ? 'walking' : 'arrived'
   }
@@ -95,12 +98,22 @@ class Tour {
     }
     const error = this.headingError(this.path[0])
     if (!held) return { ...still(), forward: Math.abs(error) < Math.PI / 2 }
-    if (Math.abs(error) > HEADING_DONE) {
-      return { ...still(), turn: Math.sign(error) * Math.min(Math.abs(error), this.turn) }
-    }
-    if (entity.isInWater) return { forward: true, jump: true, turn: 0 }
-    if (this.ahead.canStraightLine(this.path)) return { forward: true, jump: false, turn: 0 }
-    return this.ahead.canWalkJump(this.path) ? { forward: true, jump: true, turn: 0 } : still()
+    const turn = this.towards(error)
+    const turns = Math.abs(turn) >= TURN_DONE
+    // The rest of a turn, too small to count as one, comes with the first step.
+    const rest = this.turning ? turn : 0
+    this.turning = turns
+    if (turns) return { ...still(), turn }
+    if (entity.isInWater) return { forward: true, jump: true, turn: rest }
+    if (this.ahead.canStraightLine(this.path)) return { forward: true, jump: false, turn: rest }
+    const jump = this.ahead.canWalkJump(this.path)
+    return { forward: jump, jump, turn: rest }
+  }
+
+  // Whole mouse steps towards the heading, as many as one tick allows.
+  towards (error) {
+    const turn = Math.round(Math.abs(error) / TURN_QUANTUM) * TURN_QUANTUM
+    return Math.sign(error) * Math.min(turn, this.turn)
   }
 
   replan () {

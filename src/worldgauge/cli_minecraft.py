@@ -1,0 +1,233 @@
+"""`worldgauge minecraft`: builds put into worlds of the game and taken out of them, a server of ours, its physics."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.cli_options import FAILED, Json, Seed
+from worldgauge.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from worldgauge.blueprint import Blueprint
+    from worldgauge.worlds.minecraft.building import Verified
+    from worldgauge.worlds.minecraft.parity import Deviation
+    from worldgauge.worlds.minecraft.regions import Corner
+    from worldgauge.worlds.minecraft.server import Player
+
+_SHOWN = 5
+"""Differences printed; all stand in the JSON."""
+_LOOK_S = 1.0
+_CORNER = re.compile(r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})")
+_TRIED = "1.20.4"
+"""Version of the server that a build is tried on: structure files have its names."""
+
+minecraft_app = typer.Typer(
+    help="The real game: build in its worlds, read them, serve one of ours, compare its physics with ours.",
+    no_args_is_help=True,
+)
+
+Server = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="A Java server of yours, whose operator 'walker' is.")
+]
+
+
+@minecraft_app.command()
+def build(
+    file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic.")],
+    at: Annotated[str, typer.Option(help="Where its lowest corner goes: x,y,z in blocks.")],
+    server: Server = None,
+    save: Annotated[Path | None, typer.Option(help="Folder of a saved world; it stays as it is. Needs --out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --save: new folder of its copy with the build.")] = None,
+    json: Json = False,
+) -> None:
+    """Build a structure file in a world, read it back and compare all cells; ends with 1 when not all are right.
+
+    On a server, in a copy of a saved world without any server, or, to try, on a server of ours that is ended again.
+    """
+    from worldgauge.engine.structure import look
+    from worldgauge.worlds.minecraft import building
+
+    corner = _corner(at, "--at")
+    if server is not None and save is not None:
+        raise UsageError("a build goes into a running world (--server) or a saved one (--save), not into both")
+    if (save is None) != (out is None):
+        raise UsageError("a build in a saved world needs --save FOLDER and --out NEW_FOLDER")
+    blueprint = look(file).blueprint
+    if save is not None and out is not None:
+        built, place = building.build_saved(blueprint, corner, save, out), str(out)
+    else:
+        with _running(server) as player:
+            _go_to(player, corner, blueprint.size)
+            built = building.build(blueprint, corner, player)
+        place = server or f"a server of ours ({_TRIED}), now ended"
+    _show_built(file, blueprint, corner, place, built, json)
+    if built.wrong or built.missing:
+        raise typer.Exit(FAILED)
+
+
+@minecraft_app.command()
+def read(
+    server: Annotated[
+        str, typer.Argument(metavar="HOST:PORT", help="A Java server of yours, whose operator 'walker' is.")
+    ],
+    box: Annotated[str, typer.Option(help="Corners of the box, both included: x,y,z:x,y,z in blocks.")],
+    out: Annotated[Path, typer.Option(help="Written: .nbt or .schem opens in the game, .png is a picture.")],
+    json: Json = False,
+) -> None:
+    """A marked box of a running world as a structure file. One of a saved world: worldgauge structure FOLDER --box."""
+    from worldgauge.datasets.structures import Structure
+    from worldgauge.engine.structure import WRITERS, facts_of
+    from worldgauge.engine.structure import save as write
+    from worldgauge.worlds.minecraft.building import blueprint_of_box
+
+    if out.suffix.lower() not in WRITERS:
+        raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")
+    first, colon, second = box.partition(":")
+    if not colon:
+        raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
+    corners = _corner(first, "--box"), _corner(second, "--box")
+    low, high = (_of_both(choose, *corners) for choose in (min, max))
+    with _running(server) as player:
+        _go_to(player, low, [b - a + 1 for a, b in zip(low, high, strict=True)])
+        blueprint = blueprint_of_box(player, (low, high))
+    found = Structure(out.stem, blueprint, "mca", {"box": box}, ())
+    write(found, out)
+    facts = {"server": server, "written": str(out), **facts_of(found)}
+    del facts["format"]  # of the files it could have been read from
+    if json:
+        _object(facts)
+        return
+    width, height, depth = blueprint.size
+    print(f"{server}: {width} wide, {height} high, {depth} deep, {blueprint.blocks} blocks")
+    for warning in facts["warnings"]:
+        print(f"  warning: {warning}")
+    print(f"written {out}")
+
+
+@minecraft_app.command()
+def serve(
+    kind: Annotated[str | None, typer.Option(help="Kind of the generated world; plains if not said.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the generated world; 0 if not said.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Folder of a saved world; served is a copy, which is lost.")] = None,
+    port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
+    version: Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")] = "1.16.5",
+) -> None:
+    """A server of ours with a generated settlement or a saved world, for this machine only, until Ctrl-C."""
+    from worldgauge.worlds.minecraft._chunks import LAYOUTS
+    from worldgauge.worlds.minecraft.bridge import BridgeError
+    from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.minecraft.server import JsServer
+    from worldgauge.worlds.voxel.generate import generate
+
+    if version not in LAYOUTS:
+        raise UsageError(f"--version is {' or '.join(LAYOUTS)}, not '{version}'")
+    if save is not None and (kind, seed) != (None, None):
+        raise UsageError("a saved world has no kind and no seed: give --save, or --kind and --seed")
+    if not 0 <= port < 1 << 16:
+        raise UsageError(f"--port is 0 to 65535, not {port}")
+    cells = None if save is not None else cells_of(generate(kind or "plains", seed or 0), version=version)
+    with suppress(KeyboardInterrupt), JsServer(cells, version, world=save, port=port) as running:
+        print(f"listening on localhost:{running.port} (Minecraft {version}, any name may join); Ctrl-C ends it")
+        sys.stdout.flush()
+        running.leave()
+        while True:
+            time.sleep(_LOOK_S)
+            with suppress(BridgeError):  # that nobody of ours is there; a server that has ended is another error
+                running.state()
+
+
+@minecraft_app.command()
+def parity(
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of world; all if not said. Can be repeated.")] = None,
+    seed: Seed = 0,
+    walks: Annotated[int, typer.Option(help="Random walks in each world.", min=1)] = 10,
+    ticks: Annotated[int, typer.Option(help="Ticks of a walk, 20 a second.", min=1)] = 200,
+    json: Json = False,
+) -> None:
+    """How far the embedded world's physics is from the game's own: random walks in the same cells, tick by tick."""
+    from dataclasses import asdict
+
+    from worldgauge.cli_show import Bars
+    from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.minecraft.offline import Offline
+    from worldgauge.worlds.minecraft.parity import deviation
+    from worldgauge.worlds.voxel.generate import generate
+    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
+
+    known = (*KINDS, *FAMILIES)
+    kinds = list(dict.fromkeys(kind or known))
+    if unknown := next((name for name in kinds if name not in known), None):
+        raise UnknownNameError("kind of world", unknown, known)
+    rows: dict[str, Deviation] = {}
+    with Bars() as bars:
+        for number, name in enumerate(kinds):
+            bars.bar("worlds", number, len(kinds))
+            world = generate(name, seed)
+            with Offline(cells_of(world)) as offline:
+                rows[name] = deviation(world, offline, seed=seed, walks=walks, ticks=ticks)
+    if json:
+        _object({"seed": seed, "walks": walks, "kinds": {name: asdict(row) for name, row in rows.items()}})
+        return
+    print(f"{'kind':<12}{'n':>7}{'equal':>9}{'worst m':>10}{'walked m':>10}  causes")
+    for name, row in rows.items():
+        causes = ", ".join(f"{cause} {count}" for cause, count in row.causes.items())
+        print(f"{name:<12}{row.ticks:>7}{row.equal:>9.2%}{row.worst:>10.2g}{row.walked:>10.2g}  {causes}".rstrip())
+    print("n: ticks; worst: in one tick; walked: at the end of walks whose ticks are all equal")
+
+
+def _running(server: str | None) -> AbstractContextManager[Player]:
+    """A bot on the named server, or on one of ours."""
+    from worldgauge.worlds.minecraft.java import JavaServer, address
+    from worldgauge.worlds.minecraft.server import JsServer
+
+    return JsServer(version=_TRIED) if server is None else JavaServer(*address(server))
+
+
+def _go_to(player: Player, low: Corner, size: Sequence[int]) -> None:
+    """Above the middle of a box: a server tells of what is near."""
+    x, y, z = (float(v) for v in low)
+    player.teleport(x + size[0] / 2, y + size[1], z + size[2] / 2)
+
+
+def _corner(text: str, option: str) -> Corner:
+    found = _CORNER.fullmatch(text.replace(" ", ""))
+    if found is None:
+        raise UsageError(f"{option} takes whole numbers x,y,z, such as -20,60,4, not '{text}'")
+    x, y, z = (int(number) for number in found.groups())
+    return x, y, z
+
+
+def _of_both(choose: Any, one: Corner, other: Corner) -> Corner:
+    x, y, z = map(choose, one, other)
+    return x, y, z
+
+
+def _show_built(file: Path, blueprint: Blueprint, at: Corner, place: str, built: Verified, json: bool) -> None:
+    ok = not (built.wrong or built.missing)
+    if json:
+        counts = {"right": built.right, "wrong": built.wrong, "missing": built.missing}
+        differences = [one._asdict() for one in built.differences]
+        where = {"file": str(file), "place": place, "at": list(at), "size": list(blueprint.size)}
+        _object({**where, "ok": ok, **counts, "differences": differences})
+        return
+    width, height, depth = blueprint.size
+    print(f"{file}: {blueprint.blocks} blocks, {width} wide, {height} high, {depth} deep, at {at} in {place}")
+    print(f"  {built.right} right, {built.wrong} wrong, {built.missing} missing")
+    for one in built.differences[:_SHOWN]:
+        print(f"  at {one.cell}: planned {one.planned}, found {one.found}")
+    if (more := len(built.differences) - _SHOWN) > 0:
+        print(f"  and {more} more")
+
+
+def _object(facts: dict[str, Any]) -> None:
+    from worldgauge.engine.store import dumps
+
+    sys.stdout.write(dumps(facts) + "\n")

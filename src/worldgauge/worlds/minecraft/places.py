@@ -1,0 +1,87 @@
+"""The 147 places that LoopNav walked at: 120 villages, 18 biomes and 9 structures of the game's world of one seed.
+
+Source: the released collector's list of teleport points, Java Edition VERSION, seed SEED.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import NamedTuple
+
+from worldgauge.errors import UnknownNameError, UsageError
+
+SEED = 42
+VERSION = "1.16.5"
+OVERWORLD = "minecraft:overworld"
+OWN = "own"
+"""The kind of places that are not published."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CORNER = re.compile(r"-?\d{1,8},-?\d{1,4},-?\d{1,8}")
+
+
+class Place(NamedTuple):
+    """A point that the published walks start around, in game coordinates: a cell for the feet.
+
+    kind: of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure".
+    dimension: as commands spell it. loose: a goal there is reached within one block in the plane, and is not refused
+    for its height or its ground. split: "train", "val" or "test" of a village, None of the others.
+    """
+
+    name: str
+    kind: str
+    x: int
+    y: int
+    z: int
+    dimension: str
+    loose: bool
+    split: str | None
+
+    @property
+    def published(self) -> bool:
+        """Whether it is one of `places()`, which lie in the world of SEED."""
+        return self.kind != OWN
+
+
+@cache
+def places() -> MappingProxyType[str, Place]:
+    """All of them by name, in the published order. plains_village_2 and taiga_village_2 are one point."""
+    rows = json.loads((files(__package__) / "places.json").read_text("utf-8"))
+    return MappingProxyType({row["name"]: _place(**row) for row in rows})
+
+
+def place(name: str) -> Place:
+    """The place of that name. Raises UnknownNameError with the nearest."""
+    known = places()
+    if name not in known:
+        raise UnknownNameError("place", name, known)
+    return known[name]
+
+
+def place_of(text: str) -> Place:
+    """The place that `text` means: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
+
+    Raises UnknownNameError, or UsageError for a name or numbers that cannot be meant.
+    """
+    name, mark, numbers = text.partition("@")
+    if not mark:
+        return place(name)
+    if not (_NAME.fullmatch(name) and _CORNER.fullmatch(numbers)):
+        raise UsageError(f"'{text[:80]}' is no place: write a published name, or NAME@X,Y,Z such as home@100,64,-20")
+    x, y, z = (int(number) for number in numbers.split(","))
+    return Place(name, OWN, x, y, z, OVERWORLD, loose=False, split=None)
+
+
+def _place(
+    name: str,
+    kind: str,
+    at: tuple[int, int, int],
+    dimension: str = OVERWORLD,
+    loose: bool = False,
+    split: str | None = None,
+) -> Place:
+    return Place(name, kind, *at, dimension, loose, split)
