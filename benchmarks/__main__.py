@@ -1,6 +1,7 @@
 """Run one benchmark or all: `python -m benchmarks [NAME ...] [--json]`.
 
-Each benchmark is a module of this folder with `run() -> dict` giving name, ours, reference, ratio, goal, met.
+Each benchmark is a module of this folder with `run() -> dict` giving name, ours, reference, ratio, goal, met;
+or name and not_run, a sentence that says what is missing.
 """
 
 import argparse
@@ -15,6 +16,7 @@ NAMES = (
     "closedloop",
     "tabletop",
     "collect",
+    "game",
     "ssim",
     "frame_pairs",
     "trajectory",
@@ -46,6 +48,8 @@ def main() -> int:
         result = importlib.import_module(f"benchmarks.{name}").run()
         if options.json:
             print(json.dumps(result, sort_keys=True), flush=True)
+        elif "not_run" in result:
+            print(f"{name:8} not run: {result['not_run']}", flush=True)
         else:
             verdict = "met" if result["met"] else "MISSED"
             print(

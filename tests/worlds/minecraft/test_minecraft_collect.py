@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from worldgauge.datasets import loopnav
-from worldgauge.engine.collect import Game, collect_loopnav, count_loopnav
+from worldgauge.engine.collect import Game, collect_loopnav, count_loopnav, loopnav_places
 from worldgauge.engine.collect import loopnav as engine
 from worldgauge.engine.run import run
 from worldgauge.errors import RunError, UnknownNameError, UsageError, WorldError
@@ -64,7 +64,7 @@ def others(packages):
 
 
 @pytest.mark.minecraft
-def test_a_server_and_no_server_give_the_same_files(offline, tmp_path):
+def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypatch):
     root, result = offline
     online = collect_loopnav(tmp_path, **SMALL, game=Game())
     assert online.failures == ()
@@ -72,6 +72,8 @@ def test_a_server_and_no_server_give_the_same_files(offline, tmp_path):
     assert contents(tmp_path) == contents(root)
     settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
     assert settings["game"]["mode"] == "js-server"
+    monkeypatch.setattr(loopnav_places, "JsServer", lambda cells: pytest.fail("walked again in real time"))
+    assert collect_loopnav(tmp_path, **SMALL, game=Game()) == online
 
 
 @pytest.mark.minecraft

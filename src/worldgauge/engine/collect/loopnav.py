@@ -7,7 +7,7 @@ A trajectory is done when its video and its records are in place; the records co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from worldgauge.collect.loops import LoopFailedError, record_loop
 from worldgauge.collect.sampling import Rule
 from worldgauge.collect.walk import LoopKind
-from worldgauge.datasets.loopnav_records import parse_json, read_bytes
+from worldgauge.datasets.loopnav_records import parse_json, read_bytes, read_records
 from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.engine.collect.driving import (
     DEADLINE_S,
@@ -31,11 +31,11 @@ from worldgauge.engine.collect.driving import (
     telling_full_disk,
     world_seed_of,
 )
-from worldgauge.engine.collect.loopnav_places import Game, close_spot, open_spot
+from worldgauge.engine.collect.loopnav_places import Game, close_spot, kept_facts, open_spot
 from worldgauge.engine.pool import Job
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
-from worldgauge.worlds.minecraft.bridge import BridgeLostError
+from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.voxel.world import KINDS
 
@@ -140,10 +140,18 @@ def collect_one(
 ) -> dict[str, Any]:
     """One trajectory, in a worker. What is on disk already is walked again (cheap) but not rendered again.
 
+    What somebody's server was walked for is not: its thrown away tries are then those of the present call.
+
     Returns {"world", "frames", "discards"} and "failure" when no try led to a loop, or {"full"} when the
     disk is; plain JSON values.
     """
     chosen = None if game is None else Game(**{**game, "places": tuple(game["places"])})
+    video, records = _files(out=out, type=type, location=location, radius=radius, stamp=stamp)
+    done = video.exists() and records.exists()
+    if chosen is not None and done:
+        if chosen.mode == "java":
+            return {"world": kept_facts(Path(out), location), "frames": len(read_records(records)), "discards": []}
+        chosen = replace(chosen, mode="offline")  # the same walk, sooner
     spot = open_spot(Path(out), location, kind, world_seed, chosen)
     value: dict[str, Any] = {"world": spot.facts}
     rng = np.random.default_rng(entropy)
@@ -153,12 +161,11 @@ def collect_one(
         )
     except LoopFailedError as error:
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
-    except BridgeLostError:
-        close_spot()  # the next job starts another server
+    except (BridgeError, BridgeLostError):
+        close_spot()  # a bot that was kicked, a server that ended: the next job begins anew
         raise
     walk = spot.recorded(walk)
-    video, records = _files(out=out, type=type, location=location, radius=radius, stamp=stamp)
-    if not (video.exists() and records.exists()):
+    if not done:
         for leftover in video.parent.glob(f".{stamp}.*part"):
             leftover.unlink()
         camera = Camera.from_vertical_fov(size[0], size[1], VERTICAL_FOV_DEG)

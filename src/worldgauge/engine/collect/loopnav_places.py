@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,11 +22,11 @@ from worldgauge.engine.collect.driving import demand, distinct, plain, render
 from worldgauge.errors import UsageError, WorldError
 from worldgauge.geometry import Camera, FloatArray
 from worldgauge.worlds.minecraft import Minecraft
-from worldgauge.worlds.minecraft.cells import Cells, read, write
+from worldgauge.worlds.minecraft.cells import Cells, write
 from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
 from worldgauge.worlds.minecraft.java import JavaServer, address
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
-from worldgauge.worlds.minecraft.offline import Offline
+from worldgauge.worlds.minecraft.offline import VERSION, Offline
 from worldgauge.worlds.minecraft.online import Online
 from worldgauge.worlds.minecraft.places import SEED, Place, place_of
 from worldgauge.worlds.minecraft.server import JsServer
@@ -89,7 +90,8 @@ class Spot:
     """An open place.
 
     voxels: what is walked through. world: what is seen, in the frame that is recorded, which may be another. facts: of
-    the world, plain values, files relative to the collection. seed: of the world, for the records. cells: the game's.
+    the world, plain values, files relative to the collection. seed: of the world, for the records. cells: the game's,
+    with the names of its `version`.
     """
 
     voxels: VoxelWorld
@@ -99,6 +101,7 @@ class Spot:
     start: Start
     seed: int
     cells: Cells | None = None
+    version: str = VERSION
     pictures: Pictures = "ours"
     closing: ExitStack = field(default_factory=ExitStack)
 
@@ -118,8 +121,8 @@ class Spot:
         if self.pictures == "ours" or self.cells is None:
             yield from render(self.world, poses, camera, progress)
             return
-        released = self.pictures == "released"
-        with Viewer(self.cells, width=camera.width, height=camera.height, released=released) as viewer:
+        size, released = (camera.width, camera.height), self.pictures == "released"
+        with Viewer(self.cells, width=size[0], height=size[1], released=released, version=self.version) as viewer:
             for number, pose in enumerate(poses):
                 progress(number, len(poses))
                 seen = pose.copy()
@@ -151,6 +154,12 @@ def open_spot(out: Path, location: str, kind: str, seed: int, game: Game | None)
     return _last[0][1]
 
 
+@lru_cache(maxsize=4)
+def kept_facts(out: Path, location: str) -> dict[str, Any]:
+    """Facts of a place of a server that was open before, as the collection has its cells; as `Spot.facts`."""
+    return _kept_facts(Minecraft(str(_grid(out, location))), out)
+
+
 def close_spot() -> None:
     """End what was started for the last place."""
     while _last:
@@ -171,7 +180,8 @@ def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
     cells = cells_of(made.voxels)
     if game.mode == "offline":
         offline = stack.enter_context(Offline(cells))
-        return Spot(made.voxels, made, _facts(made), GameWalker(offline), Start(), seed, offline.cells, game.pictures)
+        walker = GameWalker(offline)
+        return Spot(made.voxels, made, _facts(made), walker, Start(), seed, cells, pictures=game.pictures)
     server = stack.enter_context(JsServer(cells))
     (x, y, z), size = cells.origin, cells.size
     held = server.read((cells.origin, (x + size[0] - 1, y + size[1] - 1, z + size[2] - 1)))
@@ -179,7 +189,7 @@ def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
     if world.facts != made.facts:
         raise WorldError(f"the server holds other cells than the {kind} settlement that was put into it")
     walker = GameWalker(Online(server, held))
-    return Spot(world.voxels, world, _facts(world), walker, Start(), seed, held, game.pictures)
+    return Spot(world.voxels, world, _facts(world), walker, Start(), seed, held, pictures=game.pictures)
 
 
 def _on_server(out: Path, location: str, game: Game, stack: ExitStack) -> Spot:
@@ -188,14 +198,11 @@ def _on_server(out: Path, location: str, game: Game, stack: ExitStack) -> Spot:
     place = next(place for place in map(place_of, game.places) if place.name == location)
     server = stack.enter_context(JavaServer(*address(game.server)))
     seed = _seed(server, place, game.server)
-    grid = out / WORLDS_FOLDER / f"{location}.grid.gz"
-    if grid.exists():
-        cells = read(grid)
-    else:
-        cells = survey(server, (place.x, place.y, place.z), REACH, dimension=place.dimension)
-        write(grid, cells)
+    grid = _grid(out, location)
+    if not grid.exists():
+        write(grid, survey(server, (place.x, place.y, place.z), REACH, dimension=place.dimension))
     world = Minecraft(str(grid))
-    facts = plain(replace(world.facts, params={"grid": f"{WORLDS_FOLDER}/{grid.name}"}))
+    cells = world.cells
     foot = cells.ours((place.x, place.y, place.z))
     start = Start(
         cell=(int(foot[0]), int(foot[1]) - 1, int(foot[2])) if place.loose else None,
@@ -203,7 +210,17 @@ def _on_server(out: Path, location: str, game: Game, stack: ExitStack) -> Spot:
         loose=place.loose,
     )
     walker = GameWalker(Online(server, cells, dimension=place.dimension))
-    return Spot(world.voxels, world, facts, walker, start, seed, cells, game.pictures)
+    facts = _kept_facts(world, out)
+    return Spot(world.voxels, world, facts, walker, start, seed, cells, server.version, game.pictures)
+
+
+def _grid(out: Path, location: str) -> Path:
+    return out / WORLDS_FOLDER / f"{location}.grid.gz"
+
+
+def _kept_facts(world: Minecraft, out: Path) -> dict[str, Any]:
+    params = {"grid": Path(world.facts.params["grid"]).relative_to(out).as_posix()}
+    return plain(replace(world.facts, params=params))
 
 
 def _seed(server: JavaServer, place: Place, address: str) -> int:
