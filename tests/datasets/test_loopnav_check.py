@@ -14,7 +14,10 @@ from loopnav_data import STEP, put, straight_loop
 from worldgauge.collect.walk import Walk
 from worldgauge.datasets import loopnav, loopnav_check
 from worldgauge.datasets.loopnav_rules import measure
+from worldgauge.episode import WorldFacts
 from worldgauge.errors import DataError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.cells import write as write_cells
 
 LOOP = straight_loop()
 PER_FRAME = ("positions", "yaw", "pitch", "camera", "forward", "jump", "goals")
@@ -187,3 +190,16 @@ def test_decoding_finds_what_counting_does_not(tmp_path: Path) -> None:
     assert not any("decodes with" in finding.text for finding in loopnav.check(tmp_path).findings)
     found = [finding for finding in loopnav.check(tmp_path, decode=True).findings if "decodes with" in finding.text]
     assert [finding.severity for finding in found] == ["error"]
+
+
+def test_blocks_of_the_game_that_are_seen_as_others_are_counted(tmp_path: Path) -> None:
+    put(tmp_path, LOOP)
+    index = np.zeros((4, 4, 4), np.uint16)
+    index[:, 0] = 1
+    index[0, 1, :3] = 2
+    grid = tmp_path / "worlds" / "here.grid.gz"
+    write_cells(grid, Cells((0, 60, 0), (AIR, "minecraft:stone", "minecraft:diamond_ore"), index))
+    facts = WorldFacts("minecraft", {"grid": "worlds/here.grid.gz"}, None)
+    loopnav.write_manifest(tmp_path, {"here": facts}, {})
+    assert has(findings(tmp_path), "here: 3 of 19 blocks are seen as the nearest of ours, such as", "info")
+    assert has(findings(tmp_path), "diamond_ore as stone", "info")

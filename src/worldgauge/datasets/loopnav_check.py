@@ -12,10 +12,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from worldgauge.blueprint import base_name
 from worldgauge.datasets.findings import Finding, Severity, Spread, spread
 from worldgauge.datasets.loopnav_index import Trajectory, discover
 from worldgauge.datasets.loopnav_rules import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
+from worldgauge.datasets.loopnav_write import worlds_of
 from worldgauge.video import problems
+from worldgauge.worlds.minecraft.cells import read as read_cells
+from worldgauge.worlds.minecraft.names import substitutions
 
 LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 """Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
@@ -23,6 +27,7 @@ LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
 LINE_TOLERANCE = 0.25
 PAPER_CAMERA = 0.1
 HORIZONTAL_FOV_DEG = 107.51
+SHOWN_BLOCKS = 3
 ROUNDING = 0.0011
 """Two yaws of three decimals differ from the exact turn by up to this."""
 
@@ -81,6 +86,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
             *_of_flags(trajectories),
             *_of_controls(valid),
             *_of_shape(valid),
+            *_of_worlds(root),
             *(_of_videos(valid) if decode else ()),
         ],
         key=lambda finding: ("error", "warning", "info").index(finding.severity),
@@ -211,6 +217,21 @@ def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
             f"{_many(off)} are more than 25% off the published line of frames against path length, "
             f"worst {worst.to_line:.2f} times, {worst.trajectory.id}",
         )
+
+
+def _of_worlds(root: Path) -> Iterator[Finding]:
+    """Blocks of the game that references and labels see as others; the recorded pictures may show them as they are."""
+    for location, facts in worlds_of(root).items():
+        if facts.name != "minecraft":
+            continue
+        cells = read_cells(Path(facts.params["grid"]))
+        replaced = substitutions(cells)
+        blocks = int((cells.index != 0).sum())
+        if replaced:
+            first = ", ".join(f"{base_name(one.foreign)} as {one.ours}" for one in replaced[:SHOWN_BLOCKS])
+            count = sum(one.cells for one in replaced)
+            told = f"{count} of {blocks} blocks are seen as the nearest of ours, such as {first}"
+            yield Finding("info", f"{location}: {told}")
 
 
 def _many(items: Sequence[_Measured]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from worldgauge.errors import WorldError
 from worldgauge.worlds.minecraft import names
-from worldgauge.worlds.minecraft._versions import full_states
+from worldgauge.worlds.minecraft._versions import full_states, spelled
 from worldgauge.worlds.minecraft.cells import split_state, state_text
 from worldgauge.worlds.voxel.blocks import SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.world import VoxelWorld
@@ -97,10 +97,16 @@ def test_the_words_of_a_version_are_those_of_its_tables(version: str, packages: 
             with pytest.raises(WorldError, match=f"{key} is one of"):
                 full_states([f"minecraft:{name}[{key}=nothing]"], version)
     others = set(blocks_of(packages, "1.20.4" if version == "1.16.5" else "1.16.5")) - set(blocks)
-    for name in others - {"grass", "grass_path", "short_grass", "dirt_path"}:
+    for name in others - {"grass", "grass_path", "short_grass", "dirt_path", "water_cauldron"}:
         with pytest.raises(WorldError, match="no block"):
             full_states([name_of(name)], version)
     assert not {name for name in blocks if name in others}
+
+
+def test_a_cauldron_with_water_is_a_block_of_its_own_later() -> None:
+    assert spelled("minecraft:cauldron[level=2]", "1.20.4") == "minecraft:water_cauldron[level=2]"
+    assert spelled("minecraft:cauldron[level=0]", "1.20.4") == "minecraft:cauldron"
+    assert spelled("minecraft:water_cauldron[level=2]", "1.16.5") == "minecraft:cauldron[level=2]"
 
 
 def name_of(name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.blueprint import Blueprint, Cells, first_seen, material, states_of
 from worldgauge.datasets.structures._palette import Final, final_of, settled
-from worldgauge.errors import DataError, UsageError
+from worldgauge.errors import UsageError
 from worldgauge.nbt import Fields, Limits
 from worldgauge.nbt.region import SIDE, read_chunk
 from worldgauge.worlds.minecraft._chunks import overlap, section_numbers, sections_of
@@ -30,8 +30,7 @@ def read_region_box(
     source: a world, its folder of region files, or one region file called r.X.Z.mca. start, end: world coordinates
     (x, y, z) of the corner of smallest and of largest numbers, both inside. Cells above, below and in sections that the
     world does not keep are air. Raises UsageError for corners that are no box, DataError naming the chunk for one
-    that is missing, unfinished or damaged, or on the other side of 1.18 than those before it, MissingExtraError without
-    nbtlib.
+    that is missing, unfinished or damaged, MissingExtraError without nbtlib.
     """
     limits = limits or Limits()
     low, high = _corner(start, "start"), _corner(end, "end")
@@ -44,14 +43,9 @@ def read_region_box(
             f"{limits.most_cells} in all; mark a smaller one"
         )
     box = _Box(low, np.zeros((sides[1], sides[2], sides[0]), np.int32), {"air": 0}, [])
-    layouts = set()
     for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
-            chunk = read_chunk(source, cx, cz, limits)
-            layouts.add("Level" in chunk)
-            if len(layouts) > 1:
-                raise DataError(f"{chunk.what} was saved by another version than those beside it; save them all in one")
-            _take(chunk, (cx, cz), box)
+            _take(read_chunk(source, cx, cz, limits), (cx, cz), box)
     cells, names, _ = settled(box.cells, list(box.names), box.finals)
     return first_seen(cells, names)
 

@@ -35,7 +35,9 @@ def spelled(text: str, version: str) -> str:
     name = table.plain(name)
     if version == "1.16.5":
         said = {key: value for key, value in said.items() if value != "false" or not name.endswith(_not_yet(key))}
-        name = EARLIER.get(name, name)
+        name = {**EARLIER, "water_cauldron": "cauldron"}.get(name, name)
+    elif name == "cauldron" and (level := said.pop("level", "0")) != "0":
+        name, said = "water_cauldron", {"level": level}
     return state_text(name, said)
 
 

@@ -40,13 +40,14 @@ class Moves extends Movements {
 // Gives a bot the planner. Its clocks are off, so that a slow machine plans the same path.
 function attach (bot) {
   if (!bot.pathfinder) pathfinder(bot)
+  bot.pathfinder.moves ??= new Moves(bot) // once a bot: it looks at every block that the game has
   bot.pathfinder.tickTimeout = bot.pathfinder.thinkTimeout = Infinity
   bot.pathfinder.searchRadius = SEARCH_RADIUS
 }
 
 // {status: 'success' or 'noPath', cost, visited, path}; goal: {x, y, z} or {x, z, rangeSq}, cells of the game.
 function plan (bot, goal) {
-  const { status, cost, visitedNodes, path } = bot.pathfinder.getPathTo(new Moves(bot), goalOf(goal))
+  const { status, cost, visitedNodes, path } = bot.pathfinder.getPathTo(bot.pathfinder.moves, goalOf(goal))
   return { status, cost, visited: visitedNodes, path }
 }
 
