@@ -89,7 +89,7 @@ def structure(
 
     found = look(file, box)
     if out is not None:
-        save(found, out, pack)
+        save(found.blueprint, out, pack)
     facts = {"file": str(file), "written": None if out is None else str(out), **facts_of(found)}
     if json:
         _object(facts)

@@ -63,7 +63,8 @@ def collect_loopnav(
         str | None, typer.Option(help="On that server: published names, or NAME@X,Y,Z, between spaces.")
     ] = None,
     pictures: Annotated[
-        str | None, typer.Option(help='Of the game: "ours"; "viewer", as published; "released", without stairs.')
+        str | None,
+        typer.Option(help='Of the game: "ours" (if not said), "viewer" (as published), "released" (no stairs).'),
     ] = None,
     dry_run: DryRun = False,
     json: Json = False,

@@ -83,10 +83,10 @@ def read(
     json: Json = False,
 ) -> None:
     """A marked box of a running world as a structure file. One of a saved world: worldgauge structure FOLDER --box."""
-    from worldgauge.datasets.structures import Structure
-    from worldgauge.engine.structure import WRITERS, facts_of
+    from worldgauge.engine.structure import WRITERS, facts_of_blueprint
     from worldgauge.engine.structure import save as write
-    from worldgauge.worlds.minecraft.building import blueprint_of_box
+    from worldgauge.worlds.minecraft.building import blueprint_of
+    from worldgauge.worlds.minecraft.survey import read_box
 
     if out.suffix.lower() not in WRITERS:
         raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")
@@ -96,12 +96,9 @@ def read(
     corners = _corner(first, "--box"), _corner(second, "--box")
     low, high = (_of_both(choose, *corners) for choose in (min, max))
     with _running(server) as player:
-        _go_to(player, low, [b - a + 1 for a, b in zip(low, high, strict=True)])
-        blueprint = blueprint_of_box(player, (low, high))
-    found = Structure(out.stem, blueprint, "mca", {"box": box}, ())
-    write(found, out)
-    facts = {"server": server, "written": str(out), **facts_of(found)}
-    del facts["format"]  # of the files it could have been read from
+        blueprint = blueprint_of(read_box(player, (low, high)))
+    write(blueprint, out)
+    facts = {"server": server, "box": box, "written": str(out), **facts_of_blueprint(blueprint)}
     if json:
         _object(facts)
         return
@@ -121,8 +118,8 @@ def serve(
     version: Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")] = "1.16.5",
 ) -> None:
     """A server of ours with a generated settlement or a saved world, for this machine only, until Ctrl-C."""
-    from worldgauge.worlds.minecraft._chunks import LAYOUTS
     from worldgauge.worlds.minecraft.bridge import BridgeError
+    from worldgauge.worlds.minecraft.chunks import LAYOUTS
     from worldgauge.worlds.minecraft.names import cells_of
     from worldgauge.worlds.minecraft.server import JsServer
     from worldgauge.worlds.voxel.generate import generate

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from toyworld import hills, meadow
+from worldgauge.collect.ground import Ground, embedded_ground, released_ground
 from worldgauge.collect.planner import Planner
-from worldgauge.collect.sampling import ground, is_natural, sample_offset, sample_place, standing_level, start_place
+from worldgauge.collect.sampling import sample_offset, sample_place, start_place
 from worldgauge.errors import WorldError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 
 
 @pytest.mark.parametrize("rule", ["released", "continuous"])
@@ -56,7 +58,7 @@ def test_places_are_on_the_ground_and_not_on_roofs():
     for _ in range(200):
         x, y, z = sample_place(world, start, 30, rng)
         assert world.surface(x, y) == z - 1
-        assert is_natural(world, x, y)
+        assert embedded_ground(world).is_natural(x, y)
         assert 0.8 * 30 <= np.hypot(x - start[0], y - start[1]) <= 30 * np.sqrt(2)
 
 
@@ -116,16 +118,16 @@ def test_what_the_printed_rule_calls_a_valid_block(name, level):
 
 
 def test_both_the_surface_and_the_block_below_it_must_be_ground():
-    assert not is_natural(meadow(blocks={(5, 5, 2): "oak_planks"}), 5, 5)
-    assert not is_natural(meadow(blocks={(5, 5, 3): "water"}), 5, 5)
-    assert is_natural(meadow(blocks={(5, 5, 4): "poppy"}), 5, 5)
+    assert not embedded_ground(meadow(blocks={(5, 5, 2): "oak_planks"})).is_natural(5, 5)
+    assert not embedded_ground(meadow(blocks={(5, 5, 3): "water"})).is_natural(5, 5)
+    assert embedded_ground(meadow(blocks={(5, 5, 4): "poppy"})).is_natural(5, 5)
 
 
 def test_lying_snow_is_ground_and_the_feet_are_in_its_cell():
     world = meadow(blocks={(5, 5, 4): "snow_layer"})
-    assert is_natural(world, 5, 5)
-    assert standing_level(world, 5, 5) == 4
-    assert standing_level(world, 6, 5) == 4
+    assert embedded_ground(world).is_natural(5, 5)
+    assert embedded_ground(world).standing_level(5, 5) == 4
+    assert embedded_ground(world).standing_level(6, 5) == 4
 
 
 def test_the_start_is_the_ground_nearest_to_the_centre():
@@ -138,28 +140,48 @@ def test_the_start_is_the_ground_nearest_to_the_centre():
         start_place(meadow(blocks=covered))
 
 
-def test_the_released_ground_is_looked_for_from_a_level_of_its_own():
+def game_ground(columns: dict[tuple[int, int], str], ground: int = 62) -> Ground:
+    """8 x 8 columns of grass up to y = ground, each other one a list of states from there on, from y = 56."""
+    palette = [AIR, "minecraft:grass_block[snowy=false]"]
+    index = np.zeros((8, 24, 8), np.uint16)
+    index[:, : ground - 55, :] = 1
+    for (x, z), states in columns.items():
+        for at, name in enumerate(states.split()):
+            text = f"minecraft:{name}"
+            palette += [] if text in palette else [text]
+            index[x, ground - 55 + at, z] = palette.index(text)
+    return released_ground(Cells((0, 56, 0), tuple(palette), index))
+
+
+def test_the_released_ground_is_looked_for_from_y_64():
     """Up to the first air, or down to the first that is none; a canopy high above does not hide the ground."""
-    leaves = {(5, 5, 12): "oak_leaves", (6, 6, 3): "water", (7, 7, 4): "poppy"}
-    cave = {(8, 8, 1): "air"}
-    world = meadow(blocks=leaves | cave)
-    assert ground(world, 5, 5) == 12
-    assert ground(world, 5, 5, level=6) == 3
-    assert is_natural(world, 5, 5, level=6)
-    assert not is_natural(world, 5, 5)
-    assert standing_level(world, 5, 5, level=6) == 4
-    assert not is_natural(world, 6, 6, level=6)
-    assert not is_natural(world, 7, 7, level=6)  # the release takes the flower for the surface
-    assert ground(world, 8, 8, level=0) == 0
-    assert ground(world, 8, 8, level=2) == 3
-    assert ground(world, 5, 5, level=-9) == 3
-    assert ground(world, 5, 5, level=999) == 12
+    deep = "dirt " * 6
+    columns = {(1, 0): "air air air oak_leaves", (2, 0): deep, (3, 0): "poppy", (4, 0): deep + "oak_planks"}
+    ground = game_ground(columns | {(5, 0): deep + "air oak_leaves", (6, 0): "snow[layers=1]"})
+    # z = 0 of the game is the northern edge: y = 7 of ours. Heights are of ours, from y = 56.
+    assert [ground.surface(x, 7) for x in range(7)] == [6, 6, 12, 7, 13, 12, 7]
+    assert [ground.is_natural(x, 7) for x in range(7)] == [True, True, True, False, False, True, True]
+    assert ground.standing_level(0, 7) == 7
+    assert ground.standing_level(6, 7) == 7  # in the snow, not on it
+    assert not ground.inside(8, 0)
 
 
-def test_under_a_roof_of_leaves_places_are_found_only_from_the_released_level():
-    covered = {(x, y, 12): "oak_leaves" for x in range(48) for y in range(48)}
-    world = meadow(blocks=covered)
-    with pytest.raises(WorldError, match="not on natural ground"):
-        sample_place(world, (24, 24, 4), 8, np.random.default_rng(0))
-    assert sample_place(world, (24, 24, 4), 8, np.random.default_rng(0), level=6)[2] == 4
-    assert start_place(world, level=6) == (24, 24, 4)
+@pytest.mark.parametrize(
+    "name", ["oak_planks", "white_wool", "cobblestone_slab[type=bottom,waterlogged=false]", "water"]
+)
+def test_what_is_drawn_like_ground_is_not_ground_by_its_name(name):
+    assert not game_ground({(0, 0): name}).is_natural(0, 7)
+    assert game_ground({(0, 0): "nether_bricks"}, ground=61).is_natural(0, 7)
+
+
+def test_goals_of_a_place_of_the_game_keep_to_its_ground():
+    """Half of it is covered with planks."""
+    ground = game_ground({(x, z): "birch_planks" for x in range(4) for z in range(8)})
+    world = meadow(size=8)
+    places = {
+        sample_place(world, (6, 4, 7), 2, np.random.default_rng(n), ground=ground, max_from_centre=99)
+        for n in range(40)
+    }
+    assert {x for x, _, _ in places} <= {4, 5, 6, 7}
+    assert {z for _, _, z in places} == {7}
+    assert start_place(world, ground)[0] == 4

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -197,9 +199,27 @@ def test_blocks_of_the_game_that_are_seen_as_others_are_counted(tmp_path: Path) 
     index = np.zeros((4, 4, 4), np.uint16)
     index[:, 0] = 1
     index[0, 1, :3] = 2
+    index[1, 1] = 3
     grid = tmp_path / "worlds" / "here.grid.gz"
-    write_cells(grid, Cells((0, 60, 0), (AIR, "minecraft:stone", "minecraft:diamond_ore"), index))
+    write_cells(grid, Cells((0, 60, 0), (AIR, "minecraft:stone", "minecraft:diamond_ore", "minecraft:cave_air"), index))
     facts = WorldFacts("minecraft", {"grid": "worlds/here.grid.gz"}, None)
     loopnav.write_manifest(tmp_path, {"here": facts}, {})
     assert has(findings(tmp_path), "here: 3 of 19 blocks are seen as the nearest of ours, such as", "info")
     assert has(findings(tmp_path), "diamond_ore as stone", "info")
+
+
+def test_a_grid_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    put(tmp_path, LOOP)
+    (tmp_path / "worlds").mkdir()
+    (tmp_path / "worlds" / "bad.grid.gz").write_bytes(b"no grid")
+    grids = {"bad": {"grid": "worlds/bad.grid.gz"}, "gone": {"grid": "worlds/gone.grid.gz"}, "none": {}}
+    loopnav.write_manifest(tmp_path, {name: WorldFacts("minecraft", grid, None) for name, grid in grids.items()}, {})
+    found = [finding.text for finding in loopnav.check(tmp_path).findings if finding.severity == "error"]
+    assert [text.partition(":")[0] for text in found] == list(grids)
+    assert "bad.grid.gz" in found[0]
+
+
+def test_the_data_set_is_imported_without_what_only_worlds_need() -> None:
+    code = "import sys, worldgauge.datasets.loopnav; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

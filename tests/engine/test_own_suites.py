@@ -155,6 +155,20 @@ def test_code_that_was_typed_in_is_refused_at_once(folder: Path) -> None:
     assert "UsageError: suite 'own' is in no file that workers could import" in told.stderr
 
 
+def test_a_suite_of_a_file_whose_import_failed_is_refused(folder: Path) -> None:
+    (folder / "broken.py").write_text(SUITE.format(decorator=DECORATOR) + "\n1 / 0\n")
+    code = f"""
+from contextlib import suppress
+from pathlib import Path
+from worldgauge.engine.modules import import_file
+from worldgauge.errors import SubjectError
+with suppress(SubjectError):
+    import_file(Path({str(folder / "broken.py")!r}), "model")
+"""
+    told = _python(folder, "-c", code + RUN.format(model="ownmodel:Mute"))
+    assert "UsageError: suite 'own' is in no file that workers could import" in told.stderr
+
+
 def test_a_suite_that_calls_itself_otherwise_is_refused(folder: Path) -> None:
     (folder / "ownsuite.py").write_text(SUITE.format(decorator='@suites.register("mine")'))
     code = "import ownsuite\n" + RUN.format(model="ownmodel:Mute").replace('"own"', '"mine"')

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from worldgauge.collect.controller import TURN_DONE, Control, turn_towards
+from worldgauge.collect.ground import Ground
 from worldgauge.collect.sampling import Cell, Rule, sample_offset, sample_place, start_place
 from worldgauge.collect.walk import LoopKind, Walk, WalkGoal, discard_counts
 from worldgauge.collect.walkers import EmbeddedWalker, Stride, Walker, WalkFailedError
@@ -37,15 +38,14 @@ _GAME_YAW_ZERO = math.pi / 2
 
 
 class Start(NamedTuple):
-    """Where walkers are put down and how the ground is found; by default on natural ground near the middle.
+    """Where walkers are put down and what ground they go to; by default natural ground near the middle of ours.
 
-    cell: exactly there. level: z from which the ground is looked for, as the release does from y = 64; None: from
-    above, where no roof or canopy hides it. loose: goals are columns to come near to, whatever the ground there, as the
+    cell: exactly there. ground: of goals. loose: goals are columns to come near to, whatever the ground there, as the
     release has them underground.
     """
 
     cell: Cell | None = None
-    level: int | None = None
+    ground: Ground | None = None
     loose: bool = False
 
 
@@ -108,7 +108,7 @@ class _Recording:
         self._goals: list[WalkGoal | None] = []
 
     def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule) -> None:
-        begin = start_place(self._world, self._start.level) if self._start.cell is None else self._start.cell
+        begin = start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
         self._walker.stand(begin, _GAME_YAW_ZERO)
         place_a = self._sample(begin, START_RADIUS, rng, rule)
         self._walk_to(self._goal(place_a))
@@ -154,7 +154,7 @@ class _Recording:
             dx, dy = sample_offset(radius, rng, rule)
             return around[0] + dx, around[1] + dy, around[2]
         try:
-            return sample_place(self._world, around, radius, rng, rule=rule, level=self._start.level)
+            return sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
         except WorldError:
             raise WalkFailedError("no place to go") from None
 

@@ -7,6 +7,7 @@ decided then is recorded with the pose it leads to.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from worldgauge.collect.controller import IDLE, MAX_STUCK, TURN_LIMIT, Control, Follower
@@ -39,7 +40,7 @@ class Walker(Protocol):
     """A body at rest between the calls, in the frame of a voxel world."""
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put it into the middle of a cell, looking along `yaw`. Raises WorldError where nobody can stand."""
+        """Put it into the middle of a cell, looking along `yaw`."""
         ...
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
@@ -52,17 +53,17 @@ class Walker(Protocol):
 
 
 class EmbeddedWalker:
-    """A body that our own physics moves and our own planner leads. planner: of the same world, to share."""
+    """A body that our own physics moves and our own planner leads; made once a world, asked often."""
 
-    def __init__(self, world: VoxelWorld, planner: Planner | None = None) -> None:
+    def __init__(self, world: VoxelWorld) -> None:
         self._world = world
-        self._planner = planner or Planner(world)
+        self._planner = Planner(world)
         self._body = pack(PlayerState.standing((0.0, 0.0, 0.0), yaw=0.0))
         self._control = IDLE
         self._stuck = 0
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Feet on what lies in the cell; see `Walker.stand`."""
+        """Feet on what lies in the cell. Raises WorldError where nobody can stand."""
         self._body = pack(PlayerState.standing(self._planner.feet(*cell), yaw=yaw))
         self._control = IDLE
         self._stuck = 0
@@ -117,13 +118,9 @@ class GameWalker:
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
         """The whole leg is walked before its first tick is handed over; see `Walker.walk`."""
-        try:
-            goals = [Goal(goal.x, goal.y, goal.z, goal.range_sq)]
+        goals = [Goal(goal.x, goal.y, goal.z, goal.range_sq)]
+        with _undisturbed():
             walked = self._game.walk(goals, turn=TURN_LIMIT, most_ticks=MAX_TICKS)
-        except BridgeError as error:
-            if error.kind == "moved":
-                raise WalkFailedError("moved by the server") from error
-            raise
         for state, (forward, jump, turn) in zip(walked.states, walked.rows[:, _DECIDED].tolist(), strict=True):
             yield Stride(state.position, state.yaw, Control((turn, 0.0), bool(forward), bool(jump)))
         if walked.status != "arrived":
@@ -131,8 +128,20 @@ class GameWalker:
 
     def turn(self, angle: float) -> Stride:
         """See `Walker.turn`."""
-        state = self._game.step([Action(yaw=angle)])[-1]
+        with _undisturbed():
+            state = self._game.step([Action(yaw=angle)])[-1]
         return Stride(state.position, state.yaw, Control((angle, 0.0)))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A body that a server puts elsewhere has failed in its walk."""
+    try:
+        yield
+    except BridgeError as error:
+        if error.kind == "moved":
+            raise WalkFailedError("moved by the server") from error
+        raise
 
 
 _DECIDED = [COLUMNS.index(name) for name in ("forward", "jump", "turn")]

@@ -39,12 +39,12 @@ def write_trajectory(
     stamp: str,
     walk: Walk,
     frames: Iterable[NDArray[np.uint8]],
-    seed: int,
+    seed: int | None,
 ) -> Path:
     """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json; returns the path of the JSON file.
 
     frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. The video is put in
-    place first and the records last, so a trajectory with records is complete.
+    place first and the records last, so a trajectory with records is complete. seed: of the world, None when unknown.
     Raises DataError when a name cannot be part of a path, the numbers of frames differ, or a file cannot be
     written, such as on a full disk.
     """
@@ -61,7 +61,8 @@ def write_trajectory(
             video.write(chunk)
         if video.frames != len(walk):
             raise DataError(f"{records}: {video.frames} frames for a walk of {len(walk)}; render one frame a pose")
-    extra = {"seed": seed, "location": location, "nvtype": type, "nvrange": radius}
+    extra = {"location": location, "nvtype": type, "nvrange": radius}
+    extra = extra if seed is None else {"seed": seed, **extra}
     rows = ",\n".join(json.dumps(row, allow_nan=False) for row in _rows(walk, extra))
     write_whole(records, f"[\n{rows}\n]\n")
     return records

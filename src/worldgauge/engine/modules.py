@@ -23,12 +23,12 @@ def home_of(module: str) -> str | None:
     """What another process imports to have the module that is called `module` here: a name, or a path "/folder/x.py".
 
     A script has no name that means the same elsewhere, so its file stands for it. None for what is in no such file,
-    such as code that was typed in.
+    such as code that was typed in, and for a file whose import then failed.
     """
     if module != "__main__" and not module.startswith(_OF_FILE):
         return module
-    known = sys.modules[module]
-    if module == "__main__" and known.__spec__ is not None:
+    known = sys.modules.get(module)
+    if module == "__main__" and known is not None and known.__spec__ is not None:
         return known.__spec__.name  # of `python -m`
     file = getattr(known, "__file__", None) or ""
     return os.path.abspath(file) if file.endswith(".py") else None

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from worldgauge.blueprint import difficulty_factor, tier_of
+from worldgauge.blueprint import Blueprint, difficulty_factor, tier_of
 from worldgauge.datasets.structures import Structure, read_region_box, read_structure, write_nbt, write_schem
 from worldgauge.errors import UsageError
 from worldgauge.files import put_whole
@@ -40,24 +40,27 @@ def look(file: Path, box: str | None = None) -> Structure:
 
 
 def facts_of(found: Structure) -> dict[str, Any]:
-    """Plain JSON values: format, size as width, height and depth, blocks, materials, difficulty, warnings."""
-    blueprint = found.blueprint
+    """What `facts_of_blueprint` says, with name and format of the file it was read from and that one's warnings."""
+    facts = facts_of_blueprint(found.blueprint)
+    return {"name": found.name, "format": found.format, **facts, "warnings": [*found.warnings, *facts["warnings"]]}
+
+
+def facts_of_blueprint(blueprint: Blueprint) -> dict[str, Any]:
+    """Plain JSON values: size as width, height and depth, blocks, difficulty, materials, warnings."""
     factor = difficulty_factor(blueprint.blocks, blueprint.size)
     counts = blueprint.counts()
     return {
-        "name": found.name,
-        "format": found.format,
         "size": list(blueprint.size),
         "blocks": blueprint.blocks,
         "difficulty": factor,
         "tier": None if factor is None else tier_of(factor),
         "materials": {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))},
-        "warnings": [*found.warnings, *flag_lines(blueprint)],
+        "warnings": flag_lines(blueprint),
     }
 
 
-def save(found: Structure, out: Path, pack: Path | None = None) -> None:
-    """Write a structure as the ending of `out` says. pack: whose colours a picture takes.
+def save(blueprint: Blueprint, out: Path, pack: Path | None = None) -> None:
+    """Write a blueprint as the ending of `out` says. pack: whose colours a picture takes.
 
     Raises UsageError for another ending, DataError for a pack that cannot be read and on a full disk.
     """
@@ -65,11 +68,11 @@ def save(found: Structure, out: Path, pack: Path | None = None) -> None:
     if pack is not None and ending != ".png":
         raise UsageError(f"{out}: a resource pack is for pictures; give --out FILE.png")
     if ending == ".nbt":
-        write_nbt(out, found.blueprint)
+        write_nbt(out, blueprint)
     elif ending == ".schem":
-        write_schem(out, found.blueprint)
+        write_schem(out, blueprint)
     elif ending == ".png":
         colours = None if pack is None else ResourcePack.open(pack)
-        put_whole(out, png(contact_sheet(found.blueprint, pack=colours)))
+        put_whole(out, png(contact_sheet(blueprint, pack=colours)))
     else:
         raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")

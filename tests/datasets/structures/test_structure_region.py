@@ -10,8 +10,9 @@ from support import nbt_bytes as nbt
 from worldgauge.datasets.structures import Limits, read_region_box, read_structure, write_nbt
 from worldgauge.errors import DataError, UsageError
 from worldgauge.worlds.build import table
-from worldgauge.worlds.minecraft.building import blueprint_of_box
+from worldgauge.worlds.minecraft.building import blueprint_of
 from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.regions import read_cells
 from worldgauge.worlds.minecraft.regions import write_world as write_cells
 
 Place = tuple[int, int, int]
@@ -81,7 +82,7 @@ def test_a_world_of_1_16_5_has_the_names_of_1_20_4(names: tuple[str, ...], tmp_p
     cells = old_world(tmp_path / "world", (-9, 40, 507), names)
     low, high = (-8, 41, 508), (9, 62, 523)
     found = read_region_box(tmp_path / "world", low, high)
-    assert found == blueprint_of_box(tmp_path / "world", (low, high))
+    assert found == blueprint_of(read_cells(tmp_path / "world", (low, high)))
     newer = {"grass_path": "dirt_path", "grass": "short_grass", "cave_air": "air"}
     wanted = [newer.get(name, name) for name in ("air", *names)]
     assert found.named().tolist() == np.array(wanted)[cells.index[1:-1, 1:, 1:-1]].transpose(1, 2, 0).tolist()

@@ -9,9 +9,10 @@ import pytest
 
 from worldgauge.blueprint import Blueprint
 from worldgauge.errors import UsageError, WorldError
-from worldgauge.worlds.minecraft.building import MOST_LOOKS, Difference, blueprint_of_box, build, compare
+from worldgauge.worlds.minecraft.bridge import BridgeError
+from worldgauge.worlds.minecraft.building import MOST_LOOKS, Difference, blueprint_of, build, compare
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
-from worldgauge.worlds.minecraft.regions import Box, Corner, write_world
+from worldgauge.worlds.minecraft.regions import Box, Corner, read_cells, write_world
 
 DEFAULTS = {
     "air": {},
@@ -37,7 +38,7 @@ class MemoryPlace:
     def __init__(self, lost: Sequence[Corner] = (), bent: dict[str, str] | None = None) -> None:
         self.cells: dict[Corner, str] = {}
         self.sent: list[str] = []
-        self.looks = 0
+        self.looks = self.items = 0
         self._lost, self._bent = set(lost), bent or {}
 
     def full_states(self, states: Sequence[str]) -> list[str]:
@@ -49,17 +50,20 @@ class MemoryPlace:
 
     def _run(self, verb: str, *words: str) -> str:
         if verb == "kill":
-            return "No entity was found"
+            if not self.items:
+                raise BridgeError("command", "No entity was found")
+            self.items = 0
+            return "Killed Item"
         x, y, z, *rest = map(int, words[:-1])
         low, high = (x, y, z), tuple(rest) or (x, y, z)
         size = [b - a + 1 for a, b in zip(low, high, strict=True)]
         assert verb == ("fill" if rest else "setblock")
         if not 1 <= math.prod(size) <= 32768:
-            raise WorldError(f"Too many blocks in the specified area: {math.prod(size)}")
+            raise BridgeError("command", f"Too many blocks in the specified area: {math.prod(size)}")
         cells = [(x + i, y + j, z + k) for i, j, k in np.ndindex(*size)]
         full = self._full(words[-1])
         if all(self.cells.get(cell, AIR) == full for cell in cells):
-            raise WorldError("No blocks were filled")
+            raise BridgeError("command", "No blocks were filled")
         for cell in cells:
             self._put(cell, full)
         return ""
@@ -77,7 +81,7 @@ class MemoryPlace:
 
     def _put(self, pos: Corner, full: str) -> None:
         if not 0 <= pos[1] <= 255:
-            raise WorldError("That position is out of this world")
+            raise BridgeError("command", "That position is out of this world")
         if pos not in self._lost or full == AIR:
             self.cells[pos] = self._bent.get(full, full)
 
@@ -132,6 +136,22 @@ def test_what_stood_there_is_cleared_and_nothing_beside_it_is_touched() -> None:
     assert place.sent[-1] == "kill @e[type=item,x=0,y=64,z=0,dx=1,dy=1,dz=1]"
 
 
+def test_items_on_the_ground_are_taken_away_and_a_lost_bot_is_heard() -> None:
+    place = MemoryPlace()
+    place.items = 3
+    assert build(Blueprint.of([[[1]]], ["stone"]), (0, 64, 0), place).right == 1
+    assert place.items == 0
+
+    class Kicked(MemoryPlace):
+        def _run(self, verb: str, *words: str) -> str:
+            if verb == "kill":
+                raise BridgeError("kicked", "'walker' was kicked")
+            return super()._run(verb, *words)
+
+    with pytest.raises(BridgeError, match="was kicked"):
+        build(Blueprint.of([[[1]]], ["stone"]), (0, 64, 0), Kicked())
+
+
 def test_few_commands_and_none_too_large() -> None:
     place = MemoryPlace()
     cells = np.ones((40, 40, 40), np.int32)
@@ -155,7 +175,7 @@ def test_names_of_another_version_are_taken(version: str, name: str) -> None:
     place.version = version
     build(Blueprint.of([[[1, 2]]], ["grass", "short_grass"]), (0, 64, 0), place)
     assert set(place.cells.values()) == {f"minecraft:{name}"}
-    assert blueprint_of_box(place, ((0, 64, 0), (1, 64, 0))) == Blueprint.of([[[1, 1]]], ["short_grass"])
+    assert blueprint_of(place.read(((0, 64, 0), (1, 64, 0)))) == Blueprint.of([[[1, 1]]], ["short_grass"])
 
 
 def test_lost_and_bent_cells_are_told() -> None:
@@ -232,7 +252,7 @@ def test_a_box_of_a_world_is_a_blueprint_and_builds_again() -> None:
     place = MemoryPlace()
     blueprint = house(np.random.default_rng(1), (3, 4, 5))
     build(blueprint, (7, 70, -3), place)
-    found = blueprint_of_box(place, ((6, 70, -3), (11, 73, 1)))
+    found = blueprint_of(place.read(((6, 70, -3), (11, 73, 1))))
     assert tuple(found.size) == (6, 4, 5)
     assert (
         found.names_only()
@@ -250,7 +270,7 @@ def test_a_box_of_a_saved_world_is_the_same_blueprint(version: str, tmp_path: Pa
     place, box = MemoryPlace(), ((14, 60, -3), (18, 70, 5))
     build(house(np.random.default_rng(2), (4, 4, 4)), (15, 64, -1), place)
     write_world(tmp_path / "w", place.read(box), version)
-    assert blueprint_of_box(tmp_path / "w", box) == blueprint_of_box(place, box)
+    assert blueprint_of(read_cells(tmp_path / "w", box)) == blueprint_of(place.read(box))
 
 
 @pytest.mark.minecraft
@@ -264,7 +284,7 @@ def test_the_real_game_builds_and_refuses(version: str, packages: Path) -> None:
         assert build(blueprint, (3, 6, 3), server.join("second")).right == 512
         with pytest.raises(WorldError, match="nosuchblock"):
             build(Blueprint.of([[[1, 2]]], ["stone", "nosuchblock"]), (3, 6, 3), server)
-        read = blueprint_of_box(server.join("third"), ((3, 6, 3), (10, 13, 10)))
+        read = blueprint_of(server.join("third").read(((3, 6, 3), (10, 13, 10))))
         assert read.names_only() == blueprint.names_only(), "the server lives and holds what was built"
 
 

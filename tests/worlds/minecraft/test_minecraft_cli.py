@@ -154,6 +154,11 @@ def test_a_served_world_is_built_in_and_read_until_ctrl_c(
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{where}: 4 wide, 5 high, 4 deep, 80 blocks\nwritten box.nbt\n"
     assert read_structure(folder / "box.nbt").blueprint.counts()["dirt"] == 16
+    done = cli(folder, "read", where, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["size"], facts["materials"]) == ([317, 2, 1], {"dirt": 64})
+    assert "format" not in facts
     taken = cli(folder, "serve", "--port", where.partition(":")[2])
     assert (taken.returncode, taken.stderr.count("\n")) == (2, 1)
     assert "is in use" in taken.stderr

@@ -13,7 +13,8 @@ from worldgauge.errors import UsageError, WorldError
 from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR
 from worldgauge.worlds.minecraft.java import SERVER_VARIABLE, VERSIONS, JavaServer, address, known, try_commands
-from worldgauge.worlds.minecraft.offline import COLUMNS
+from worldgauge.worlds.minecraft.offline import COLUMNS, Goal
+from worldgauge.worlds.minecraft.online import Online
 from worldgauge.worlds.minecraft.server import JsServer, Player
 from worldgauge.worlds.minecraft.survey import seed_of
 from worldgauge.worlds.voxel.player import Action
@@ -112,34 +113,44 @@ def test_a_bot_without_rights(packages: Path) -> None:
         try_commands(server)
 
 
-@pytest.mark.minecraft
-@pytest.mark.parametrize(
-    "do",
-    [
-        lambda server: server.walk([{"x": 0, "y": 5, "z": -30}]),
-        lambda server: server.step([Action(forward=True, jump=True)] * 100),
-    ],
-    ids=["walk", "step"],
-)
-def test_a_bot_moved_by_another_says_so_and_holds_no_key(do: Callable[[JsServer], object], packages: Path) -> None:
+@pytest.fixture(scope="module")
+def pair(packages: Path) -> Iterator[tuple[JsServer, JavaServer]]:
+    """A server and, in a process of its own, who moves its bot."""
     with (
         JsServer(packages=packages) as server,
         JavaServer("127.0.0.1", server.port, name="guest", packages=packages) as guest,
     ):
-        server.teleport(0.5, 5, 0.5, 0.0)
-        mover = threading.Timer(0.7, guest.command, ("tp walker 4.5 5.0 -20.5",))
-        mover.start()
-        with pytest.raises(BridgeError, match=r"the server put the bot at .*; teleport it first") as moved:
-            do(server)
-        mover.join()
-        assert moved.value.kind == "moved"
-        assert np.abs(server.state()[:3] - [4.5, 5, -20.5]).max() < 0.5
-        at_rest = server.teleport(0.5, 5, 0.5, 0.0)
-        assert at_rest[:6].tolist() == [0.5, 5.0, 0.5, 0.0, at_rest[4], 0.0], "no key is held"
-        assert server.step([Action()] * 5)[-1, [0, 2]].tolist() == [0.5, 0.5]
-        assert server.walk([{"x": 0, "y": 5, "z": -2}]).status == "arrived"
+        yield server, guest
     assert gone(server.pid)
     assert gone(guest._bridge.pid)
+
+
+@pytest.mark.minecraft
+@pytest.mark.parametrize(
+    "do",
+    [
+        lambda online: online.walk([Goal(30, 60, 5)]),
+        lambda online: online.step([Action(forward=True, jump=True)] * 100),
+    ],
+    ids=["walk", "step"],
+)
+def test_a_bot_moved_by_another_says_so_and_holds_no_key(
+    do: Callable[[Online], object], pair: tuple[JsServer, JavaServer]
+) -> None:
+    server, guest = pair
+    server.teleport(0.5, 5, 0.5, 0.0)
+    online = Online(server, server.read(((-30, 0, -30), (30, 20, 30))))
+    mover = threading.Timer(0.7, guest.command, ("tp walker 4.5 5.0 -20.5",))
+    mover.start()
+    with pytest.raises(BridgeError, match=r"the server put the bot at .*; teleport it first") as refused:
+        do(online)
+    mover.join()
+    assert refused.value.kind == "moved"
+    assert np.abs(server.state()[:3] - [4.5, 5, -20.5]).max() < 0.5
+    at_rest = server.teleport(0.5, 5, 0.5, 0.0)
+    assert at_rest[:6].tolist() == [0.5, 5.0, 0.5, 0.0, at_rest[4], 0.0], "no key is held"
+    assert online.step([Action()] * 5)[-1].position[:2] == online.cells.ours((0.5, 5.0, 0.5))[:2]
+    assert online.walk([Goal(30, 32, 5)]).status == "arrived"
 
 
 @pytest.fixture(scope="module")
@@ -169,16 +180,16 @@ def test_the_user_s_server_is_read_built_on_and_walked_on(users: JavaServer) -> 
     before = users.read(box)
     assert before.palette == (AIR,), f"the tests of a real server need the air above its spawn: {before.palette}"
     try:
-        users.fill((box[0], (x + 1, 240, z + 1)), "minecraft:stone")
-        users.set_block((x + 1, 241, z - 6), "minecraft:oak_stairs[facing=east,half=top]")
+        users.command(f"fill {x - 1} 240 {z - 6} {x + 1} 240 {z + 1} minecraft:stone")
+        users.command(f"setblock {x + 1} 241 {z - 6} minecraft:oak_stairs[facing=east,half=top]")
         users.teleport(x + 0.5, 241, z + 0.5, 0.0)
-        walked = users.walk([{"x": x, "y": 241, "z": z - 5}])
+        walked = Online(users, before).walk([Goal(1, 6, 1)])
         assert walked.status == "arrived"
         assert abs(walked.rows[-1, 2] - (z - 4.5)) <= 0.5
         steps = np.diff(walked.rows[:, COLUMNS.index("z")])
         assert -0.216 < steps.min() < -0.2, "as fast as the game walks"
     finally:
-        users.fill(box, AIR)
+        users.command(f"fill {x - 1} 240 {z - 6} {x + 1} 243 {z + 1} air")
         users.teleport(*start[:3].tolist())
     users.teleport(x + 0.5, 241, z + 0.5)
     assert users.read(box).palette == (AIR,)

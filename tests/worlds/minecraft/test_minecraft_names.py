@@ -128,6 +128,15 @@ def test_what_is_replaced_is_counted():
     assert said == [("minecraft:grass_path", "path", 4), ("mod:thing", "stone", 1)]
 
 
+def test_states_and_airs_that_are_the_same_block_are_no_substitution():
+    same = ("minecraft:cave_air", "minecraft:oak_leaves[distance=1,persistent=false]", "minecraft:water[level=3]")
+    others = ("minecraft:jungle_leaves[distance=1,persistent=false]", "minecraft:lava[level=3]", "minecraft:light")
+    cells = Cells((0, 0, 0), (AIR, *same, *others), np.arange(8, dtype=np.uint16).reshape(2, 2, 2) % 7)
+    assert {one.foreign: one.ours for one in names.substitutions(cells)} == dict(
+        zip(others, ("snowy_leaves", "water", "air"), strict=True)
+    )
+
+
 def test_objects_are_connected_parts_or_those_known():
     blocks = {(x, 2, z): "oak_planks" for x in (1, 2) for z in (4, 5)} | {(6, 6, 4): "oak_log", (6, 6, 5): "oak_leaves"}
     world = meadow(size=8, blocks=blocks)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from worldgauge.errors import UnknownNameError
+from worldgauge.errors import UsageError
 from worldgauge.worlds.minecraft.places import Place, place, places
 
 VILLAGES = ("desert", "plains", "savanna", "snowy", "taiga", "zombie")
@@ -50,7 +50,7 @@ def test_few_lie_elsewhere_or_are_loose() -> None:
 
 
 def test_an_unknown_place_suggests_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=r"no place 'plain_village1'\. Did you mean 'plains_village_1'\?"):
+    with pytest.raises(UsageError, match=r"no place 'plain_village1' among its 147: did you mean 'plains_village_1'\?"):
         place("plain_village1")
     with pytest.raises(TypeError):
         places()["new"] = place("stronghold")  # type: ignore[index]

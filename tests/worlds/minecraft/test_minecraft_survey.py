@@ -15,7 +15,7 @@ from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.places import place
 from worldgauge.worlds.minecraft.regions import write_world
 from worldgauge.worlds.minecraft.server import JsServer
-from worldgauge.worlds.minecraft.survey import seed_of, survey
+from worldgauge.worlds.minecraft.survey import read_box, seed_of, survey
 from worldgauge.worlds.voxel.generate import generate
 
 PLACE = place("plains_village_1")
@@ -92,6 +92,17 @@ def test_a_chunk_that_never_comes_is_named_and_the_bot_is_back() -> None:
     assert seer.row[:3].tolist() == [3.25, 70.0, -4.5]
 
 
+@pytest.mark.parametrize("box", [((-37, 60, 11), (190, 62, 29)), ((5, 61, -90), (5, 61, 90)), ((3, 60, 3), (3, 60, 3))])
+def test_a_box_of_any_form_is_read(box: tuple[tuple[int, int, int], tuple[int, int, int]]) -> None:
+    world = noise((-64, 58, -96), (256, 6, 192))
+    seer = Seer(world, 4)
+    found = read_box(seer, box)  # type: ignore[arg-type]
+    spans = [slice(a - o, b - o + 1) for a, b, o in zip(*box, world.origin, strict=True)]
+    assert found.origin == box[0]
+    assert np.array_equal(np.array(found.palette)[found.index], np.array(world.palette)[world.index[tuple(spans)]])
+    assert seer.row[:3].tolist() == [3.25, 70.0, -4.5]
+
+
 def test_another_dimension_is_named_on_every_way_there() -> None:
     seer = Seer(noise((0, 60, 0), (16, 2, 16)), 4)
     survey(seer, (8, 60, 8), 8, (60, 61), dimension="minecraft:the_end")  # type: ignore[arg-type]
@@ -121,6 +132,25 @@ def test_nothing_but_air_and_no_box_are_refused() -> None:
         with pytest.raises(UsageError, match="box"):
             survey(seer, (0, 60, 0), reach, heights)  # type: ignore[arg-type]
     assert len(seer.visits) == 2, "there and back for the first, nowhere for what is no box"
+
+
+@pytest.mark.parametrize(
+    ("said", "seed"),
+    [
+        ("Seed: [-42]", -42),
+        ("<bob> i have 7 diamonds", None),
+        ("<bob> Seed: [7]", None),
+        ("The seed is 12", None),
+        ("", None),
+    ],
+)
+def test_only_the_server_s_own_reply_is_a_seed(said: str, seed: int | None) -> None:
+    class Told:
+        def command(self, text: str) -> str:
+            assert text == "seed"
+            return said
+
+    assert seed_of(Told()) == seed  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

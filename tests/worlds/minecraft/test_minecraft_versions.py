@@ -9,8 +9,8 @@ import pytest
 
 from worldgauge.errors import WorldError
 from worldgauge.worlds.minecraft import names
-from worldgauge.worlds.minecraft._versions import full_states, spelled
 from worldgauge.worlds.minecraft.cells import split_state, state_text
+from worldgauge.worlds.minecraft.versions import full_states, spelled
 from worldgauge.worlds.voxel.blocks import SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.world import VoxelWorld
 

@@ -13,9 +13,9 @@ from worldgauge.datasets.structures._palette import Final, final_of, settled
 from worldgauge.errors import UsageError
 from worldgauge.nbt import Fields, Limits
 from worldgauge.nbt.region import SIDE, read_chunk
-from worldgauge.worlds.minecraft._chunks import overlap, section_numbers, sections_of
-from worldgauge.worlds.minecraft._versions import spelled
 from worldgauge.worlds.minecraft.cells import split_state, state_text
+from worldgauge.worlds.minecraft.chunks import overlap, section_numbers, sections_of
+from worldgauge.worlds.minecraft.versions import spelled
 
 NAMES = "1.20.4"
 """Whose names the blocks of older worlds get: the version that structure files are written for."""

@@ -4,7 +4,7 @@ from worldgauge.engine.collect.closedloop import collect_closedloop, count_close
 from worldgauge.engine.collect.demonstrations import collect_demonstrations, count_demonstrations
 from worldgauge.engine.collect.driving import Collected, CollectProgress, world_seed_of
 from worldgauge.engine.collect.loopnav import collect_loopnav, collect_one, count_loopnav, stamp_of
-from worldgauge.engine.collect.loopnav_places import Game
+from worldgauge.engine.collect.loopnav_game import Game
 from worldgauge.engine.collect.mind import collect_mind, count_mind
 from worldgauge.engine.collect.target import collect_target, count_target
 

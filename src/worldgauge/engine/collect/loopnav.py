@@ -6,11 +6,13 @@ A trajectory is done when its video and its records are in place; the records co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -31,12 +33,15 @@ from worldgauge.engine.collect.driving import (
     telling_full_disk,
     world_seed_of,
 )
-from worldgauge.engine.collect.loopnav_places import Game, close_spot, kept_facts, open_spot
+from worldgauge.engine.collect.loopnav_game import Game
+from worldgauge.engine.collect.loopnav_spots import close_spots, kept_facts, open_spot
 from worldgauge.engine.pool import Job
 from worldgauge.episode import WorldFacts
 from worldgauge.geometry import Camera
 from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
+from worldgauge.worlds.minecraft.java import address
 from worldgauge.worlds.minecraft.places import place_of
+from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.voxel.world import KINDS
 
 TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
@@ -78,7 +83,7 @@ def collect_loopnav(
     seed, size or sampling, or the disk is full, WorldError when the game cannot be used.
     """
     out = Path(out)
-    settings = {
+    settings: dict[str, Any] = {
         "settlements": settlements,
         "ranges": list(ranges),
         "types": list(types),
@@ -89,10 +94,15 @@ def collect_loopnav(
         "game": None if game is None else asdict(game),
     }
 
-    def write_worlds(worlds: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        write_manifest(out, worlds, settings if discarded is None else {**settings, "discarded": discarded})
-
     jobs = _plan(out, settings, workers)
+    earlier = _settings_of(out)
+    before = Counter(earlier.get("discarded", {})) if game is not None and game.mode == "java" else Counter()
+    told = {**settings, "game": _with_modes(earlier.get("game"), settings["game"])}
+
+    def write_worlds(worlds: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
+        all_of_them = dict(sorted((before + Counter(discarded)).items()))
+        write_manifest(out, worlds, told if discarded is None else {**told, "discarded": all_of_them})
+
     if game is not None and on in (None, "local"):
         game.check()
     try:
@@ -107,7 +117,7 @@ def collect_loopnav(
             progress=progress,
         )
     finally:
-        close_spot()
+        close_spots()
 
 
 def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
@@ -150,7 +160,8 @@ def collect_one(
     done = video.exists() and records.exists()
     if chosen is not None and done:
         if chosen.mode == "java":
-            return {"world": kept_facts(Path(out), location), "frames": len(read_records(records)), "discards": []}
+            facts = kept_facts(Path(out), chosen.place(location))
+            return {"world": facts, "frames": len(read_records(records)), "discards": []}
         chosen = replace(chosen, mode="offline")  # the same walk, sooner
     spot = open_spot(Path(out), location, kind, world_seed, chosen)
     value: dict[str, Any] = {"world": spot.facts}
@@ -162,7 +173,7 @@ def collect_one(
     except LoopFailedError as error:
         return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
     except (BridgeError, BridgeLostError):
-        close_spot()  # a bot that was kicked, a server that ended: the next job begins anew
+        close_spots()  # a bot that was kicked, a server that ended: the next job begins anew
         raise
     walk = spot.recorded(walk)
     if not done:
@@ -204,20 +215,20 @@ def _files(*, out: str, type: str, location: str, radius: int, stamp: str, **oth
 
 def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
     game = settings["game"]
-    for settlement, (location, kind) in enumerate(_locations(settings)):
+    for number, location, kind in _locations(settings):
         for type in settings["types"]:
             for radius in settings["ranges"]:
                 for index in range(settings["per_combination"]):
-                    stamp = stamp_of(settlement, type, radius, index)
+                    stamp = stamp_of(number % _MAX_SETTLEMENTS, type, radius, index)
                     args = {
                         "out": str(out.absolute()),
                         "location": location,
                         "kind": kind,
-                        "world_seed": world_seed_of(settings["seed"], settlement),
+                        "world_seed": world_seed_of(settings["seed"], number),
                         "type": type,
                         "radius": radius,
                         "stamp": stamp,
-                        "entropy": [settings["seed"], settlement, TYPES.index(type), radius, index],
+                        "entropy": [settings["seed"], number, TYPES.index(type), radius, index],
                         "size": settings["size"],
                         "sampling": settings["sampling"],
                         "game": game,
@@ -226,13 +237,14 @@ def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
                     yield Job(name, f"{__name__}:collect_one", args, DEADLINE_S if game is None else _GAME_DEADLINE_S)
 
 
-def _locations(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and kind of every place."""
+def _locations(settings: Mapping[str, Any]) -> list[tuple[int, str, str]]:
+    """Number, name and kind of every place; the number of one on a server does not depend on the others named."""
     game = settings["game"]
     if game is not None and game["places"]:
-        return [(place.name, place.kind) for place in map(place_of, game["places"])]
+        named = [place_of(text) for text in game["places"]]
+        return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
     kinds = [KINDS[settlement % len(KINDS)] for settlement in range(settings["settlements"])]
-    return [(f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
+    return [(number, f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
 
 
 def _check_options(
@@ -256,15 +268,33 @@ def _check_options(
     demand("sampling", sampling, sampling in ("released", "continuous"), "released or continuous")
     if game is not None and game["mode"] == "java":
         demand("workers", workers, workers == 1, "1: one bot walks on a server that somebody runs")
+        demand("sampling", sampling, sampling == "released", "released on a server")
+    if game is not None and game["pictures"] != "ours":
+        demand("size", tuple(size), max(size) <= MOST_PIXELS, f"at most {MOST_PIXELS} pixels a side")
 
 
 def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
     """What is there already must have been made with what its files depend on."""
-    if not worlds_of(out):
+    before = _settings_of(out)
+    if not before:
         return
-    before = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
     demand_same(out, before, settings, ("seed", "size", "sampling"))
     demand_same(out, _looks(before), _looks(settings), ("world", "server", "pictures"))
+
+
+def _settings_of(out: Path) -> dict[str, Any]:
+    """What is in `out` was collected with; empty when there is nothing yet."""
+    if not worlds_of(out):
+        return {}
+    settings: dict[str, Any] = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
+    return settings
+
+
+def _with_modes(earlier: Mapping[str, Any] | None, game: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The manifest names all modes that its loops were walked in."""
+    if earlier is None or game is None:
+        return game
+    return {**game, "mode": ", ".join(sorted({*str(earlier["mode"]).split(", "), game["mode"]}))}
 
 
 def _looks(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,4 +302,5 @@ def _looks(settings: Mapping[str, Any]) -> dict[str, Any]:
     game = settings.get("game")
     if game is None:
         return {"world": "voxel", "server": None, "pictures": "ours"}
-    return {"world": "minecraft", "server": game["server"], "pictures": game["pictures"]}
+    server = None if game["server"] is None else list(address(game["server"]))
+    return {"world": "minecraft", "server": server, "pictures": game["pictures"]}

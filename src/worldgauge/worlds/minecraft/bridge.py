@@ -15,6 +15,7 @@ import socket
 import subprocess
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,7 +69,21 @@ class Answer:
     data: bytes = b""
 
 
-class Bridge:
+class Closing(ABC):
+    """A context manager whose end is its `close`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave nothing behind; again is nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Bridge(Closing):
     """A child process of ours; a context manager, for one thread. After a BridgeLostError, start another.
 
     pid: of the child, which leads a process group of its own. hello: its first line.
@@ -136,12 +151,6 @@ class Bridge:
     def close(self) -> None:
         """Hang up: the child ends itself, with its server; one that does not is ended."""
         self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _guarded(self, op: str, deadline_s: float, act: Callable[[], Any]) -> Any:
         """The outcome of `act` within the deadline; whatever leaves half a message behind ends the child."""

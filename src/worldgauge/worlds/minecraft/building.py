@@ -2,7 +2,7 @@
 
 built = build(blueprint, (100, 64, -20), server)
 built = build_saved(blueprint, (100, 64, -20), Path("saves/village"), Path("copy"))
-blueprint_of_box(Path("saves/village"), ((0, 60, 0), (15, 80, 15)))
+blueprint_of(read_cells(Path("saves/village"), ((0, 60, 0), (15, 80, 15))))
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
 from worldgauge.errors import WorldError
-from worldgauge.worlds.minecraft._versions import full_states, spelled
+from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
 from worldgauge.worlds.minecraft.edits import put_cells, version_of
 from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, read_cells
+from worldgauge.worlds.minecraft.versions import full_states, spelled
 
 MOST_FILLED = 32_768
 """Cells of one fill (the game's own limit)."""
@@ -53,7 +54,10 @@ class Place(Protocol):
         ...
 
     def commands(self, texts: Sequence[str], /) -> Sequence[str]:
-        """Send commands, without their slashes; all are done when it returns. Raises WorldError for one that fails."""
+        """Send commands, without their slashes; all are done when it returns.
+
+        Raises BridgeError of kind "command" for one that fails.
+        """
         ...
 
     def read(self, box: Box, /) -> Cells:
@@ -93,9 +97,10 @@ def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
     """
     box = _box(blueprint, at)
     plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
-    texts = [*_clearing(place.read(box)), *_placing(plan), _without_items(box)]
+    texts = [*_clearing(place.read(box)), *_placing(plan)]
     for start in range(0, len(texts), MOST_SENT):
         place.commands(texts[start : start + MOST_SENT])
+    _clear_items(place, box)
     return compare(plan, _settled(place, box, plan))
 
 
@@ -135,13 +140,11 @@ def compare(plan: Cells, found: Cells) -> Verified:
     return Verified(int((~apart & (mine != air)).sum()), int(apart.sum()) - missing, missing, tuple(differences))
 
 
-def blueprint_of_box(source: Place | Path, box: Box) -> Blueprint:
+def blueprint_of(cells: Cells) -> Blueprint:
     """A marked box of a world as a blueprint: states in full, with the names of 1.20.4, all kinds of air as air.
 
-    source: a running world, or the folder of a saved one, then without any server (`regions.read_cells`, whose errors
-    it raises). Raises what the place raises.
+    cells: of a running world, `survey.read_box`; of a saved one, without any server, `regions.read_cells`.
     """
-    cells = read_cells(source, box) if isinstance(source, Path) else source.read(check_box(box))
     names = [material(*split_state(spelled(text, "1.20.4"))) for text in cells.palette]
     return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
 
@@ -227,10 +230,14 @@ def _command(box: Box, origin: Corner, state: str) -> str:
     return f"setblock {low} {state}" if low == high else f"fill {low} {high} {state}"
 
 
-def _without_items(box: Box) -> str:
-    """The command that takes away what clearing has dropped in the box, and nothing beside it."""
+def _clear_items(place: Place, box: Box) -> None:
+    """Take away what clearing has dropped in the box, and nothing beside it."""
     (x, y, z), (i, j, k) = box
-    return f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"
+    try:
+        place.commands([f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"])
+    except BridgeError as error:
+        if error.kind != "command":  # which it is to the game where no item lies
+            raise
 
 
 def _one_air(text: str) -> str:

@@ -20,7 +20,8 @@ from worldgauge.errors import DataError, UsageError
 from worldgauge.files import put_whole
 from worldgauge.nbt import Fields, nbt_library
 from worldgauge.nbt.region import SECTOR, SIDE, read_chunk, region_bytes, region_name
-from worldgauge.worlds.minecraft._chunks import (
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.chunks import (
     LAYOUTS,
     bare_section,
     blocks_of,
@@ -29,7 +30,6 @@ from worldgauge.worlds.minecraft._chunks import (
     section_numbers,
     sections_of,
 )
-from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.regions import Box, box_of, whole_folder
 
 _LAST_1_16, _FIRST_1_20_3 = 2586, 3698

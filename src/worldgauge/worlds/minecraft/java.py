@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Self
 
 from worldgauge.errors import UsageError, WorldError
-from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError
+from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError, Closing
 from worldgauge.worlds.minecraft.server import Player, join
 
 SERVER_VARIABLE = "WORLDGAUGE_MINECRAFT_SERVER"
@@ -35,7 +34,7 @@ _NOT_KNOWN = re.compile(r"unknown( or incomplete)? command|command not found|per
 """How servers answer a command that the bot may not give; any other answer comes from the command itself."""
 
 
-class JavaServer(Player):
+class JavaServer(Player, Closing):
     """A bot on a server that the user runs, to read, build and walk there; a context manager.
 
     The bot must be an operator, which is tried first; it is in creative mode from then on.
@@ -70,12 +69,6 @@ class JavaServer(Player):
     def close(self) -> None:
         """Leave the server and end the process."""
         self._bridge.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def known(version: str) -> str:

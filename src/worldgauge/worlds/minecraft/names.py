@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from worldgauge.blueprint import AIR_NAMES, base_name
 from worldgauge.errors import UnknownNameError, WorldError
 from worldgauge.worlds.minecraft import _foreign
 from worldgauge.worlds.minecraft import _name_table as table
@@ -112,11 +113,20 @@ def voxels_of(cells: Cells, original: VoxelWorld | None = None) -> VoxelWorld:
 
 
 def substitutions(cells: Cells) -> list[Substitution]:
-    """What `voxels_of` replaces by something like it, most cells first: nothing is left out silently."""
+    """The blocks that `voxels_of` replaces by another, most cells first: nothing is left out silently.
+
+    All kinds of air are one block, and so are all states of one name: levels of water, leaves near and far from a log.
+    """
     counts = np.bincount(cells.index.reshape(-1), minlength=len(cells.palette))
     found = [(text, *nearest(text), int(n)) for text, n in zip(cells.palette, counts, strict=True) if n]
-    replaced = [Substitution(text, STATES[ours].name, n) for text, ours, exact, n in found if not exact]
+    named = [(text, STATES[ours].name, n) for text, ours, exact, n in found if not exact]
+    replaced = [Substitution(*one) for one in named if not _same_block(*one[:2])]
     return sorted(replaced, key=lambda one: (-one.cells, one.foreign))
+
+
+def _same_block(foreign: str, ours: str) -> bool:
+    one, other = base_name(foreign), base_name(ours)
+    return one == other or {one, other} <= AIR_NAMES
 
 
 def _sides(mask: int) -> list[str]:

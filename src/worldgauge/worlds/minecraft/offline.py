@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from worldgauge.errors import WorldError
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.minecraft import cells as grid
-from worldgauge.worlds.minecraft.bridge import Bridge
+from worldgauge.worlds.minecraft.bridge import Bridge, Closing
 from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.voxel.player import Action, PlayerState
 
@@ -58,7 +58,7 @@ class Walk:
     states: tuple[PlayerState, ...]
 
 
-class Offline:
+class Offline(Closing):
     """A body in `cells`; a context manager, for one thread.
 
     packages: the folder of the Node packages, by default the installed ones. Raises WorldError when Node or packages
@@ -81,12 +81,6 @@ class Offline:
     def close(self) -> None:
         """End the child process."""
         self._bridge.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def teleport(
         self, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0, *, on_ground: bool = True
@@ -112,13 +106,6 @@ class Offline:
         states = self._states(_rows(self._ask("step", {}, rows.tobytes(), _limit_s(len(actions))).data))
         self.state = states[-1]
         return states
-
-    def plan(self, goal: Goal) -> FloatArray | None:
-        """Feet positions (N, 3), metres, that the plug-in's planner goes through; None when it finds no way."""
-        said = self._ask("plan", {"goal": self._goal(goal)}, deadline_s=_PLAN_S).ok
-        if said["status"] != "success":
-            return None
-        return np.array([self.cells.ours((x, y, z)) for x, y, z in said["path"]], np.float64).reshape(-1, 3)
 
     def walk(self, goals: Sequence[Goal], *, turn: float = TURN_LIMIT, most_ticks: int = MOST_TICKS) -> Walk:
         """Go to each of `goals` in turn, one action at a time. turn: at most so many radians a tick, up to 0.15."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.errors import UsageError
 
 SEED = 42
 VERSION = "1.16.5"
@@ -55,17 +56,19 @@ def places() -> MappingProxyType[str, Place]:
 
 
 def place(name: str) -> Place:
-    """The place of that name. Raises UnknownNameError with the nearest."""
+    """The place of that name. Raises UsageError with the nearest."""
     known = places()
     if name not in known:
-        raise UnknownNameError("place", name, known)
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else "such as plains_village_1, desert_temple, beach"
+        raise UsageError(f"LoopNav has no place '{name[:80]}' among its {len(known)}: {hint}")
     return known[name]
 
 
 def place_of(text: str) -> Place:
     """The place that `text` means: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
 
-    Raises UnknownNameError, or UsageError for a name or numbers that cannot be meant.
+    Raises UsageError for an unknown name, and for a name or numbers that cannot be meant.
     """
     name, mark, numbers = text.partition("@")
     if not mark:

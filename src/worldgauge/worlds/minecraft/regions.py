@@ -22,8 +22,8 @@ from worldgauge.errors import DataError, UsageError
 from worldgauge.files import put_whole
 from worldgauge.nbt import Fields, plain
 from worldgauge.nbt.region import CHUNKS, SIDE, read_chunk, region_bytes, region_name
-from worldgauge.worlds.minecraft._chunks import LAYOUTS, chunk_bytes, level_bytes, overlap, section_numbers, sections_of
 from worldgauge.worlds.minecraft.cells import AIR, MOST_COORDINATE, MOST_STATES, Cells
+from worldgauge.worlds.minecraft.chunks import LAYOUTS, chunk_bytes, level_bytes, overlap, section_numbers, sections_of
 
 MOST_CELLS = 1 << 27
 

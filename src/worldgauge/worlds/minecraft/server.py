@@ -7,53 +7,32 @@ Positions are the game's (x east, y up, z south), of the middle of the feet; yaw
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from worldgauge.errors import DataError, UsageError
 from worldgauge.geometry import FloatArray
-from worldgauge.worlds.minecraft.bridge import Answer, Bridge, BridgeError
+from worldgauge.worlds.minecraft.bridge import Answer, Bridge, BridgeError, Closing
 from worldgauge.worlds.minecraft.cells import Cells, from_bytes, to_bytes
-from worldgauge.worlds.minecraft.offline import COLUMNS, MOST_TICKS, TURN_LIMIT, VERSION
-from worldgauge.worlds.minecraft.regions import Box, Corner, check_box
-from worldgauge.worlds.voxel.player import Action
-
-Goal = Mapping[str, int]
-
-MOST_FILLED = 32_768
-"""Cells of one /fill, the game's own limit."""
+from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION
+from worldgauge.worlds.minecraft.regions import Box, check_box
 
 _OPEN_S = 40.0
 _JOIN_S = 40.0
 _TELEPORT_S = 40.0
 _READ_S = 120.0
 _CHUNK_WAIT_S = 10.0
-_SEEN_S = 5.0
-_LOOK_S = 0.02
-_PLAN_S = 30.0
 _REPLY_S = 3.0
 """Silence after which a server has nothing more to say to a command."""
 _SLACK_S = 20.0
-_LATE_TICK_S = 0.2
-"""A tick of 50 ms on a machine with too much to do."""
-_NO_ROWS = np.zeros((0, len(COLUMNS)))
-
-
-class Walked(NamedTuple):
-    """status: "arrived", "no-path", "stuck" or "walking" (ran out of ticks). leg: goals reached. rows: (T, 15)."""
-
-    status: str
-    leg: int
-    rows: FloatArray
 
 
 class Player:
-    """A bot on a server, of which it is an operator. Its body moves only during `step`, `walk` and `teleport`.
+    """A bot on a server, of which it is an operator. Its body moves only in a `teleport` and in what `Online` asks.
 
     All methods raise BridgeError when the server or the game refuses, or when the bot was kicked; BridgeLostError, with
     the whole bridge ended, when the process behind it is late or gone.
@@ -111,22 +90,6 @@ class Player:
         full: list[str] = self.ask("states", {"texts": list(states)}).ok["texts"]
         return full
 
-    def set_block(self, position: Corner, state: str) -> None:
-        """Put one block state, "minecraft:name[key=value,...]", and see that it is there."""
-        self.fill((position, position), state)
-
-    def fill(self, box: Box, state: str) -> None:
-        """Fill a box with one block state, and see that each cell has it: BridgeError "not-placed" otherwise."""
-        (full,) = self.full_states([state])
-        for low, high in _parts(*check_box(box)):
-            a, b = (" ".join(map(str, corner)) for corner in (low, high))
-            self.command(f"setblock {a} {full}" if low == high else f"fill {a} {b} {full}")
-            end = time.monotonic() + _SEEN_S
-            while (other := _other(self.read((low, high)), full)) is not None:
-                if time.monotonic() > end:
-                    raise BridgeError("not-placed", f"{full} was put at {a}, but there is {other}")
-                time.sleep(_LOOK_S)
-
     def read(self, box: Box) -> Cells:
         """The cells of a box, names and states, as the bot was sent them.
 
@@ -136,24 +99,6 @@ class Player:
         size = [b - a + 1 for a, b in zip(low, high, strict=True)]
         args = {"origin": low, "size": size, "wait_ms": 1000 * _CHUNK_WAIT_S}
         return from_bytes(self.ask("read", args, deadline_s=_READ_S).data)
-
-    def step(self, actions: Sequence[Action]) -> FloatArray:
-        """Let a tick (50 ms) pass for each of `actions`; (T, 15) as in `offline.COLUMNS`, the body after each.
-
-        The keys move the body along the heading it had, then the view turns. Raises BridgeError of kind "moved" when
-        the server puts the bot elsewhere meanwhile.
-        """
-        data = np.array(actions, "<f8").tobytes()
-        return _rows(self.ask("step", {}, data, deadline_s=_limit_s(len(actions)))) if actions else _NO_ROWS
-
-    def walk(self, goals: Sequence[Goal], *, turn: float = TURN_LIMIT, most_ticks: int = MOST_TICKS) -> Walked:
-        """Go to each of `goals` in turn, one action at a time, in real time. turn: radians a tick, at most 0.15.
-
-        goals: {"x", "y", "z"} a cell to stand in, or {"x", "z", "rangeSq"} a column to come near to.
-        """
-        args = {"goals": [dict(goal) for goal in goals], "turn": turn, "ticks": most_ticks}
-        answer = self.ask("walk", args, deadline_s=_limit_s(most_ticks) + _PLAN_S * len(goals))
-        return Walked(answer.ok["status"], answer.ok["leg"], _rows(answer))
 
     def leave(self) -> None:
         """Take the bot off the server."""
@@ -166,7 +111,7 @@ class Player:
         return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
 
 
-class JsServer(Player):
+class JsServer(Player, Closing):
     """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
 
     cells: its world, with a wall and a floor of barrier around. world: the folder of a saved one, which is copied and
@@ -198,11 +143,6 @@ class JsServer(Player):
         self.name, self.version, self._spacing_s = "walker", version, 0.0
         self._open()
 
-    def restart(self) -> None:
-        """A new server with the same cells, such as after a BridgeLostError: what commands had changed is gone."""
-        self.close()
-        self._open()
-
     @property
     def pid(self) -> int:
         """Of the process that the server and its bots live in."""
@@ -217,12 +157,6 @@ class JsServer(Player):
         self._bridge.close()
         if self._copy is not None:
             self._copy.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _open(self) -> None:
         self._bridge = Bridge.start(self._packages)
@@ -258,34 +192,5 @@ def join(bridge: Bridge, name: str, **where: Any) -> Player:
     return Player(bridge, name, joined["version"])
 
 
-def _parts(low: Corner, high: Corner) -> list[Box]:
-    """The box in parts that one /fill may fill."""
-    size = [b - a + 1 for a, b in zip(low, high, strict=True)]
-    if size[0] * size[1] * size[2] <= MOST_FILLED:
-        return [(low, high)]
-    axis = size.index(max(size))
-    middle = low[axis] + size[axis] // 2
-    return [*_parts(low, _moved(high, axis, middle - 1)), *_parts(_moved(low, axis, middle), high)]
-
-
-def _moved(corner: Corner, axis: int, to: int) -> Corner:
-    x, y, z = (to if i == axis else v for i, v in enumerate(corner))
-    return x, y, z
-
-
-def _other(cells: Cells, state: str) -> str | None:
-    """A state in `cells` that is not `state`."""
-    return next((cells.palette[i] for i in np.unique(cells.index) if cells.palette[i] != state), None)
-
-
-def _rows(answer: Answer) -> FloatArray:
-    return np.frombuffer(answer.data, "<f8").reshape(-1, len(COLUMNS)).astype(np.float64)
-
-
 def _row(answer: Answer) -> FloatArray:
-    (row,) = _rows(answer)
-    return np.asarray(row, np.float64)
-
-
-def _limit_s(ticks: int) -> float:
-    return _SLACK_S + ticks * _LATE_TICK_S
+    return np.frombuffer(answer.data, "<f8").reshape(len(COLUMNS)).astype(np.float64)

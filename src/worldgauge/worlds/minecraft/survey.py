@@ -1,6 +1,7 @@
 """A wide box of a running world, read through a bot that is sent only a few chunks around itself.
 
 cells = survey(server, (700, 64, -330), 176)
+cells = read_box(server, ((680, 60, -340), (900, 90, -300)))
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FLY_Y = 250.0
 _CHUNK = 16
 _TILE, _SMALL_TILE = 8, 4
 """Chunks along the side of what is read from one point: a bot that sees 4, or only 2, each way is sent all of them."""
-_NUMBER = re.compile(r"-?\d+")
+_SEED = re.compile(r"Seed: \[(-?\d+)\]")
 
 
 def survey(
@@ -49,13 +50,29 @@ def survey(
     heights: lowest and highest y, both inside; None for all, but for the empty layers above and for those more than
     DEPTH below both `centre` and the lowest ground. dimension: such as "minecraft:the_nether"; None for where the bot
     is. progress: called with the columns read so far and with how many there are.
-    The same world gives the same cells, whatever the bot is sent at a time: the palette is sorted. The bot flies from
-    point to point, in creative mode (as it is on all servers of ours), and ends where it began; if a dimension was
-    given, in the air of that one. Raises UsageError for a box that is none, WorldError for one without any block,
-    BridgeError of kind "no-chunk", which names it, for a chunk that never comes.
+    Else as `read_box`; raises WorldError, too, for a box without any block where no heights are given.
     """
     (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
-    low, high = check_box(((x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)))
+    box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
+    cells = read_box(player, box, dimension=dimension, progress=progress)
+    return cells if heights else _trimmed(cells, y)
+
+
+def read_box(
+    player: Player,
+    box: Box,
+    *,
+    dimension: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Cells:
+    """The cells of a box, however wide; dimension and progress as for `survey`.
+
+    The same world gives the same cells, whatever the bot is sent at a time: the palette is sorted. The bot flies from
+    point to point, in creative mode (as it is on all servers of ours), and ends where it began; if a dimension was
+    given, in the air of that one. Raises UsageError for a box that is none, BridgeError of kind "no-chunk", which names
+    it, for a chunk that never comes.
+    """
+    low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
     names, done, side = {AIR: 0}, 0, _TILE
     waiting = list(_tiles(low, high, side))
@@ -74,20 +91,18 @@ def survey(
                 continue
             done += tile.columns
             progress(done, index.shape[0] * index.shape[2])
-    if heights is None:
-        low, index = _trimmed(low, index, names, y)
     return _sorted(low, index, names)
 
 
 def seed_of(player: Player) -> int | None:
     """The seed of the world, as its server tells the bot; None when it does not."""
     try:
-        told = _NUMBER.search(player.command("seed"))
+        told = _SEED.fullmatch(player.command("seed"))
     except BridgeError as error:
         if error.kind != "command":
             raise
         return None
-    return int(told[0]) if told else None
+    return int(told[1]) if told else None
 
 
 class _Tile(NamedTuple):
@@ -153,11 +168,10 @@ def _take(part: Cells, low: Corner, index: NDArray[np.uint16], names: dict[str, 
     index[tuple(spans)] = table[part.index]
 
 
-def _trimmed(
-    low: Corner, index: NDArray[np.uint16], names: dict[str, int], y: int
-) -> tuple[Corner, NDArray[np.uint16]]:
-    """The layers worth keeping, and the corner they begin at."""
-    solid = np.array([base_name(name) not in AIR_NAMES for name in names])
+def _trimmed(cells: Cells, y: int) -> Cells:
+    """The layers worth keeping, with the states that they hold."""
+    low, index = cells.origin, cells.index
+    solid = np.array([base_name(name) not in AIR_NAMES for name in cells.palette])
     tops = np.full((index.shape[0], index.shape[2]), -1)
     filled = np.zeros(index.shape[1], np.bool_)
     for level in range(index.shape[1]):
@@ -168,11 +182,12 @@ def _trimmed(
         raise WorldError(f"there is no block within {index.shape[0] // 2} of the centre: is this the world you mean?")
     ground = min(int(tops[tops >= 0].min()), max(y - low[1], 0))
     first = max(int(filled.argmax()), ground - DEPTH)
-    return (low[0], low[1] + first, low[2]), index[:, first : int(tops.max()) + 1 + HEADROOM]
+    kept = index[:, first : int(tops.max()) + 1 + HEADROOM].copy()
+    return _sorted((low[0], low[1] + first, low[2]), kept, {name: at for at, name in enumerate(cells.palette)})
 
 
 def _sorted(origin: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> Cells:
-    """Cells with the states that occur, in the order of their names; plane by plane, which saves memory."""
+    """Cells with the states that occur, in the order of their names; in place and plane by plane, to save memory."""
     used = np.zeros(len(names), np.bool_)
     for plane in index:
         used[plane] = True
@@ -180,4 +195,6 @@ def _sorted(origin: Corner, index: NDArray[np.uint16], names: dict[str, int]) ->
     table = np.zeros(len(names), np.uint16)
     for number, name in enumerate(palette):
         table[names[name]] = number
-    return Cells(origin, palette, np.stack([table[plane] for plane in index]))
+    for plane in index:
+        plane[:] = table[plane]
+    return Cells(origin, palette, index)

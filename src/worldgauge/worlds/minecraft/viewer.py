@@ -7,7 +7,6 @@ chunks far, without entities; our own camera (`Voxel.view`) needs none of it and
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
 
 import cv2
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.errors import ShapeError, UsageError, WorldError
 from worldgauge.worlds.minecraft import cells as grid
-from worldgauge.worlds.minecraft.bridge import Bridge
+from worldgauge.worlds.minecraft.bridge import Bridge, Closing
 from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, VIEWER, find_node, find_packages, mismatch
 from worldgauge.worlds.minecraft.offline import VERSION
@@ -30,7 +29,7 @@ _GAME = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]], np.float64)
 """Our x, y, z in the game's axes."""
 
 
-class Viewer:
+class Viewer(Closing):
     """The viewer with `cells` in it; a context manager, for one thread.
 
     released: leave out all stairs, as the published frames do. version: of the game whose blocks the cells hold, one
@@ -81,12 +80,6 @@ class Viewer:
     def close(self) -> None:
         """End the child process and its display."""
         self._bridge.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _matrix(self, pose: NDArray[np.float64]) -> list[float]:
         """The pose in the game's axes, x right, y up and z back, column by column."""

@@ -9,7 +9,7 @@ const { replyOf, plain, decimal } = require('./chat')
 const grids = require('./grid')
 const { Refusal } = require('./refusal')
 const { KEYS, MOST_TICKS, actionsOf, rowsOf } = require('./rows')
-const { Tour, attach, plan: search, row, still } = require('./walker')
+const { Tour, row, still } = require('./walker')
 
 const JOIN_MS = 25000
 const LOOK_MS = 10
@@ -37,8 +37,8 @@ async function join ({ name, host = '127.0.0.1', port, version, view = 12 }) {
   })
   bot.on('kicked', reason => leaves('kicked', `'${name}' was kicked: ${plain(reason)}`))
   bot.on('end', reason => leaves('kicked', `'${name}' lost its server: ${plain(reason)}`))
-  bot.on('message', message => {
-    const reply = replyOf(message)
+  bot.on('message', (message, position, sender) => {
+    const reply = replyOf(message, position, sender)
     if (reply) one.messages.push(reply)
   })
   let spawned = false
@@ -184,13 +184,6 @@ async function walk ({ name, goals, turn, ticks: most }) {
   return { status: tour.status, leg: tour.leg, ...rowsOf(rows) }
 }
 
-function plan ({ name, goal }) {
-  const { bot } = find(name)
-  attach(bot)
-  const { path, ...result } = search(bot, goal)
-  return { ...result, path: path.map(node => [node.x, node.y, node.z]) }
-}
-
 // Each state as this version writes it in full.
 function states ({ name, texts }) {
   const { registry } = find(name).bot
@@ -284,4 +277,4 @@ function close () {
   for (const name of bots.keys()) leave({ name })
 }
 
-module.exports = { ops: { join, leave, say, teleport, place: teleport, read, states, step, plan, walk, look }, close }
+module.exports = { ops: { join, leave, say, teleport, place: teleport, read, states, step, walk, look }, close }

@@ -3,12 +3,27 @@
 // What a server says in its chat, and what it can be told there.
 
 const RED = /^[§&]c/
-const CROWD = /(joined|left) the game/
+const CROWD = /^<[^>]+> |(joined|left) the game/
+// Keys of what the game says unasked: chat, also of other operators' commands, whispers, and what becomes of players.
+const UNASKED = /^(chat\.type\.|multiplayer\.|death\.|sleep\.|gameMode\.|commands\.message\.display\.incoming$)/
+const NOBODY = '00000000-0000-0000-0000-000000000000' // says the JavaScript server's replies, which 1.16.5 takes for chat
+// Words of the game that the packages lack for 1.16.5, with which it tells of its seed.
+const WORDS = { 'chat.square_brackets': '[%s]' }
 
 // {text, failed: whether it tells of a failure} of a message; null for one that answers nobody.
-function replyOf (message) {
+// position: 'chat', 'system' or 'game_info', as Mineflayer has it: from 1.19 on chat comes without its key.
+function replyOf (message, position, sender) {
+  give(message)
   const text = message.toString()
-  return CROWD.test(text) ? null : { text: text.replace(RED, ''), failed: failed(message) }
+  const spoken = position === 'game_info' || (position === 'chat' && sender !== NOBODY)
+  if (spoken || UNASKED.test(message.json?.translate ?? '') || CROWD.test(text)) return null
+  return { text: text.replace(RED, ''), failed: failed(message) }
+}
+
+// A message with the words that the packages lack, wherever in it they are needed.
+function give (message) {
+  message.fallback ??= WORDS[message.translate]
+  for (const part of [...(message.with ?? []), ...(message.extra ?? [])]) give(part)
 }
 
 // Ours and the JavaScript server's own failures are red, the game's have a key of their own.

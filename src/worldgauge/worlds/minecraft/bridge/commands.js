@@ -42,8 +42,9 @@ function install (serv, { seed }) {
   add('fill', '<x y z> <x y z> <block[states]>', fill)
   add('gamemode', `<${MODES.join('|')}> [who]`, gamemode)
   add('seed', '', () => `Seed: [${seed}]`)
-  add('gamerule', '<rule> <value>', words => `Gamerule ${words.join(' ')} is accepted and has no effect`)
   add('kill', '[who]', () => 'Nothing to kill')
+  // Nothing of ours sends these two: the published collectors do, and a server of ours takes them too.
+  add('gamerule', '<rule> <value>', words => `Gamerule ${words.join(' ')} is accepted and has no effect`)
   add('setworldspawn', '[x y z]', setworldspawn)
   // Not through `add`: what it runs takes a turn of its own.
   serv.commands.add({

@@ -8,7 +8,7 @@ const { Physics, PlayerState } = require('prismarine-physics')
 const grids = require('./grid')
 const { Refusal } = require('./refusal')
 const { KEYS, MOST_TICKS, actionsOf, rowsOf } = require('./rows')
-const { Tour, attach, plan, row, still, COLUMNS } = require('./walker')
+const { Tour, row, still, COLUMNS } = require('./walker')
 
 rememberTables()
 
@@ -26,11 +26,6 @@ const ops = {
     return rowsOf([row(body, still(), 0)])
   },
   step: (_, data) => rowsOf(opened().step(actionsOf(data))),
-  plan: ({ goal }) => {
-    attach(opened())
-    const { path, ...result } = plan(body, goal)
-    return { ...result, path: path.map(node => [node.x, node.y, node.z]) }
-  },
   walk: ({ goals, turn, ticks }) => {
     const tour = new Tour(opened(), goals, { turn })
     const walked = []

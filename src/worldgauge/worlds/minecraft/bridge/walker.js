@@ -45,12 +45,7 @@ function attach (bot) {
   bot.pathfinder.searchRadius = SEARCH_RADIUS
 }
 
-// {status: 'success' or 'noPath', cost, visited, path}; goal: {x, y, z} or {x, z, rangeSq}, cells of the game.
-function plan (bot, goal) {
-  const { status, cost, visitedNodes, path } = bot.pathfinder.getPathTo(bot.pathfinder.moves, goalOf(goal))
-  return { status, cost, visited: visitedNodes, path }
-}
-
+// Of {x, y, z} or {x, z, rangeSq}, cells of the game.
 function goalOf ({ x, y, z, rangeSq }) {
   const wanted = rangeSq === undefined ? [x, y, z] : [x, z, rangeSq]
   if (!wanted.every(Number.isFinite) || rangeSq < 0) throw new Refusal('bad-goal', 'a goal is {x, y, z} or {x, z, rangeSq}')
@@ -118,7 +113,8 @@ class Tour {
   }
 
   replan () {
-    const { status, path } = plan(this.bot, this.goals[this.leg])
+    const { pathfinder } = this.bot
+    const { status, path } = pathfinder.getPathTo(pathfinder.moves, goalOf(this.goals[this.leg]))
     if (status !== 'success') this.status = 'no-path'
     else this.path = path
     this.waited = 0
@@ -154,4 +150,4 @@ function row ({ entity, jumpTicks }, control, leg) {
   return [...body, +control.forward, +control.jump, control.turn, leg]
 }
 
-module.exports = { Tour, attach, plan, row, still, COLUMNS }
+module.exports = { Tour, row, still, COLUMNS }
