@@ -47,11 +47,11 @@ minecraft: $(VENV)/.base
 	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import find_node; find_node()" 2>/dev/null \
 	|| $(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[minecraft]'
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[structures]'
-	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import install; print(install())"
+	$(BIN)/worldgauge minecraft install
 
 # The renderer of the published frames: it compiles parts of itself.
 minecraft-viewer: minecraft
-	$(BIN)/python -c "from worldgauge.worlds.minecraft.install import VIEWER, install; print(install(kind=VIEWER))"
+	$(BIN)/worldgauge minecraft install --viewer
 
 test-minecraft: $(VENV)/.dev minecraft
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "minecraft and not slow" tests/worlds/minecraft

@@ -325,7 +325,7 @@ def test_doctor_says_what_is_missing(cli: Callable[..., Done], tmp_path: Path, m
     monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path))
     done = cli("doctor", "minecraft")
     assert done.returncode == 1
-    assert "make minecraft" in done.stdout
+    assert "worldgauge minecraft install" in done.stdout
     told = json.loads(cli("doctor", "minecraft", "--json").stdout)
     assert told["ok"] is False
     assert {"part", "well", "needed", "told"} == set(told["findings"][0])

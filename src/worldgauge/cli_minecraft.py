@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.cli_options import FAILED, Json, Seed
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.errors import DataError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from worldgauge.blueprint import Blueprint
     from worldgauge.worlds.minecraft.building import Verified
+    from worldgauge.worlds.minecraft.cells import Cells
     from worldgauge.worlds.minecraft.parity import Deviation
     from worldgauge.worlds.minecraft.regions import Corner
     from worldgauge.worlds.minecraft.server import Player
@@ -34,9 +35,24 @@ minecraft_app = typer.Typer(
     no_args_is_help=True,
 )
 
-Server = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="A Java server of yours, whose operator 'walker' is.")
-]
+_SERVER = "A server that runs, of yours, whose operator 'walker' is, or of `serve`."
+Server = Annotated[str | None, typer.Option(metavar="HOST:PORT", help=_SERVER)]
+Kind = Annotated[str, typer.Option(help="Of the village: plains, desert, snowy, taiga, savanna, zombie; or a family.")]
+
+
+Version = Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")]
+
+
+@minecraft_app.command()
+def install(
+    viewer: Annotated[bool, typer.Option(help="The published frames' renderer too: 900 MB, compiles a part.")] = False,
+) -> None:
+    """Bring the Node packages of the game into the user's cache: 500 MB, of open-source packages only."""
+    from worldgauge.worlds.minecraft.install import BRIDGE, VIEWER
+    from worldgauge.worlds.minecraft.install import install as bring
+
+    for packages in (BRIDGE, VIEWER) if viewer else (BRIDGE,):
+        print(bring(kind=packages))
 
 
 @minecraft_app.command()
@@ -75,9 +91,7 @@ def build(
 
 @minecraft_app.command()
 def read(
-    server: Annotated[
-        str, typer.Argument(metavar="HOST:PORT", help="A Java server of yours, whose operator 'walker' is.")
-    ],
+    server: Annotated[str, typer.Option(metavar="HOST:PORT", help=_SERVER)],
     box: Annotated[str, typer.Option(help="Corners of the box, both included: x,y,z:x,y,z in blocks.")],
     out: Annotated[Path, typer.Option(help="Written: .nbt or .schem opens in the game, .png is a picture.")],
     json: Json = False,
@@ -97,6 +111,8 @@ def read(
     low, high = (_of_both(choose, *corners) for choose in (min, max))
     with _running(server) as player:
         blueprint = blueprint_of(read_box(player, (low, high)))
+    if not blueprint.blocks:
+        raise DataError(f"{server}: there is no block in {box}; look where the ground is")
     write(blueprint, out)
     facts = {"server": server, "box": box, "written": str(out), **facts_of_blueprint(blueprint)}
     if json:
@@ -110,29 +126,41 @@ def read(
 
 
 @minecraft_app.command()
-def serve(
-    kind: Annotated[str | None, typer.Option(help="Kind of the generated world; plains if not said.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the generated world; 0 if not said.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Folder of a saved world; served is a copy, which is lost.")] = None,
-    port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
-    version: Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")] = "1.16.5",
+def save(
+    out: Annotated[Path, typer.Option(help="New folder of the world.")],
+    kind: Kind = "plains",
+    seed: Seed = 0,
+    version: Version = "1.16.5",
 ) -> None:
-    """A server of ours with a generated settlement or a saved world, for this machine only, until Ctrl-C."""
-    from worldgauge.worlds.minecraft.bridge import BridgeError
-    from worldgauge.worlds.minecraft.chunks import LAYOUTS
-    from worldgauge.worlds.minecraft.names import cells_of
-    from worldgauge.worlds.minecraft.server import JsServer
-    from worldgauge.worlds.voxel.generate import generate
+    """A generated village as a saved world, which the game opens too."""
+    from worldgauge.worlds.minecraft.regions import write_world
 
-    if version not in LAYOUTS:
-        raise UsageError(f"--version is {' or '.join(LAYOUTS)}, not '{version}'")
+    cells = _village(kind, seed, version)
+    write_world(out, cells, version)
+    print(f"written {out}: Minecraft {version}, {_extent(cells)}")
+
+
+@minecraft_app.command()
+def serve(
+    kind: Kind | None = None,
+    seed: Annotated[int | None, typer.Option(help="Of the village; 0 if not said.")] = None,
+    save: Annotated[Path | None, typer.Option(help="A saved world instead; served is a copy, which is lost.")] = None,
+    port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
+    version: Version = "1.16.5",
+) -> None:
+    """A server of ours with a generated village or a saved world, for this machine only, until Ctrl-C."""
+    from worldgauge.worlds.minecraft.bridge import BridgeError
+    from worldgauge.worlds.minecraft.server import JsServer
+
     if save is not None and (kind, seed) != (None, None):
         raise UsageError("a saved world has no kind and no seed: give --save, or --kind and --seed")
     if not 0 <= port < 1 << 16:
         raise UsageError(f"--port is 0 to 65535, not {port}")
-    cells = None if save is not None else cells_of(generate(kind or "plains", seed or 0), version=version)
+    cells = None if save is not None else _village(kind or "plains", seed or 0, version)
     with suppress(KeyboardInterrupt), JsServer(cells, version, world=save, port=port) as running:
+        x, y, z = running.state()[:3].tolist()
         print(f"listening on localhost:{running.port} (Minecraft {version}, any name may join); Ctrl-C ends it")
+        print(f"who joins stands at {x:g}, {y:g}, {z:g}" + ("" if cells is None else f"; {_extent(cells)}"))
         sys.stdout.flush()
         running.leave()
         while True:
@@ -159,10 +187,9 @@ def parity(
     from worldgauge.worlds.voxel.generate import generate
     from worldgauge.worlds.voxel.world import FAMILIES, KINDS
 
-    known = (*KINDS, *FAMILIES)
-    kinds = list(dict.fromkeys(kind or known))
-    if unknown := next((name for name in kinds if name not in known), None):
-        raise UnknownNameError("kind of world", unknown, known)
+    kinds = list(dict.fromkeys(kind or (*KINDS, *FAMILIES)))
+    for name in kinds:
+        _demand_kind(name)
     rows: dict[str, Deviation] = {}
     with Bars() as bars:
         for number, name in enumerate(kinds):
@@ -178,6 +205,30 @@ def parity(
         causes = ", ".join(f"{cause} {count}" for cause, count in row.causes.items())
         print(f"{name:<12}{row.ticks:>7}{row.equal:>9.2%}{row.worst:>10.2g}{row.walked:>10.2g}  {causes}".rstrip())
     print("n: ticks; worst: in one tick; walked: at the end of walks whose ticks are all equal")
+
+
+def _village(kind: str, seed: int, version: str) -> Cells:
+    """A generated world in the words of a version."""
+    from worldgauge.worlds.minecraft.chunks import LAYOUTS
+    from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.voxel.generate import generate
+
+    _demand_kind(kind)
+    if version not in LAYOUTS:
+        raise UsageError(f"--version is {' or '.join(LAYOUTS)}, not '{version}'")
+    return cells_of(generate(kind, seed), version=version)
+
+
+def _demand_kind(kind: str) -> None:
+    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
+
+    if kind not in (*KINDS, *FAMILIES):
+        raise UnknownNameError("kind of world", kind, (*KINDS, *FAMILIES))
+
+
+def _extent(cells: Cells) -> str:
+    (x, y, z), (width, height, depth) = cells.origin, cells.size
+    return f"its blocks lie from {x}, {y}, {z} to {x + width - 1}, {y + height - 1}, {z + depth - 1}"
 
 
 def _running(server: str | None) -> AbstractContextManager[Player]:

@@ -242,8 +242,10 @@ def test_materials_that_no_cell_has_are_not_asked_for() -> None:
 
 
 def test_a_place_that_refuses_is_heard() -> None:
-    with pytest.raises(WorldError, match="out of this world"):
-        build(Blueprint.of([[[1]], [[1]]], ["stone"]), (0, 255, 0), MemoryPlace())
+    place = MemoryPlace()
+    with pytest.raises(UsageError, match=r"y 319 to 320 is not within -64 to 319, as a world of 1\.20\.4 is"):
+        build(Blueprint.of([[[1]], [[1]]], ["stone"]), (0, 319, 0), place)
+    assert not place.sent
     with pytest.raises(UsageError, match="three whole numbers"):
         build(Blueprint.of([[[1]]], ["stone"]), (0.5, 64, 0), MemoryPlace())  # type: ignore[arg-type]
 

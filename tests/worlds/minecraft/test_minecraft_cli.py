@@ -87,14 +87,14 @@ ERRORS = {
     "build hut.schem --at 0,318,0 --save w --out copy": "y 318 to 321 is not within -64 to 319",
     "build hut.schem --at 0,64,0 --save w --out w": "lies in the world itself",
     "build hut.schem --at 0,64,0 --server here:there": "'here:there' is no server: write host:port",
-    "read here:there --box 0,0,0:1,1,1 --out a.schem": "'here:there' is no server: write host:port",
-    "read here:1 --box 0,0,0 --out a.schem": "--box takes two corners",
-    "read here:1 --box 0,0,0:1,1 --out a.schem": "--box takes whole numbers x,y,z",
-    "read here:1 --box 0,0,0:1,1,1 --out a.txt": "structures are written as .nbt, .schem, .png, not '.txt'",
+    "read --server here:there --box 0,0,0:1,1,1 --out a.schem": "'here:there' is no server: write host:port",
+    "read --server here:1 --box 0,0,0 --out a.schem": "--box takes two corners",
+    "read --server here:1 --box 0,0,0:1,1 --out a.schem": "--box takes whole numbers x,y,z",
+    "read --server here:1 --box 0,0,0:1,1,1 --out a.txt": "structures are written as .nbt, .schem, .png, not '.txt'",
     "serve --version 1.8": "--version is 1.16.5 or 1.20.4, not '1.8'",
     "serve --save w --seed 3": "a saved world has no kind and no seed",
     "serve --port 70000": "--port is 0 to 65535, not 70000",
-    "serve --kind plans": "did you mean 'plains'",
+    "serve --kind plans": "Did you mean 'plains'?",
     "parity --kind plains --kind interiors": "Did you mean 'interior'?",
 }
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_meant_is_one_line(words: str, folder: Path) -> None:
 def test_the_neighbours_are_named_in_the_help(folder: Path) -> None:
     assert "worldgauge structure FOLDER --box" in " ".join(cli(folder, "read", "--help").stdout.split())
     listed = cli(folder, "--help").stdout
-    assert all(f"  {name} " in listed for name in ("build", "read", "serve", "parity"))
+    assert all(f"  {name} " in listed for name in ("install", "build", "read", "save", "serve", "parity"))
 
 
 @pytest.mark.minecraft
@@ -150,11 +150,11 @@ def test_a_served_world_is_built_in_and_read_until_ctrl_c(
     done = cli(folder, "build", "hut.schem", "--at", "-2,64,-2", "--server", where, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["right"] == 64
-    done = cli(folder, "read", where, "--box", "1,67,1:-2,63,-2", "--out", "box.nbt")
+    done = cli(folder, "read", "--server", where, "--box", "1,67,1:-2,63,-2", "--out", "box.nbt")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{where}: 4 wide, 5 high, 4 deep, 80 blocks\nwritten box.nbt\n"
     assert read_structure(folder / "box.nbt").blueprint.counts()["dirt"] == 16
-    done = cli(folder, "read", where, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
+    done = cli(folder, "read", "--server", where, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["size"], facts["materials"]) == ([317, 2, 1], {"dirt": 64})

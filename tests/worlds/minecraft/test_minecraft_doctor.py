@@ -93,13 +93,18 @@ def test_nothing_is_there(path: Path, tmp_path: Path) -> None:
         'no Node on the search path: install Node 20 or later, or pip install "worldgauge[minecraft]"'
     )
     assert not parts["viewer"].needed
-    assert f"no Node packages in {tmp_path / 'viewer'}: run `make minecraft-viewer`" in parts["viewer"].told
-    assert parts["packages"].told.startswith(f"no Node packages in {tmp_path / 'packages'}: run `make minecraft`")
+    assert (
+        f"no Node packages in {tmp_path / 'viewer'}: run `worldgauge minecraft install --viewer`"
+        in parts["viewer"].told
+    )
+    assert parts["packages"].told.startswith(
+        f"no Node packages in {tmp_path / 'packages'}: run `worldgauge minecraft install`"
+    )
     assert "npm" in parts["packages"].told
     assert not parts["browser"].needed
     assert "apt install chromium" in parts["browser"].told
     assert parts["server"].told == "not tried: it needs Node and its packages"
-    with pytest.raises(WorldError, match="run `make minecraft`"):
+    with pytest.raises(WorldError, match="run `worldgauge minecraft install`"):
         JsServer()
 
 
@@ -128,7 +133,7 @@ def test_a_node_that_is_too_old(path: Path, tmp_path: Path, says: str, words: st
 )
 def test_packages_of_other_versions(path: Path, tmp_path: Path, other: dict[str, str | None], words: str) -> None:
     put_packages(tmp_path / "packages", **other)
-    with pytest.raises(WorldError, match=rf"not those of this version \({words}\): run `make minecraft`"):
+    with pytest.raises(WorldError, match=rf"not those of this version \({words}\): run `worldgauge minecraft install`"):
         install.find_packages()
 
 
@@ -199,7 +204,7 @@ def test_the_viewers_packages_are_compiled_and_again_where_they_do_not_load(whee
     install.install(kind=install.VIEWER)
     assert len((tmp_path / "asked").read_text().splitlines()) == 4
     (folder / "node_modules" / "gl" / "build" / "Release" / "webgl.node").unlink()
-    with pytest.raises(WorldError, match=r"gl in .* is not compiled: run `make minecraft-viewer`"):
+    with pytest.raises(WorldError, match=r"gl in .* is not compiled: run `worldgauge minecraft install --viewer`"):
         install.find_packages(kind=install.VIEWER)
 
 

@@ -168,7 +168,9 @@ def test_what_cannot_be_built_is_refused_and_nothing_is_left(tmp_path: Path) -> 
     refused(DataError, "has no r.3.0.mca", world, (1600, 64, 0), copy)
     refused(UsageError, "y 252 to 257 is not within 0 to 255", world, (0, 252, 0), copy)
     refused(UsageError, "lies in the world itself", world, (0, 60, 0), world / "copy")
-    refused(DataError, "is no saved world", tmp_path / "none", (0, 60, 0), copy)
+    refused(DataError, "none: no such folder", tmp_path / "none", (0, 60, 0), copy)
+    (tmp_path / "empty").mkdir()
+    refused(DataError, "is no saved world", tmp_path / "empty", (0, 60, 0), copy)
     refused(DataError, "is no saved world", world / "region", (0, 60, 0), copy)
     with pytest.raises(WorldError, match=r"no block 'minecraft:cherry_log\[axis=x\]' in 1\.16\.5"):
         build_saved(Blueprint.of([[[1]]], ["cherry_log[axis=x]"]), (0, 60, 0), world, copy)

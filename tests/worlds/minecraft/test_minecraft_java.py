@@ -91,7 +91,7 @@ def test_a_server_of_the_users(version: str, packages: Path) -> None:
 
 @pytest.mark.minecraft
 def test_a_server_that_cannot_be_used(packages: Path) -> None:
-    with pytest.raises(WorldError, match=r"the server 127.0.0.1:1 cannot be used: .*ECONNREFUSED.*online-mode=false"):
+    with pytest.raises(WorldError, match=r"no server of the game answers at 127.0.0.1:1 .*ECONNREFUSED.*is it running"):
         JavaServer("127.0.0.1", 1, packages=packages)
     with (
         JsServer(version="1.17.1", packages=packages) as server,

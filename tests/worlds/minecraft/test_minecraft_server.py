@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.errors import DataError, UsageError
+from worldgauge.errors import DataError, UsageError, WorldError
 from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.java import JavaServer
 from worldgauge.worlds.minecraft.offline import Goal, Offline
 from worldgauge.worlds.minecraft.online import Online
 from worldgauge.worlds.minecraft.server import JsServer
@@ -222,7 +223,7 @@ def test_a_kicked_bot_says_why_and_may_come_back(packages: Path) -> None:
         with pytest.raises(BridgeError, match="'walker' was kicked: 404") as kicked:
             server.command("kick walker 404")
         assert kicked.value.kind == "kicked"
-        with pytest.raises(BridgeError, match="404; join again"):
+        with pytest.raises(BridgeError, match="was kicked: 404"):
             server.read(((0, 0, 0), (1, 1, 1)))
         server.join(server.name)
         assert server.teleport(1.5, 5, 1.5)[0] == 1.5
@@ -280,5 +281,22 @@ def test_a_generator_that_throws(program: str, op: str, packages: Path, tmp_path
 def test_cells_or_a_saved_world(packages: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not with both"):
         JsServer(CELLS, world=tmp_path, packages=packages)
-    with pytest.raises(DataError, match="no saved world that can be copied"):
+    with pytest.raises(DataError, match="no such folder"):
         JsServer(world=tmp_path / "none", packages=packages)
+    with pytest.raises(DataError, match="no saved world that can be copied"):
+        JsServer(world=tmp_path, packages=packages)
+
+
+def test_two_of_one_name_are_not_let_in_to_take_each_others_commands(packages: Path) -> None:
+    with JsServer(packages=packages) as server:
+        with pytest.raises(WorldError, match="already connected"):
+            JavaServer("127.0.0.1", server.port, name=server.name, packages=packages)
+        assert server.teleport(3.5, 5, 3.5)[0] == 3.5
+        server.leave()
+        with JavaServer("127.0.0.1", server.port, name=server.name, packages=packages) as other:
+            assert other.teleport(2.5, 5, 2.5)[0] == 2.5
+
+
+def test_a_bot_is_not_put_at_no_number(packages: Path) -> None:
+    with JsServer(packages=packages) as server, pytest.raises(WorldError, match="not finite"):
+        server.teleport(float("nan"), 5, 1)

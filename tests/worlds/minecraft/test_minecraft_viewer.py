@@ -225,7 +225,7 @@ def test_without_xvfb_it_is_said_what_to_install(viewer_packages, tmp_path, monk
 
 
 def test_without_packages_it_is_said_what_to_run(tmp_path):
-    with pytest.raises(WorldError, match="run `make minecraft-viewer`"):
+    with pytest.raises(WorldError, match="run `worldgauge minecraft install --viewer`"):
         Viewer(one_block(STAIR), packages=tmp_path)
     for size in ({"width": 0}, {"height": 5000}):
         with pytest.raises(UsageError, match="1 to 4096 pixels"):

@@ -122,7 +122,7 @@ class Bridge(Closing):
 
     @classmethod
     def start(cls, packages: Path | None = None) -> Bridge:
-        """Our Node program with the packages in `packages`, by default those that `make minecraft` installed.
+        """Our Node program with the packages in `packages`, by default the installed ones.
 
         Raises WorldError when Node or packages are missing, too old or not the pinned ones.
         """
@@ -189,9 +189,9 @@ class Bridge(Closing):
         if "error" in answer:
             error = answer["error"]
             hint = error.get("hint")
-            said = f"{op}: {error['message']}" + (f"; {hint}" if hint else "")
+            said = error["message"] + (f"; {hint}" if hint else "")
             if error["type"] == "crash":
-                raise self._lost(f"{said} (the bridge has ended)")
+                raise self._lost(f"{op}: {said} (the bridge has ended)")
             raise BridgeError(error["type"], said)
         return Answer(dict(answer["ok"]), self._take(answer.get("bytes", 0)))
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
-from worldgauge.errors import WorldError
+from worldgauge.errors import UsageError, WorldError
 from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
+from worldgauge.worlds.minecraft.chunks import LAYOUTS
 from worldgauge.worlds.minecraft.edits import put_cells, version_of
 from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, read_cells
 from worldgauge.worlds.minecraft.versions import full_states, spelled
@@ -91,16 +92,19 @@ def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
     """Clear the blueprint's box with its lowest corner `at`, put the blocks there, and read back what became of them.
 
     Only the box is touched. What needs a support comes after all else. Nothing is tried twice: what falls, pops off
-    or connects otherwise than planned is told. Blocks may have their names of 1.16.5 or of 1.20.4. Raises UsageError
-    for a box that is none, WorldError for blocks that the game lacks, before anything is placed, and what `place`
-    raises.
+    or connects otherwise than planned is told, and so is what a refused command left undone. Blocks may have their
+    names of 1.16.5 or of 1.20.4. Raises UsageError for a box that is none or not inside the world, WorldError for
+    blocks that the game lacks, both before anything is placed, and what `place` raises.
     """
     box = _box(blueprint, at)
+    _demand_inside(box, place.version)
     plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
     texts = [*_clearing(place.read(box)), *_placing(plan)]
     for start in range(0, len(texts), MOST_SENT):
-        place.commands(texts[start : start + MOST_SENT])
-    _clear_items(place, box)
+        _send(place, texts[start : start + MOST_SENT])
+    # Takes away what clearing has dropped in the box, and nothing beside it.
+    (x, y, z), (i, j, k) = box
+    _send(place, [f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"])
     return compare(plan, _settled(place, box, plan))
 
 
@@ -230,14 +234,24 @@ def _command(box: Box, origin: Corner, state: str) -> str:
     return f"setblock {low} {state}" if low == high else f"fill {low} {high} {state}"
 
 
-def _clear_items(place: Place, box: Box) -> None:
-    """Take away what clearing has dropped in the box, and nothing beside it."""
-    (x, y, z), (i, j, k) = box
+def _send(place: Place, texts: Sequence[str]) -> None:
+    """Commands, of which some may find nothing to do, which the game calls a failure: what became of them is read."""
     try:
-        place.commands([f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"])
+        place.commands(texts)
     except BridgeError as error:
-        if error.kind != "command":  # which it is to the game where no item lies
+        if error.kind != "command":
             raise
+
+
+def _demand_inside(box: Box, version: str) -> None:
+    """Raises UsageError where part of the box is above or below the world."""
+    layout = LAYOUTS.get(version)
+    if layout is None:
+        return
+    (_, low, _), (_, high, _) = box
+    top = layout.bottom + layout.height - 1
+    if low < layout.bottom or high > top:
+        raise UsageError(f"y {low} to {high} is not within {layout.bottom} to {top}, as a world of {version} is")
 
 
 def _one_air(text: str) -> str:

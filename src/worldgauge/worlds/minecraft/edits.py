@@ -42,6 +42,8 @@ def version_of(world: Path, box: Box) -> str:
     Raises UsageError for a box that is above or below the world, DataError for a folder that is no saved world, a chunk
     that is missing or damaged, of another version, or of another one than the chunks before.
     """
+    if not world.is_dir():
+        raise DataError(f"{world}: no such folder")
     if not (world / "region").is_dir():
         raise DataError(f"{world}: is no saved world: it has no folder 'region'")
     found = ""

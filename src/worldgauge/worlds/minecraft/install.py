@@ -26,7 +26,7 @@ BRIDGE_FOLDER = Path(__file__).parent / "bridge"
 PACKAGES_VARIABLE = "WORLDGAUGE_NODE_PACKAGES"
 VIEWER_VARIABLE = "WORLDGAUGE_VIEWER_PACKAGES"
 LEAST_NODE = 20
-INSTALL_HINT = "run `make minecraft`"
+INSTALL_HINT = "run `worldgauge minecraft install`"
 DEBIAN = ("g++", "make", "pkg-config", "libxi-dev", "libglu1-mesa-dev", "libglew-dev")
 """What Debian calls that with which the viewer's packages are compiled."""
 
@@ -55,7 +55,7 @@ VIEWER = Packages(
     BRIDGE_FOLDER / "viewer",
     "minecraft-viewer",
     VIEWER_VARIABLE,
-    "run `make minecraft-viewer`",
+    "run `worldgauge minecraft install --viewer`",
     {"gl": "build/Release/webgl.node"},
 )
 

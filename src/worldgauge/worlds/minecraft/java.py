@@ -57,6 +57,8 @@ class JavaServer(Player, Closing):
             self.teleport(*self.state()[:3].tolist())
         except BridgeError as error:
             self.close()
+            if error.kind in ("no-server", "no-join"):
+                raise WorldError(f"no server of the game answers at {host}:{port} ({error}): is it running?") from None
             hint = f"online-mode=false, spawn-protection=0 and allow-flight=true in server.properties, and '/op {name}'"
             raise WorldError(f"the server {host}:{port} cannot be used: {error}; it needs {hint}") from None
         except WorldError as error:
@@ -97,6 +99,6 @@ def try_commands(player: Player) -> None:
 def address(text: str) -> tuple[str, int]:
     """Host and port of "host" or "host:port". Raises UsageError for anything else."""
     host, colon, port = text.partition(":")
-    if not host or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16)):
+    if not host or host.isdigit() or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16)):
         raise UsageError(f"'{text}' is no server: write host:port, such as localhost:{PORT}")
     return host, int(port) if colon else PORT

@@ -6,6 +6,7 @@ Positions are the game's (x east, y up, z south), of the middle of the feet; yaw
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import DataError, UsageError
+from worldgauge.errors import DataError, UsageError, WorldError
 from worldgauge.geometry import FloatArray
 from worldgauge.worlds.minecraft.bridge import Answer, Bridge, BridgeError, Closing
 from worldgauge.worlds.minecraft.cells import Cells, from_bytes, to_bytes
@@ -60,6 +61,8 @@ class Player:
 
         yaw, pitch: None leaves them. dimension: such as "minecraft:the_nether", where a server has it. Returns `state`.
         """
+        if not all(math.isfinite(v) for v in (x, y, z, yaw or 0.0, pitch or 0.0)):
+            raise WorldError(f"a bot cannot be put at {(x, y, z)}, yaw {yaw}, pitch {pitch}: not finite")
         args = {"position": [float(x), float(y), float(z)], "yaw": yaw, "pitch": pitch, "dimension": dimension}
         return _row(self.ask("teleport", args, deadline_s=_TELEPORT_S))
 
@@ -177,6 +180,8 @@ class JsServer(Player, Closing):
         """A copy of the saved world, without its players: the server writes into the folder that it serves."""
         if self._world is None:
             return None
+        if not self._world.is_dir():
+            raise DataError(f"{self._world}: no such folder")
         self._copy = TemporaryDirectory(prefix="worldgauge-", ignore_cleanup_errors=True)
         try:
             shutil.copy(self._world / "level.dat", self._copy.name)

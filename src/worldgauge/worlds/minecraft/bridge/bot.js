@@ -30,12 +30,12 @@ async function join ({ name, host = '127.0.0.1', port, version, view = 12 }) {
   })
   const one = { bot, name, gone: null, messages: [] }
   bots.set(name, one)
-  const leaves = (kind, message) => { one.gone ??= new Refusal(kind, message, 'join again') }
+  const leaves = (kind, message) => { one.gone ??= new Refusal(kind, message) }
   bot.on('error', error => {
     console.error(error)
     if (!bot.entity) leaves('no-server', `'${name}' cannot join ${host}:${port}: ${error.message || error.code}`)
   })
-  bot.on('kicked', reason => leaves('kicked', `'${name}' was kicked: ${plain(reason)}`))
+  bot.on('kicked', reason => leaves('kicked', `'${name}' was kicked: ${plain(reason) || 'no reason given'}`))
   bot.on('end', reason => leaves('kicked', `'${name}' lost its server: ${plain(reason)}`))
   bot.on('message', (message, position, sender) => {
     const reply = replyOf(message, position, sender)

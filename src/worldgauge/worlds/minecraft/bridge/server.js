@@ -67,6 +67,8 @@ async function open ({ version, port = 0, spawn, world, seed = 0, generator }, b
 function prepare (serv, registry, spawn, seed) {
   serv.heights = grids.heights(registry)
   commands.install(serv, { seed })
+  // It looks for who is there already by this, which it sets too late: two of one name would take each other's commands.
+  serv.on('newPlayer', player => { player.uuid = player._client.uuid })
   // Its own search starts at a random column and never ends in one without blocks.
   serv.getSpawnPoint = async () => new Vec3(...spawn)
   // Without a world on disk, a chunk that nobody sees would be made anew: what commands built there would be lost.

@@ -202,7 +202,7 @@ function context (width, height) {
     create = require('gl')
   } catch (error) {
     const why = String(error.message).replace(/\s+/g, ' ').slice(0, 300)
-    throw new Refusal('not-compiled', `gl does not load: ${why}`, 'run `make minecraft-viewer` again')
+    throw new Refusal('not-compiled', `gl does not load: ${why}`, 'run `worldgauge minecraft install --viewer` again')
   }
   const gl = create(width, height, { alpha: false, depth: true, stencil: true })
   if (!gl) throw new Refusal('no-gl', 'no OpenGL on a display without a screen', 'Debian: apt install libgl1-mesa-dri')
