@@ -285,6 +285,18 @@ def test_the_colour_segmenter_does_not_judge_what_it_does_not_know(strangers: Pa
     assert any("it guesses" in note for note in tables[0].notes)
 
 
+def test_nor_pictures_that_another_renderer_drew_of_a_world_it_knows(walks: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(walks, tmp_path / "data")
+    manifest = json.loads((root / "worldgauge.json").read_text())
+    manifest["settings"]["game"] = {"mode": "offline", "server": None, "places": [], "pictures": "released"}
+    (root / "worldgauge.json").write_text(json.dumps(manifest))
+    task = next(iter(LoopNav().tasks(root)))
+    scores = run("freeze", task, tmp_path / "record")
+    assert scores["sgcs"].value is None
+    assert "our own pictures" in scores["sgcs"].reason
+    assert scores["ssim_table"].value is not None
+
+
 def test_tables_say_when_a_fault_of_the_release_was_asked_for(tasks: list[Task], tmp_path: Path) -> None:
     shifted = run("freeze", tasks[0], tmp_path, LoopNav(alignment="start"))
     tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"}, {})

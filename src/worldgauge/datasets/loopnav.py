@@ -25,7 +25,7 @@ from worldgauge.datasets.loopnav_check import Report, Row, check
 from worldgauge.datasets.loopnav_index import Trajectory, discover, split_of
 from worldgauge.datasets.loopnav_records import Record, read_records, walk_of
 from worldgauge.datasets.loopnav_rules import Measures, exact_return_index, goal_changes, return_index
-from worldgauge.datasets.loopnav_write import MANIFEST, worlds_of, write_manifest, write_trajectory
+from worldgauge.datasets.loopnav_write import MANIFEST, pictures_of, worlds_of, write_manifest, write_trajectory
 from worldgauge.episode import Episode, WorldFacts
 from worldgauge.errors import DataError, UsageError
 from worldgauge.geometry import Camera
@@ -47,6 +47,7 @@ __all__ = [
     "exact_return_index",
     "fingerprint_of",
     "load",
+    "pictures_of",
     "read_records",
     "return_index",
     "select",
@@ -61,11 +62,11 @@ TEST_VILLAGE = 20
 PER_VILLAGE = 3
 
 
-def load(trajectory: Trajectory, world: WorldFacts | None = None) -> Episode:
+def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
     """The trajectory as an Episode in our frame; frames are decoded when asked for.
 
     Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
-    holds the turn that led to it and the keys that act on the next one.
+    holds the turn that led to it and the keys that act on the next one. pictures: who drew the frames (`pictures_of`).
     Raises DataError when a file cannot be read or the two disagree on the number of frames.
     """
     records = read_records(trajectory.records)
@@ -85,6 +86,7 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None) -> Episode:
         "exact_return_index": trajectory.exact_return_index,
         "goal_changes": goal_changes([record.goal for record in records]),
         "flags": list(trajectory.flags),
+        "pictures": pictures,
     }
     return Episode(
         id=trajectory.id,

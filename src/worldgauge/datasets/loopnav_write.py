@@ -103,6 +103,14 @@ def write_whole(path: Path, text: str) -> None:
     put_whole(path, text.encode())
 
 
+def pictures_of(root: Path) -> str:
+    """Who drew the frames: "ours", our own camera, or another renderer's name from the manifest; ours if not said."""
+    path = Path(root) / MANIFEST
+    content = parse_json(read_bytes(path), str(path)) if path.exists() else {}
+    game = content.get("settings", {}).get("game") if isinstance(content, dict) else None
+    return str(game.get("pictures", "ours")) if isinstance(game, dict) else "ours"
+
+
 def _recorded(root: Path) -> dict[str, WorldFacts]:
     """What the manifest says, word for word."""
     path = Path(root) / MANIFEST

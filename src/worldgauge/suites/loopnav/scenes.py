@@ -34,9 +34,7 @@ SCENE_METRICS = (
     *("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_informative", "sgcs_chance_corrected", "sgcs_relations"),
     *("sgcs_drift_tolerant", "coverage", "sgcs_seen", "sgcs_unseen", "segmenter_accuracy", "loop_closure"),
 )
-NO_SEGMENTER = (
-    "the colour segmenter knows the embedded worlds only; register one for these recordings and set segmenter=NAME"
-)
+NO_SEGMENTER = "the colour segmenter knows our own pictures of known worlds; register one and set segmenter=NAME"
 
 ACCURACY_STRIDE = 4
 """Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
@@ -53,7 +51,8 @@ def scene_scores(
     truth: the way back, cut to what the model draws.
     """
     segmenter = settings.segmenter or "colour"
-    fits = episode.world is not None or segmenter not in ("colour", "exact")
+    known = episode.world is not None and episode.facts.get("pictures", "ours") == "ours"
+    fits = known or segmenter not in ("colour", "exact")
     blind = NO_SEGMENTER if settings.segmenter is None and not fits else cannot_see(segmenter)
     if blind is not None:
         yield from (score_of(record, name, None, reason=blind) for name in SCENE_METRICS)

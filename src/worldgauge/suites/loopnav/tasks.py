@@ -103,7 +103,7 @@ def _episode(source: str, identifier: str) -> Episode:
     if trajectory is None:
         raise DataError(f"{source}: recording '{identifier}' is gone; plan the run again")
     world: Any = loopnav.worlds_of(Path(source)).get(trajectory.location)
-    return loopnav.load(trajectory, world)
+    return loopnav.load(trajectory, world, loopnav.pictures_of(Path(source)))
 
 
 @lru_cache(maxsize=2)
