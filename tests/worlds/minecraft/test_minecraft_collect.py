@@ -158,6 +158,7 @@ def test_a_published_place_of_somebodys_server(others, tmp_path, near):
     assert len(open_world(facts).categories) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.minecraft
 def test_a_place_of_ones_own_stays_where_and_as_it_was(others, tmp_path, near):
     def collect(*places, **more):
