@@ -122,7 +122,8 @@ def open_spot(out: Path, location: str, kind: str, seed: int, game: Game | None)
 
 
 def close_spots() -> None:
-    """End what was started for the last places."""
+    """End what was started for the last places, and forget what the next collection may find otherwise."""
+    kept_facts.cache_clear()
     while _open:
         _open.popitem()[1][1].closing.close()
 

@@ -83,9 +83,9 @@ class Player:
         deadline_s = _SLACK_S + len(texts) * (self._spacing_s + 0.1)
         args = {"texts": slashed, "spacing_ms": spacing_ms, "wait_ms": 1000 * _REPLY_S}
         replies = self.ask("say", args, deadline_s=deadline_s).ok["messages"]
-        for reply in replies:
+        for text, reply in zip(slashed, replies, strict=False):
             if reply["failed"]:
-                raise BridgeError("command", f"'{slashed[0]}'{' ...' if slashed[1:] else ''}: {reply['text']}")
+                raise BridgeError("command", f"'{text}': {reply['text']}")
         return [reply["text"] for reply in replies[: len(texts)]] + [""] * (len(texts) - len(replies))
 
     def full_states(self, states: Sequence[str]) -> list[str]:

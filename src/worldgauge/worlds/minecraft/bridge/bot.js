@@ -9,7 +9,7 @@ const { replyOf, plain, decimal } = require('./chat')
 const grids = require('./grid')
 const { Refusal } = require('./refusal')
 const { KEYS, MOST_TICKS, actionsOf, rowsOf } = require('./rows')
-const { Tour, row, still } = require('./walker')
+const { Tour, row, turned, still } = require('./walker')
 
 const JOIN_MS = 25000
 const LOOK_MS = 10
@@ -18,7 +18,6 @@ const RESEND_MS = 1000
 const MOST_SENDS = 10
 const TICK_MS = 5000
 const SETTLE_TICKS = 3
-const MAX_PITCH = Math.PI / 2
 const RIGHTS = /permission|unknown|not found/i // how servers answer who is no operator
 
 const bots = new Map()
@@ -163,10 +162,7 @@ async function step ({ name }, data) {
   const actions = actionsOf(data)
   const rows = []
   await ticks(one, actions.length, at => actions[at].keys.forEach((held, i) => bot.setControlState(KEYS[i], held)), at => {
-    const { turn, up } = actions[at]
-    bot.entity.yaw += turn
-    bot.entity.pitch = Math.min(Math.max(bot.entity.pitch + up, -MAX_PITCH), MAX_PITCH)
-    rows.push(row(bot, { forward: bot.getControlState('forward'), jump: bot.getControlState('jump'), turn }, 0))
+    rows.push(turned(bot, actions[at]))
   })
   return rowsOf(rows)
 }

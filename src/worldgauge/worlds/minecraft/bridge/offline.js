@@ -8,11 +8,10 @@ const { Physics, PlayerState } = require('prismarine-physics')
 const grids = require('./grid')
 const { Refusal } = require('./refusal')
 const { KEYS, MOST_TICKS, actionsOf, rowsOf } = require('./rows')
-const { Tour, row, still, COLUMNS } = require('./walker')
+const { Tour, row, turned, still, COLUMNS } = require('./walker')
 
 rememberTables()
 
-const MAX_PITCH = Math.PI / 2
 const MOST_KNOWN = 1 << 17
 let body = null
 
@@ -54,10 +53,10 @@ class Body extends EventEmitter {
     this.place({ position: [grid.origin[0] + 0.5, grid.origin[1] + grid.size[1], grid.origin[2] + 0.5], onGround: false })
   }
 
-  place ({ position, yaw = 0, pitch = 0, onGround = true, velocity }) {
+  place ({ position, yaw = 0, pitch = 0, onGround = true }) {
     // At rest on the ground: gravity of one tick has pulled and the ground has held.
     const pulled = onGround ? -this.physics.gravity * this.physics.airdrag : 0
-    const numbers = [position, velocity || [0, pulled, 0], [yaw, pitch, 0]]
+    const numbers = [position, [0, pulled, 0], [yaw, pitch, 0]]
     if (!numbers.every(list => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite))) {
       throw new Refusal('bad-place', 'a body needs a position x, y, z, a yaw and a pitch, all finite')
     }
@@ -70,13 +69,10 @@ class Body extends EventEmitter {
 
   // The keys of each action move the body along the heading it had, then the view turns.
   step (actions) {
-    const { entity } = this
-    return actions.map(({ keys, turn, up }) => {
-      keys.forEach((held, i) => this.setControlState(KEYS[i], held))
+    return actions.map(action => {
+      action.keys.forEach((held, i) => this.setControlState(KEYS[i], held))
       this.tick()
-      entity.yaw += turn
-      entity.pitch = Math.min(Math.max(entity.pitch + up, -MAX_PITCH), MAX_PITCH)
-      return row(this, { forward: this.controlState.forward, jump: this.controlState.jump, turn }, 0)
+      return turned(this, action)
     })
   }
 

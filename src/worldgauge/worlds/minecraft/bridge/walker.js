@@ -13,6 +13,7 @@ const NODE_HEIGHT = 1
 const TURN_DONE = 0.01
 const TURN_QUANTUM = 0.15 * Math.PI / 180 // the game's mouse step
 const MOST_TURN = 0.15
+const MAX_PITCH = Math.PI / 2
 const STUCK_TICKS = 70
 const MOST_REPLANS = 5
 const SEARCH_RADIUS = 100 // of path cost beyond the estimate: bounds a search by count, not by clock
@@ -139,6 +140,14 @@ class Tour {
   }
 }
 
+// What a tick of given keys ends with: the view turns, left and up. The row of it.
+function turned (bot, { turn, up }) {
+  const { entity, controlState: { forward, jump } } = bot
+  entity.yaw += turn
+  entity.pitch = Math.min(Math.max(entity.pitch + up, -MAX_PITCH), MAX_PITCH)
+  return row(bot, { forward, jump, turn }, 0)
+}
+
 function still () {
   return { forward: false, jump: false, turn: 0 }
 }
@@ -150,4 +159,4 @@ function row ({ entity, jumpTicks }, control, leg) {
   return [...body, +control.forward, +control.jump, control.turn, leg]
 }
 
-module.exports = { Tour, row, still, COLUMNS }
+module.exports = { Tour, row, turned, still, COLUMNS }
