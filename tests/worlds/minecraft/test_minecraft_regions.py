@@ -65,7 +65,7 @@ def test_from_the_floor_to_the_ceiling(version: str, low: int, high: int, tmp_pa
     write_world(tmp_path / "a", cells, version)
     assert (texts(read_cells(tmp_path / "a", box_of(cells))) == texts(cells)).all()
     for origin in ((0, low - 1, 0), (0, low + 1, 0)):
-        with pytest.raises(UsageError, match=rf"a world of {version} from {low} to {high}"):
+        with pytest.raises(UsageError, match=rf"is not within {low} to {high}, as a world of {version} is"):
             write_world(tmp_path / "b", Cells(origin, cells.palette, cells.index), version)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
-from worldgauge.errors import UsageError, WorldError
+from worldgauge.errors import WorldError
 from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
-from worldgauge.worlds.minecraft.chunks import LAYOUTS
+from worldgauge.worlds.minecraft.chunks import demand_inside
 from worldgauge.worlds.minecraft.edits import put_cells, version_of
 from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, read_cells
 from worldgauge.worlds.minecraft.versions import full_states, spelled
@@ -97,7 +97,7 @@ def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
     blocks that the game lacks, both before anything is placed, and what `place` raises.
     """
     box = _box(blueprint, at)
-    _demand_inside(box, place.version)
+    demand_inside(box[0][1], box[1][1], place.version)
     plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
     texts = [*_clearing(place.read(box)), *_placing(plan)]
     for start in range(0, len(texts), MOST_SENT):
@@ -241,17 +241,6 @@ def _send(place: Place, texts: Sequence[str]) -> None:
     except BridgeError as error:
         if error.kind != "command":
             raise
-
-
-def _demand_inside(box: Box, version: str) -> None:
-    """Raises UsageError where part of the box is above or below the world."""
-    layout = LAYOUTS.get(version)
-    if layout is None:
-        return
-    (_, low, _), (_, high, _) = box
-    top = layout.bottom + layout.height - 1
-    if low < layout.bottom or high > top:
-        raise UsageError(f"y {low} to {high} is not within {layout.bottom} to {top}, as a world of {version} is")
 
 
 def _one_air(text: str) -> str:

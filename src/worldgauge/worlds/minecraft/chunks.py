@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.blueprint import AIR_NAMES, base_name
-from worldgauge.errors import DataError
+from worldgauge.errors import DataError, UsageError
 from worldgauge.nbt import Fields, check_numbers, material_of, nbt_library, plain
 from worldgauge.nbt.region import SIDE, numbers_of, words_of
 from worldgauge.worlds.minecraft.cells import Cells, split_state
@@ -38,6 +38,15 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = {"1.16.5": Layout(2586, 0, 256), "1.20.4": Layout(3700, -64, 384)}
+
+
+def demand_inside(low_y: int, high_y: int, version: str) -> None:
+    """Raises UsageError where heights, both inside, are above or below a world of `version`, if that is of LAYOUTS."""
+    if (layout := LAYOUTS.get(version)) is None:
+        return
+    bottom, top = layout.bottom, layout.bottom + layout.height - 1
+    if low_y < bottom or high_y > top:
+        raise UsageError(f"y {low_y} to {high_y} is not within {bottom} to {top}, as a world of {version} is")
 
 
 def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:

@@ -22,10 +22,10 @@ from worldgauge.nbt import Fields, nbt_library
 from worldgauge.nbt.region import SECTOR, SIDE, read_chunk, region_bytes, region_name
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.chunks import (
-    LAYOUTS,
     bare_section,
     blocks_of,
     bytes_of,
+    demand_inside,
     overlap,
     section_numbers,
     sections_of,
@@ -56,10 +56,7 @@ def version_of(world: Path, box: Box) -> str:
         if found not in ("", own):
             raise DataError(f"{chunk.what} was saved by another version than those beside it; save them all in one")
         found = own
-    low, high = box
-    _, bottom, height = LAYOUTS[found]
-    if low[1] < bottom or high[1] >= bottom + height:
-        raise UsageError(f"y {low[1]} to {high[1]} is not within {bottom} to {bottom + height - 1}, as this world is")
+    demand_inside(box[0][1], box[1][1], found)
     return found
 
 

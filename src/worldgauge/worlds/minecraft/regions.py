@@ -23,7 +23,15 @@ from worldgauge.files import put_whole
 from worldgauge.nbt import Fields, plain
 from worldgauge.nbt.region import CHUNKS, SIDE, read_chunk, region_bytes, region_name
 from worldgauge.worlds.minecraft.cells import AIR, MOST_COORDINATE, MOST_STATES, Cells
-from worldgauge.worlds.minecraft.chunks import LAYOUTS, chunk_bytes, level_bytes, overlap, section_numbers, sections_of
+from worldgauge.worlds.minecraft.chunks import (
+    LAYOUTS,
+    chunk_bytes,
+    demand_inside,
+    level_bytes,
+    overlap,
+    section_numbers,
+    sections_of,
+)
 
 MOST_CELLS = 1 << 27
 
@@ -61,11 +69,7 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
     layout = LAYOUTS[version]
     low, high = box_of(cells)
-    if low[1] < layout.bottom or high[1] >= layout.bottom + layout.height:
-        raise UsageError(
-            f"the cells reach from y {low[1]} to {high[1]}, a world of {version} from {layout.bottom} to "
-            f"{layout.bottom + layout.height - 1}; move or cut them"
-        )
+    demand_inside(low[1], high[1], version)
     chunks = [
         (cx, cz)
         for cz in range(low[2] // SIDE, high[2] // SIDE + 1)
