@@ -35,12 +35,12 @@ test: $(VENV)/.dev $(VENV)/.other chromium egl
 
 test-all: $(VENV)/.dev $(VENV)/.other chromium egl test-torch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
-	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/estimators/networks
+	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m slow tests/perception/networks
 
 # Networks and adapters with random weights of the published form, in an environment that has torch.
 test-torch: $(VENV)/torch/.made
 	OMP_NUM_THREADS=1 $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/estimators/networks tests/weights tests/models/adapters tests/estimators/decoders/adapters tests/agents/propose/adapters
+	  tests/perception/networks tests/weights tests/models/adapters tests/perception/decoders/adapters tests/suites/closedloop/manipulation/adapters
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base

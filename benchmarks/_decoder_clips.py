@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.estimators.decoders import DecodeRequest
-from worldgauge.geometry import FloatArray
-from worldgauge.video import Clip
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.video import Clip
+from worldgauge.perception.decoders import DecodeRequest
 from worldgauge.worlds.indoor.rooms import Room, RoomClip, room_clip, room_walk, with_noise
 
 HFOV_DEG = 80.0

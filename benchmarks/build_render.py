@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.blueprint import AIR, Blueprint
-from worldgauge.geometry import Camera, FloatArray
-from worldgauge.worlds.build.mesh import Mesh, mesh_of
-from worldgauge.worlds.build.render import BACKGROUND, LINE_STRENGTH, SAMPLES, in_world, render, shades_of
-from worldgauge.worlds.build.views import AROUND_FOV_DEG, pose_around
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint
+from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
+from worldgauge.worlds.blocks.render import BACKGROUND, LINE_STRENGTH, SAMPLES, in_world, render, shades_of
+from worldgauge.worlds.blocks.views import AROUND_FOV_DEG, pose_around
 
 SIDE, SIZE_PX = 20, 512
 GOAL_MS = 150.0

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.run import run as perform
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.engine.suite.contract import Record, Score, Table, Task, TaskContext
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Bench, Record, Score, Table, Task
 
 TASKS, WORKERS = 1000, 2
 BETWEEN_KILLS_S = 3.0
@@ -77,7 +78,7 @@ def _timed(out: Path, wait: float = TASK_S) -> tuple[float, Path]:
 def _kill_at_random(kills: list[int], stop: threading.Event) -> None:
     rng = random.Random(1)
     while not stop.wait(rng.uniform(0, 2 * BETWEEN_KILLS_S)):
-        workers = _children("worldgauge.engine.worker")
+        workers = _children("worldgauge.engine.workers.worker")
         if workers:
             with suppress(ProcessLookupError):
                 os.kill(rng.choice(workers), signal.SIGKILL)
@@ -120,11 +121,11 @@ class _Chaos:
     def tasks(self, source: Path) -> Iterator[Task]:
         return (Task(self.name, f"task/{n}", {}, str(n)) for n in range(TASKS))
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         list(subject.rollout(None))
-        return Record(task, subject.spec.name, bench.directory)
+        return Record(task, subject.spec.name, task_context.directory)
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         return [Score(record.task.id, "one", 1.0, n=1)]
 
     def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:

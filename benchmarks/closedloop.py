@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.contract import revisers
-from worldgauge.agents.propose.heuristic import HeuristicProposer
-from worldgauge.episode import Goal, WorldFacts
-from worldgauge.geometry import Camera, Panorama
-from worldgauge.models.truth import Truth
-from worldgauge.suites.closedloop.imagining import Imagination
+from worldgauge.core.episode import Goal, WorldFacts
+from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.models.references.truth import Truth
+from worldgauge.suites.closedloop.imagination import Imagination
 from worldgauge.suites.closedloop.loop import run_episode
+from worldgauge.suites.closedloop.policies.contract import revisers
+from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer
 from worldgauge.suites.closedloop.protocol import Watched, kit_of
 from worldgauge.suites.closedloop.rules import Navigation
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.trace import Tracer
-from worldgauge.worlds.geodesic import Geodesic
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.walker import Stance
 
 REFERENCE = "the camera alone, rendering each of these frames once"
 EPISODES = 4

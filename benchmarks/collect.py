@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.collect import collect_loopnav
+from worldgauge.suites.loopnav.collection import collect_loopnav
 
 REFERENCE = "Minecraft's own clock, 20 ticks/s"
 FPS = 20

@@ -69,10 +69,10 @@ def _met(row: Row) -> bool:
 
 def _decode_all(name: str, clips: list[str]) -> None:
     """Rows of one decoder, one JSON object a line. child_mb: peak of the largest process it has started so far."""
-    from worldgauge.estimators.decoders import DecodeRequest, decoders
-    from worldgauge.estimators.decoders.agreement import align_path
-    from worldgauge.geometry import relative
-    from worldgauge.video import Clip
+    from worldgauge.core.geometry import relative
+    from worldgauge.core.video import Clip
+    from worldgauge.perception.decoders import DecodeRequest, decoders
+    from worldgauge.perception.decoders.agreement import align_path
     from worldgauge.worlds.indoor.rooms import room_clip
 
     decoder = decoders.get(name)()

@@ -24,8 +24,8 @@ import numpy as np
 from skimage.metrics import structural_similarity
 from skimage.transform import resize
 
+from worldgauge.core.video import Clip, Writer
 from worldgauge.metrics.frame_pairs import PairError, pair_error, pair_errors, prepared
-from worldgauge.video import Clip, Writer
 
 FRAMES, LONG = 24, 240
 ROUNDS, OTHERS = 9, 3

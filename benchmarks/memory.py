@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.collect import collect_loopnav
 from worldgauge.engine.run import run as perform
+from worldgauge.suites.loopnav.collection import collect_loopnav
 
 RADIUS, SIZE = 99, (640, 360)
 GOAL_MB = 1000

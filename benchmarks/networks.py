@@ -76,7 +76,7 @@ def run() -> dict[str, Any]:
 
 def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> dict[str, float]:
     """Turn by turn, so that what else the machine does hits both alike; of VGG there is no other one."""
-    from worldgauge.estimators.features import Lpips
+    from worldgauge.perception.features import Lpips
 
     network = _network(name, folder)
     x, y = _pairs(1, rows, columns)
@@ -99,7 +99,7 @@ def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> d
 
 def _kept(folder: Path, cache: Path) -> dict[str, float]:
     """What the cache itself takes a pair of 1280x720, where the answer is known and where it is not."""
-    from worldgauge.estimators.answer_cache import cached_rows
+    from worldgauge.perception.answer_cache import cached_rows
 
     os.environ["WORLDGAUGE_CACHE"] = str(cache)
     x, y = _pairs(PART, *SIZES["1280x720"])
@@ -163,7 +163,7 @@ def _ask_about_a_clip(name: str, folder: Path, n: int) -> dict[str, float]:
 
 
 def _network(name: str, folder: Path, precision: Any = "float32") -> Any:
-    from worldgauge.estimators.networks import networks, place
+    from worldgauge.perception.networks import networks, place
 
     return networks.get(name)(folder, place("cpu", precision))
 
@@ -172,7 +172,7 @@ def _weights(folder: Path, name: str) -> Path:
     """Files in the published form, variance kept from layer to layer (He et al. 2015), heads that are positive."""
     import torch
 
-    from worldgauge.estimators.networks import networks
+    from worldgauge.perception.networks import networks
 
     torch.manual_seed(0)
     trunk, channels = {}, 3

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from worldgauge.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
-from worldgauge.worlds.geodesic import Geodesic
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import scene_seed
+from worldgauge.worlds.walking.geodesic import Geodesic
 
 GOAL_MS = 150.0
 AROUND = Panorama(1024, 576)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.metrics.waypoints import PROFILES, Profile, evaluate
+from worldgauge.suites.target.metrics.waypoints import PROFILES, Profile, evaluate
 
 PATHS, POINTS, ROWS, HISTORY = 125, 9, 250, 50
 GOAL_S = 1.0

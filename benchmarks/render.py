@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.voxel.blocks import CATEGORY_OF, GROUND
 from worldgauge.worlds.voxel.camera import Grid, render
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG

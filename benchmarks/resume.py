@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.run import run as perform
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
+from worldgauge.engine.suite.contract import Record, Score, Table, Task, TaskContext
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Bench, Record, Score, Table, Task
 
 TASKS, METRICS, FRAMES = 1000, 5, 97
 GOAL_S = 2.0
@@ -75,10 +76,10 @@ class _Suite:
     def tasks(self, source: Path) -> Iterator[Task]:
         return (Task(self.name, f"ABA/village/{n}", {}, str(n)) for n in range(TASKS))
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
-        return Record(task, subject.spec.name, bench.directory)
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
+        return Record(task, subject.spec.name, task_context.directory)
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         series = tuple((t, t / 7) for t in range(FRAMES))
         return [Score(record.task.id, f"metric{m}", float(m), n=FRAMES, series=series) for m in range(METRICS)]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from worldgauge.engine.collect import collect_loopnav
 from worldgauge.engine.run import run as perform
-from worldgauge.models.truth import Truth
+from worldgauge.models.references.truth import Truth
+from worldgauge.suites.loopnav.collection import collect_loopnav
 
 TRAJECTORIES, FRAMES = 19_200, 20_000_000
 GOAL_CORE_HOURS = 600

@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.episode import Context
-from worldgauge.geometry import Camera
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Context
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Frames
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout
+from worldgauge.core.video import Clip
 from worldgauge.serving import open_model
-from worldgauge.subject import Frames, RolloutRequest, WorldModel, checked_rollout
-from worldgauge.video import Clip
 from worldgauge_serve import ModelSpec, Request
 
 SIZE = (640, 360)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray, Sim3, pose_from_yaw_pitch
+from worldgauge.core.geometry import FloatArray, Sim3, pose_from_yaw_pitch
 from worldgauge.metrics.trajectory import absolute_errors, aligned, relative_errors, umeyama
 
 POSES = 10_000

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from support.bench import QuietBench
 from support.closedloop_fixture import make_closedloop_data
 from support.target_fixture import make_target_data
-from worldgauge.agents.vision.recognition import FILE_VARIABLE, save
-from worldgauge.agents.vision.training import train
-from worldgauge.engine.collect import collect_loopnav, collect_mind
-from worldgauge.engine.collect.build import collect_build
-from worldgauge.episode import Episode
-from worldgauge.suites.contract import Task
-from worldgauge.suites.loopnav import LoopNav
+from support.task_context import QuietContext
+from worldgauge.core.episode import Episode
+from worldgauge.engine.suite.contract import Task
+from worldgauge.suites.build.collection import collect_build
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
+from worldgauge.suites.closedloop.recognition.recogniser.training import train
+from worldgauge.suites.loopnav.collection import collect_loopnav
+from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.suites.mind.collection import collect_mind
 
 os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
 
@@ -70,8 +71,8 @@ def walk(tasks: list[Task]) -> tuple[Episode, int]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> QuietBench:
-    return QuietBench(tmp_path)
+def task_context(tmp_path: Path) -> QuietContext:
+    return QuietContext(tmp_path)
 
 
 @pytest.fixture(scope="session")

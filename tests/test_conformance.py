@@ -10,29 +10,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.bench import QuietBench
 from support.samples import FOLDERS
 from support.table_sight import table
-from worldgauge.actions import HAND_POSES
-from worldgauge.agent import KINDS, Agent, Answer, Problem
-from worldgauge.agents.answer import agents
-from worldgauge.agents.contract import Plan
-from worldgauge.agents.critic import critics
-from worldgauge.engine.conformance.steps import steps_question
-from worldgauge.episode import Episode
-from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.decoders import decoders
-from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
+from support.task_context import QuietContext
+from worldgauge.core.actions import HAND_POSES
+from worldgauge.core.agent import KINDS, Agent, Answer, Problem, agents
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, imagines, rollout_batch
 from worldgauge.metrics import metrics
 from worldgauge.models import models
-from worldgauge.subject import RolloutRequest, WorldModel, checked_rollout, imagines, rollout_batch
+from worldgauge.perception import estimators
+from worldgauge.perception.decoders import decoders
 from worldgauge.suites import suites
-from worldgauge.suites.closedloop.imagining_table import TableImagination
+from worldgauge.suites.build.critics import critics
+from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
+from worldgauge.suites.closedloop.manipulation.place import TablePlace
+from worldgauge.suites.closedloop.policies.contract import Plan
 from worldgauge.suites.closedloop.settings import Defaults
-from worldgauge.suites.closedloop.table import TablePlace
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds import World, open_world, worlds
 
 REGISTRIES = {r.kind: r for r in (suites, models, agents, critics, metrics, worlds, estimators, decoders)}
@@ -202,7 +201,7 @@ class TestSuite:
 
     def test_references_exist(self, name: str) -> None:
         suite = suites.get(name)
-        known = agents if getattr(suite, "asks", "model") == "agent" else models
+        known = agents if suite.subject_kind == "agent" else models
         assert set(suite.references) <= set(known.names())
 
     def test_published_numbers_are_marked(self, name: str) -> None:
@@ -213,9 +212,9 @@ class TestSuite:
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         suite = suites.get(name)()
         task = next(iter(suite.tasks(request.getfixturevalue(FOLDERS[name]))))
-        asked = agents.get("random")() if getattr(suite, "asks", "model") == "agent" else models.get("freeze")()
-        record = suite.perform(task, asked, QuietBench(tmp_path))
-        for score in suite.score(record, QuietBench(tmp_path)):
+        asked = agents.get("random")() if suite.subject_kind == "agent" else models.get("freeze")()
+        record = suite.perform(task, asked, QuietContext(tmp_path))
+        for score in suite.score(record, QuietContext(tmp_path)):
             # A name may say of which test the metric is taken, as in "lcm/mse_720p".
             metric = score.metric if score.metric in metrics else score.metric.rpartition("/")[2]
             if metric not in metrics:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import worldgauge
-from worldgauge.engine.collect import collect_loopnav
 from worldgauge.engine.result import RunResult
+from worldgauge.suites.loopnav.collection import collect_loopnav
 
 SUBJECTS = ("truth", "memory", "forgetful", "freeze", "noise")
 

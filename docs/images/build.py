@@ -6,9 +6,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from worldgauge.datasets.build import load, read_image
-from worldgauge.metrics.blueprint_reading import read_blueprint
-from worldgauge.worlds.build.views import picture
+from worldgauge.suites.build.format.layout import load, read_image
+from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
+from worldgauge.worlds.blocks.views import picture
 
 SHOWN, WHO = "TSK_SP_90012_0", ("truth", "reader", "copy-example", "solid-box", "random")
 data, runs, here = Path(sys.argv[1]), Path(sys.argv[2]), Path(__file__).parent

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from worldgauge.video import Clip
+from worldgauge.core.video import Clip
 
 SUBJECTS = ("truth", "memory", "forgetful", "freeze")
 MOMENTS = (0.05, 0.4, 0.7, 1.0)

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from worldgauge.agent import AgentSpec, Problem
-from worldgauge.agents.answer import agents
+from worldgauge.core.agent import AgentSpec, Problem, agents
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.run import run
 from worldgauge.engine.subjects import resolve
-from worldgauge.errors import UnknownNameError, UsageError
 
 FILE = """
-from worldgauge.agent import AgentSpec
-from worldgauge.agents.chat import EndpointError
+from worldgauge.core.agent import AgentSpec
+from worldgauge.chat.client import EndpointError
 
 class Mine:
     def __init__(self, word="A", fail_on=""):
@@ -53,7 +52,9 @@ def test_a_name_is_of_models_or_of_agents() -> None:
 
 
 def test_what_is_no_agent_is_told_what_it_lacks() -> None:
-    with pytest.raises(UsageError, match=r"is no agent: it lacks 'spec', a worldgauge.agent.AgentSpec and 'answer"):
+    with pytest.raises(
+        UsageError, match=r"is no agent: it lacks 'spec', a worldgauge.core.agent.AgentSpec and 'answer"
+    ):
         resolve(object(), "agent")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="chat\\?model=NAME@URL"):
         resolve("http://localhost:8000", "agent")

@@ -82,7 +82,17 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_polite_stop_is_clean(number: signal.Signals, data: Path, tmp_path: Path, expected: bytes) -> None:
-    cli = [sys.executable, "-m", "worldgauge.cli", "run", "echo", "--data", str(data), "--out", str(tmp_path / "out")]
+    cli = [
+        sys.executable,
+        "-m",
+        "worldgauge.cli.main",
+        "run",
+        "echo",
+        "--data",
+        str(data),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     command = [*cli, "--model", "enginedoubles:Steady?wait=0.05", "--set", "video=true"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "out" / "steady-wait-0.05" / "journal.jsonl"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from worldgauge.core.errors import RunError
 from worldgauge.engine.journal import Journal, read_journal
-from worldgauge.errors import RunError
 
 REST = {"key": "k", "scores": None, "status": "done", "stage": "score", "error": None, "seconds": 0}
 LINES = [{**REST, "task": f"t/{n}", "seconds": n / 7} for n in range(4)]

@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 SUITE = """
+from dataclasses import dataclass
+from worldgauge.engine.suite.base import Suite
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Record, Score, Task
+from worldgauge.engine.suite.contract import Record, Score, Task
+
+@dataclass(frozen=True)
+class Settings:
+    gain: int = 1
 
 {decorator}
-class Own:
+class Own(Suite):
     '''Tasks that count.'''
 
     name = "own"
@@ -22,9 +28,7 @@ class Own:
     references = ()
     metrics = ()
 
-    def __init__(self, gain=1):
-        self.settings = {{"gain": gain}}
-
+    Settings = Settings
     scoring_settings = frozenset({{"gain"}})
 
     def tasks(self, source):
@@ -41,7 +45,7 @@ class Own:
 """
 DECORATOR = '@suites.register("own")'
 MODEL = """
-from worldgauge.subject import ModelSpec
+from worldgauge.core.model import ModelSpec
 
 class Mute:
     spec = ModelSpec("mute")
@@ -101,7 +105,7 @@ def test_by_the_command_line(folder: Path) -> None:
     (folder / "ownsuite.py").write_text(SUITE.format(decorator=""))
     _offer(folder, "ownsuite:Own")
     command = ["run", "own", "--model", "ownmodel:Mute", "--data", ".", "--out", "runs", "--workers", "2"]
-    told = _python(folder, "-m", "worldgauge.cli", *command)
+    told = _python(folder, "-m", "worldgauge.cli.main", *command)
     assert told.returncode == 0, told.stderr
     assert len((folder / "work/runs/mute/scores.jsonl").read_text().splitlines()) == 6
 
@@ -161,7 +165,7 @@ def test_a_suite_of_a_file_whose_import_failed_is_refused(folder: Path) -> None:
 from contextlib import suppress
 from pathlib import Path
 from worldgauge.engine.modules import import_file
-from worldgauge.errors import SubjectError
+from worldgauge.core.errors import SubjectError
 with suppress(SubjectError):
     import_file(Path({str(folder / "broken.py")!r}), "model")
 """

@@ -13,13 +13,15 @@ from urllib.parse import quote
 
 import pytest
 
-from worldgauge.engine import needs, task
+from worldgauge.core.errors import RunError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.io import loads
+from worldgauge.engine import task
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
-from worldgauge.engine.store import loads, write_error
-from worldgauge.engine.subjects import Entrant, resolve, resolve_once, served_behind
-from worldgauge.engine.work import Work
-from worldgauge.errors import RunError, SubjectError, UnknownNameError, UsageError
+from worldgauge.engine.store import write_error
+from worldgauge.engine.subject_run import SubjectRun
+from worldgauge.engine.subjects import SubjectEntry, resolve, resolve_once, served_behind
+from worldgauge.engine.workers import needs
 
 STEADY = "enginedoubles:Steady"
 Worked = Callable[[], list[str]]
@@ -258,12 +260,12 @@ def test_what_cannot_be_scored_so_keeps_its_record_for_another_setting(
 def test_killed_between_files_and_journal_under_other_settings_nothing_is_mixed(
     change: dict[str, Any], data: Path, tmp_path: Path, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(self: Work, *args: Any, **facts: Any) -> None:
+    def killed(self: SubjectRun, *args: Any, **facts: Any) -> None:
         raise KeyboardInterrupt
 
     before = scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(Work, "_note", killed)
+        patch.setattr(SubjectRun, "_note", killed)
         with pytest.raises(KeyboardInterrupt):
             run("echo", model=doubles.Steady(), data=data, out=tmp_path, **change)
     assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
@@ -288,7 +290,7 @@ def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path, doubles: Mod
 
 def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     model = f"enginedoubles:Unplugged?lock={tmp_path}"
-    entrant = Entrant("unplugged", resolve(doubles.Steady()).identity, text=model)
+    entrant = SubjectEntry("unplugged", resolve(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(needs, "enter", lambda models, pool, asks: [entrant])

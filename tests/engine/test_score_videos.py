@@ -9,15 +9,16 @@ import pytest
 
 from support.commands import Done, command
 from support.target_fixture import make_bad_inputs, make_wm_videos, write_video
-from worldgauge import cli_show
-from worldgauge.engine.store import loads
-from worldgauge.engine.videos import Shelf, score_videos, shelf_of
-from worldgauge.errors import UsageError
-from worldgauge.suites.contract import Suite, Task
-from worldgauge.suites.loopnav import LoopNav
+from worldgauge.cli import show as cli_show
+from worldgauge.core.errors import UsageError
+from worldgauge.core.io import loads
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.videos import VideoFolder, score_videos, shelf_of
+from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.suites.target import Target
-from worldgauge.video import Clip
+from worldgauge.suites.target.suite import Target
 
 STILL = {"decoder": "sfm-global", "cross_check": "never"}
 
@@ -106,7 +107,7 @@ def test_horizons_have_folders_of_their_own(scenarios: Path, tmp_path: Path) -> 
     for name in ("wm_videos", "wm_videos_horizon_at_2s"):
         make_wm_videos(tmp_path / name, scenarios, models=("still",), horizon_s=6.0 if "2s" in name else 8.0)
     suite = Target(horizon_s=6)
-    assert suite.videos(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos_horizon_at_2s" / "still")
+    assert suite.submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos_horizon_at_2s" / "still")
     assert Target().videos(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
 
 
@@ -144,7 +145,7 @@ WALKS = [
 ]
 
 
-def shelf(folder: Path, videos: list[str], tasks: list[str]) -> Shelf:
+def shelf(folder: Path, videos: list[str], tasks: list[str]) -> VideoFolder:
     for video in videos:
         path = folder / "wan" / video
         path.parent.mkdir(parents=True, exist_ok=True)

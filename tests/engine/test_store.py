@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from worldgauge.core.errors import RunError, SubjectError, UsageError
+from worldgauge.core.io import dumps, loads
 from worldgauge.engine import store
 from worldgauge.engine.store import (
     RunFolder,
     atomic_write,
     check_slugs,
-    dumps,
     full_disk,
-    loads,
     read_record,
     record_key,
     scores_key,
@@ -28,8 +28,7 @@ from worldgauge.engine.store import (
     write_record,
     write_scores,
 )
-from worldgauge.errors import RunError, SubjectError, UsageError
-from worldgauge.suites.contract import Record, Score, Task
+from worldgauge.engine.suite.contract import Record, Score, Task
 
 TASK = Task("s", "a/b", {"x": 1}, "f", {"kind": "odd"})
 plain = st.recursive(

@@ -9,17 +9,17 @@ from urllib.parse import quote
 import pytest
 
 from support.served import is_alive, question
+from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.model import ModelSpec, Needs, checked_rollout, rollout_batch
 from worldgauge.engine.identity import score_key, task_key, task_seed
 from worldgauge.engine.subjects import parse, resolve, resolve_once, served_behind
-from worldgauge.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
-from worldgauge.models.freeze import Freeze
+from worldgauge.engine.suite.contract import Task
+from worldgauge.models.references.freeze import Freeze
 from worldgauge.serving import RemoteModel, open_model
-from worldgauge.subject import ModelSpec, Needs, checked_rollout, rollout_batch
-from worldgauge.suites.contract import Task
 from worldgauge_serve import value_of
 
 MODEL = """
-from worldgauge.subject import ModelSpec
+from worldgauge.core.model import ModelSpec
 from neighbour import NAME
 
 class Mine:
@@ -81,7 +81,7 @@ def test_a_file_and_its_neighbours(tmp_path: Path) -> None:
         ("fereeze", UnknownNameError, "no model 'fereeze'. Did you mean 'freeze'"),
         ("nowhere.to:Be", UsageError, "there is no module 'nowhere.to' here or installed"),
         ("enginedoubles:Nobody", UsageError, "'enginedoubles' holds no 'Nobody'"),
-        ("enginedoubles:NoModel", UsageError, "lacks 'spec', a worldgauge.subject.ModelSpec and 'rollout"),
+        ("enginedoubles:NoModel", UsageError, "lacks 'spec', a worldgauge.core.model.ModelSpec and 'rollout"),
         ("enginedoubles:HORIZON", UsageError, "is no world model"),
         ("enginedoubles:Steady?levl=1", UsageError, "takes \\(level=0, wait=0.0\\)"),
         ("enginedoubles:Unloadable", SubjectError, "could not be made: RuntimeError: no CUDA device"),
@@ -147,7 +147,7 @@ def test_a_module_of_the_working_folder_is_found_and_known_by_its_text(
     """`my_pkg.wm:MyModel` works from the project's folder, and an edited module is another model."""
     source = """
 import numpy as np
-from worldgauge.subject import ModelSpec
+from worldgauge.core.model import ModelSpec
 
 class Grey:
     spec = ModelSpec("grey")

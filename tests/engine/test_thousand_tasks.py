@@ -80,7 +80,7 @@ def disturb(
     kills = Kills()
     fatal = sorted(rng.sample(range(5, tasks - 5), drivers))
     due = rng.randint(1, between)
-    write_whole(limit, str(min([due, *fatal])))
+    write_file(limit, str(min([due, *fatal])))
     process = start(data, out)
     try:
         while (code := process.poll()) != 0:
@@ -92,11 +92,11 @@ def disturb(
                 process.kill()
                 process.wait()
                 kills.drivers += 1
-            elif done >= due and (workers := marked(mark, "worldgauge.engine.worker", parent=process.pid)):
+            elif done >= due and (workers := marked(mark, "worldgauge.engine.workers.worker", parent=process.pid)):
                 kill(rng.choice(workers))
                 kills.workers += 1
                 due = done + rng.randint(1, 2 * between)
-            write_whole(limit, str(min([due, *fatal])))
+            write_file(limit, str(min([due, *fatal])))
             time.sleep(rng.uniform(0, 0.02))
     finally:
         process.kill()
@@ -115,7 +115,7 @@ def count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     """Never seen half written."""
     part = path.with_suffix(".part")
     part.write_text(text)

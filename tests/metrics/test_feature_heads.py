@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cosine
 
 from support.vectors import cases
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.feature_heads import aesthetic, dino_mse, imaging, lpips, lpips_320x180, lpips_720p
 from worldgauge.metrics.frame_pairs import prepared
 

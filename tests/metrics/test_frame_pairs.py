@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.ndimage import correlate1d, map_coordinates
 
 from support.vectors import DEFAULT, cases
-from worldgauge.errors import ShapeError, UsageError
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.video import Clip
 from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import (
     PairError,
@@ -21,7 +22,6 @@ from worldgauge.metrics.frame_pairs import (
     scored_frames,
     ssim_720p,
 )
-from worldgauge.video import Clip
 
 PROBES = json.loads((DEFAULT / "mind_preprocess.json").read_text())["probes_at"]["channel,row,col"]
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
 from support.vectors import cases
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.frechet import frechet_distance, fvd, fvd_pair
 
 

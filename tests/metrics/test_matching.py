@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.matching import assignment, closest_maximum_matching, maximum_matching, padded_cost_matches
 
 valid_matrices = st.tuples(st.integers(0, 5), st.integers(0, 5)).flatmap(lambda shape: arrays(np.bool_, shape))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
 from worldgauge.metrics.path import enclosed_area, normalised_deviation, path_length
 

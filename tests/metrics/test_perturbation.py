@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.perturbation import (
     PERTURBATIONS,
     Labels,

@@ -8,7 +8,7 @@ from scipy.ndimage import correlate1d
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio, structural_similarity
 
 from support.vectors import cases
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.segmentation import category_iou, confusion, pixel_accuracy
 
 LABELS = arrays(np.uint16, (4, 5), elements=st.integers(0, 3))

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.vectors import cases
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.statistics import mean_std
 from worldgauge.metrics import metrics
 from worldgauge.metrics.sgcs import (
     CATEGORIES,
@@ -19,7 +20,6 @@ from worldgauge.metrics.sgcs import (
     sgcs,
     video_score,
 )
-from worldgauge.statistics import mean_std
 
 SIZE = {"height": 360, "width": 640}
 

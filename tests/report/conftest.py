@@ -9,8 +9,8 @@ from report.toybench import ToyLoop, write_run
 from report.toypaths import ERROR as PATH_SUBJECTS
 from report.toypaths import ToyPaths, write_paths
 from report.toyplans import SAYS, ToyPlans, write_plans
+from worldgauge.core.registry import Entry
 from worldgauge.engine.run import run
-from worldgauge.registry import Entry
 from worldgauge.report import write_report
 from worldgauge.suites import suites
 

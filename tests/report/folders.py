@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.io import dumps
 from worldgauge.engine.journal import Journal
-from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write, dumps
-from worldgauge.suites.contract import Task
+from worldgauge.engine.store import SCHEMA, RunFolder, atomic_write
+from worldgauge.engine.suite.contract import Task
 
 
 def write_folder(

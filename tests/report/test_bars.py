@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from worldgauge.report import bars, tables
-from worldgauge.report.bars import Bar, grouped_bars, of_table, reach
-from worldgauge.report.curves import Look
-from worldgauge.suites.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.report import tables
+from worldgauge.report.charts import bars
+from worldgauge.report.charts.bars import Bar, grouped_bars, of_table, reach
+from worldgauge.report.charts.curves import Look
 
 LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "ref") for k, name in enumerate(("a", "b", "ref"))}
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from report.toybench import ToyLoop
-from worldgauge import statistics
+from worldgauge.core import statistics
+from worldgauge.core.statistics import holm, places
 from worldgauge.engine.result import Counts
+from worldgauge.engine.suite.contract import Score
 from worldgauge.report import trust
-from worldgauge.report.appearance import appearance
+from worldgauge.report.charts.appearance import appearance
 from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import compare
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, cell_of, unique_labels
 from worldgauge.report.provenance import commands, tallies, troubles
 from worldgauge.report.verdict import Verdict, verdict
 from worldgauge.report.words import Wording
-from worldgauge.statistics import holm, places
-from worldgauge.suites.contract import Score
 
 MEMORYLESS = ("freeze", "forgetful")
 HIDDEN = {"truth": ("truth",), "forgetful": ("world",)}
@@ -42,7 +42,7 @@ def evidence(*entrants: Entrant) -> Evidence:
     return Evidence("toyloop", {}, entrants)
 
 
-def say(*entrants: Entrant, claim: str = "redraws the place", memoryless: tuple[str, ...] = MEMORYLESS) -> Verdict:
+def say(*entrants: Entrant, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> Verdict:
     made = evidence(*entrants)
     return verdict(
         made,
@@ -50,7 +50,7 @@ def say(*entrants: Entrant, claim: str = "redraws the place", memoryless: tuple[
         compare(made, "sgcs"),
         appearance(made),
         higher=True,
-        memoryless=memoryless,
+        floor=floor,
         claim=claim,
         words=Wording.of(ToyLoop),
     )
@@ -164,15 +164,15 @@ def test_verdict_says_that_sharp_is_not_right() -> None:
 
 def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:
     runs = entrant("good", GOOD), entrant("low", LOW), freeze(), entrant("forgetful", LOW, reference=True)
-    said = say(*runs, claim="", memoryless=())
+    said = say(*runs, claim="", floor=())
     # freeze is a reference like any other here: it is not judged beside models under test.
     assert said.headline == "good leads 2 subjects with SGCS 0.814 [0.805, 0.823]."
     assert said.support == (
         "The next is low. Paired difference +0.400, 95% interval 0.400 to 0.400. The difference tells the two apart.",
     )
-    alone = say(entrant("a", GOOD), claim="", memoryless=())
+    alone = say(entrant("a", GOOD), claim="", floor=())
     assert (alone.headline, alone.support) == ("a has SGCS 0.814 [0.805, 0.823].", ())
-    same = say(entrant("a", GOOD), entrant("b", GOOD[::-1]), claim="", memoryless=())
+    same = say(entrant("a", GOOD), entrant("b", GOOD[::-1]), claim="", floor=())
     assert "does not tell the two apart" in same.support[0]
 
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from worldgauge.report import curves
-from worldgauge.report.curves import Curve, Level, Look, Spot, mean_curve
+from worldgauge.report.charts import curves
+from worldgauge.report.charts.curves import Curve, Level, Look, Spot, mean_curve
 
 A, B = Look("s0", "k1", "a <b>"), Look("s1", "k2", "b", reference=True)
 

@@ -8,9 +8,9 @@ import av
 import numpy as np
 import pytest
 
-from worldgauge.errors import DataError, UsageError
-from worldgauge.report.film import STRIP_PX, TILE_PX, columns_for, make_film
-from worldgauge.video import Clip
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.video import Clip
+from worldgauge.report.films.film import STRIP_PX, TILE_PX, columns_for, make_film
 
 
 def plain(colour: tuple[int, int, int], frames: int = 10, size: tuple[int, int] = (64, 36)) -> Clip:

@@ -6,13 +6,13 @@ import pytest
 
 from report.test_report_compare import GOOD, LOW, POOR, entrant, evidence, freeze
 from report.toybench import ToyLoop
+from worldgauge.engine.suite.contract import Cell, Row, Table
 from worldgauge.report import tables
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.compare import compare
-from worldgauge.report.curves import Look
 from worldgauge.report.evidence import Entrant, columns_by
 from worldgauge.report.verdict import Verdict, verdict
 from worldgauge.report.words import Wording
-from worldgauge.suites.contract import Cell, Row, Table
 
 LOOKS = {name: Look(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
 
@@ -20,9 +20,9 @@ LOOKS = {name: Look(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
 def say(*entrants: Entrant, flags: dict[str, str], claim: str = "redraws the place") -> Verdict:
     made = evidence(*entrants)
     compared = compare(made, "sgcs", flags=flags)
-    memoryless = ("freeze",) if claim else ()
+    floor = ("freeze",) if claim else ()
     words = Wording.of(ToyLoop)
-    return verdict(made, "SGCS", compared, None, higher=True, memoryless=memoryless, claim=claim, words=words)
+    return verdict(made, "SGCS", compared, None, higher=True, floor=floor, claim=claim, words=words)
 
 
 def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
@@ -77,7 +77,7 @@ def test_a_flag_does_not_lower_the_bar() -> None:
     made = evidence(entrant("a", LOW[::-1]), entrant("freeze", better, reference=True), noise)
     compared = compare(made, "sgcs", flags={"freeze": "does not move"})
     said = verdict(
-        made, "SGCS", compared, None, higher=True, memoryless=("freeze", "noise"), claim="redraws it",
+        made, "SGCS", compared, None, higher=True, floor=("freeze", "noise"), claim="redraws it",
         words=Wording.of(ToyLoop),
     )  # fmt: skip
     assert said.headline.startswith("Nothing shows that a redraws it")

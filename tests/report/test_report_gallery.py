@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.blueprint import Blueprint
 from worldgauge.engine.run import run
 from worldgauge.report import gallery, write_report
 from worldgauge.report.gallery import Gallery, packed, without_solids
-from worldgauge.worlds.build.mesh import Mesh, mesh_of
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NASTY = '<script>document.body.dataset.owned = 1</script><img src=x onerror="document.body.dataset.owned=1">'
@@ -24,7 +24,7 @@ def page(builds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of three agents on six tasks of planning, one of which answers with markup."""
     folder = tmp_path_factory.mktemp("gallery")
     (folder / "nasty.py").write_text(
-        "from worldgauge.agent import AgentSpec\n"
+        "from worldgauge.core.agent import AgentSpec\n"
         f"SAYS = {NASTY!r}\n"
         "class Nasty:\n"
         "    spec = AgentSpec('nasty')\n"

@@ -7,19 +7,19 @@ import cv2
 import numpy as np
 import pytest
 
-from toyworld import meadow
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import pose_from_yaw_pitch
-from worldgauge.registry import Entry
-from worldgauge.report.curves import Look
-from worldgauge.report.ground import FREE, OUTSIDE, SIDE_PX, TAKEN, floor_view, state_colours, top_view
-from worldgauge.report.map import Plan, draw_map
-from worldgauge.suites.contract import Picture
-from worldgauge.video import Clip
+from support.toyworld import meadow
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.registry import Entry
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import TaskView
+from worldgauge.report.charts.curves import Look
+from worldgauge.report.films.ground import FREE, OUTSIDE, SIDE_PX, TAKEN, floor_view, state_colours, top_view
+from worldgauge.report.films.map import Plan, draw_map
 from worldgauge.worlds import worlds
-from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import block
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 CLIP = Clip.from_array(np.zeros((5, 4, 4, 3), np.uint8), 20.0)
 
@@ -50,7 +50,7 @@ def test_every_state_has_a_colour() -> None:
 
 
 def test_the_way_is_drawn_where_it_was_walked() -> None:
-    drawn = draw_map("m", Picture(CLIP, walk(), 5, None, {"A": (20.0, 20.0), "<B>": (24.0, 20.0)}))
+    drawn = draw_map("m", TaskView(CLIP, walk(), 5, None, {"A": (20.0, 20.0), "<B>": (24.0, 20.0)}))
     root = ElementTree.fromstring(str(drawn.svg))
     ways = {line.get("class"): line.get("points", "").split() for line in root.iter("polyline")}
     assert len(ways["way-out"]) == 6
@@ -64,13 +64,13 @@ def test_the_way_is_drawn_where_it_was_walked() -> None:
 
 def test_headings_turn_as_the_screen_does() -> None:
     poses = pose_from_yaw_pitch(np.zeros((4, 3)), np.full(4, np.pi / 2))
-    assert draw_map("m", Picture(CLIP, poses, 2)).trail[0][2] == pytest.approx(-90)
+    assert draw_map("m", TaskView(CLIP, poses, 2)).trail[0][2] == pytest.approx(-90)
 
 
 def test_the_place_lies_under_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds.names()
     monkeypatch.setitem(worlds._entries, "toymeadow", Entry("toymeadow", "tests", lambda: Voxel.from_cells(meadow())))
-    drawn = draw_map("m", Picture(CLIP, walk(), 5, WorldFacts("toymeadow", {})))
+    drawn = draw_map("m", TaskView(CLIP, walk(), 5, WorldFacts("toymeadow", {})))
     (image,) = ElementTree.fromstring(str(drawn.svg)).iter("image")
     kind, data = image.get("href", "").split(",")
     assert kind == "data:image/png;base64"
@@ -80,7 +80,7 @@ def test_the_place_lies_under_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_world_that_is_gone_is_said_and_not_raised() -> None:
-    drawn = draw_map("m", Picture(CLIP, walk(), 5, WorldFacts("no-such-world", {})))
+    drawn = draw_map("m", TaskView(CLIP, walk(), 5, WorldFacts("no-such-world", {})))
     assert "cannot be drawn" in drawn.note
 
 
@@ -95,7 +95,7 @@ def places(group: ElementTree.Element) -> np.ndarray:
 
 def test_both_axes_have_one_scale_and_the_bar_tells_it() -> None:
     square = plan("a", (20.0, 20.0), (22.0, 20.0), (22.0, 22.0))
-    root = ElementTree.fromstring(str(draw_map("m", Picture(CLIP, walk(), 5), [square]).svg))
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), [square]).svg))
     (group,) = [g for g in root.iter("g") if g.get("class") == "plan k1"]
     points = places(group)
     across, up = points[1] - points[0], points[2] - points[1]
@@ -109,8 +109,8 @@ def test_both_axes_have_one_scale_and_the_bar_tells_it() -> None:
 
 def test_a_plan_that_strays_is_cut_and_said() -> None:
     near, far = plan("near", (20.0, 20.0), (24.0, 20.5)), plan("far <1>", (20.0, 20.0), (20.0, 120.0))
-    alone = draw_map("m", Picture(CLIP, walk(), 5), [near])
-    both = draw_map("m", Picture(CLIP, walk(), 5), [near, far])
+    alone = draw_map("m", TaskView(CLIP, walk(), 5), [near])
+    both = draw_map("m", TaskView(CLIP, walk(), 5), [near, far])
     assert "Not wholly" not in alone.note
     assert both.note.endswith("Not wholly on the map: far <1> (100 m from its start).")
     (x, _, _), (u, _, _) = alone.trail[0], both.trail[0]
@@ -119,14 +119,14 @@ def test_a_plan_that_strays_is_cut_and_said() -> None:
 
 def test_a_plan_that_stays_is_a_ring_and_two_of_them_are_told_apart() -> None:
     still = [plan("a", (20.0, 20.0), (20.01, 20.0)), plan("b", (20.0, 20.0))]
-    root = ElementTree.fromstring(str(draw_map("m", Picture(CLIP, walk(), 5), still).svg))
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), still).svg))
     rings = [c.get("r") for c in root.iter("circle") if c.get("class") == "stay"]
     assert len(set(rings)) == 2
 
 
 def test_a_corridor_is_drawn_in_metres() -> None:
     circles = np.array([[20.0, 20.0, 0.5], [22.0, 20.0, 1.0]])
-    root = ElementTree.fromstring(str(draw_map("m", Picture(CLIP, walk(), 5), [], circles).svg))
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), [], circles).svg))
     (group,) = [g for g in root.iter("g") if g.get("class") == "corridor"]
     (a, b) = list(group)
     assert float(b.get("r", 0)) == pytest.approx(2 * float(a.get("r", 0)), rel=0.02)
@@ -162,7 +162,7 @@ def test_a_world_with_a_floor_is_drawn_from_it(monkeypatch: pytest.MonkeyPatch) 
 
     worlds.names()
     monkeypatch.setitem(worlds._entries, "toyflat", Entry("toyflat", "tests", Flat))
-    drawn = draw_map("m", Picture(CLIP, walk(), 5, WorldFacts("toyflat", {})), [plan("a", (20.0, 20.0), (24.0, 20.0))])
+    drawn = draw_map("m", TaskView(CLIP, walk(), 5, WorldFacts("toyflat", {})), [plan("a", (20.0, 20.0), (24.0, 20.0))])
     root = ElementTree.fromstring(str(drawn.svg))
     assert len(list(root.iter("image"))) == 1
     assert "<table>" in [t.text for t in root.iter("text")]
@@ -179,7 +179,7 @@ def test_the_roof_is_taken_off_a_walk_below_one(monkeypatch: pytest.MonkeyPatch)
     )
 
     def red(poses: np.ndarray) -> float:
-        root = ElementTree.fromstring(str(draw_map("m", Picture(CLIP, poses, 5, WorldFacts("toyroof", {}))).svg))
+        root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, poses, 5, WorldFacts("toyroof", {}))).svg))
         data = next(root.iter("image")).get("href", "").split(",")[1]
         picture = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR).astype(int)
         return float((picture[:, :, 2] > 1.5 * picture[:, :, 1]).mean())
@@ -190,7 +190,7 @@ def test_the_roof_is_taken_off_a_walk_below_one(monkeypatch: pytest.MonkeyPatch)
 
 def test_long_names_of_marks_stand_beside_them() -> None:
     marks = {"A": (20.0, 20.0), "street lamp": (24.0, 20.0)}
-    root = ElementTree.fromstring(str(draw_map("m", Picture(CLIP, walk(), 5, None, marks)).svg))
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5, None, marks)).svg))
     texts = {t.text: float(t.get("x", 0)) for t in root.iter("text")}
     rings = sorted(float(c.get("cx", 0)) for g in root.iter("g") if g.get("class") == "mark" for c in g.iter("circle"))
     assert texts["A"] == pytest.approx(rings[0])
@@ -199,7 +199,7 @@ def test_long_names_of_marks_stand_beside_them() -> None:
 
 def test_a_path_that_strays_is_cut_unless_all_of_it_is_asked_for() -> None:
     far = Plan(Look("s0", "k1", "far"), np.array([[20.0, 20.0], [20.0, 60.0]]))
-    picture = Picture(CLIP, walk(), 5)
+    picture = TaskView(CLIP, walk(), 5)
     cut, whole = (draw_map("m", picture, [far], whole=each) for each in (False, True))
     assert "Not wholly on the map" in cut.note
     assert "Not wholly on the map" not in whole.note

@@ -10,11 +10,11 @@ import pytest
 
 from report.outline import Outline
 from report.toybench import METRICS, ToyLoop, write_run
+from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.store import RunFolder
-from worldgauge.errors import RunError, UsageError
+from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.report import write_report
 from worldgauge.report.words import number
-from worldgauge.suites.contract import Picture, Task
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_no_budget_for_one_context(text: str) -> None:
 
 
 def test_data_that_are_gone_leave_scores_and_films(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(self: ToyLoop, task: Task) -> Picture:
+    def gone(self: ToyLoop, task: Task) -> TaskView:
         raise UsageError("the <data> are gone")
 
     monkeypatch.setattr(ToyLoop, "picture", gone)
@@ -179,7 +179,7 @@ def test_films_and_maps_come_from_where_the_data_lie_now(tmp_path: Path, monkeyp
     facts = folder / "run.json"
     facts.write_text(facts.read_text().replace('"source": "data"', '"source": "moved"'))
     asked = []
-    picture = ToyLoop.picture
+    picture = ToyLoop.task_view
     monkeypatch.setattr(ToyLoop, "picture", lambda self, task: asked.append(task) or picture(self, task))
     write_report([folder], tmp_path / "page")
     assert [task.sample["source"] for task in asked] == ["moved"] * 4
@@ -201,7 +201,7 @@ def test_a_run_without_scores_shows_what_became_of_its_tasks(tmp_path: Path) -> 
 
 def test_a_suite_that_claims_nothing_is_given_no_claim(runs: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.delattr(ToyLoop, "claim")
-    monkeypatch.delattr(ToyLoop, "memoryless")
+    monkeypatch.delattr(ToyLoop, "floor_references")
     monkeypatch.delitem(METRICS, "sharpness")
     made = write_report([runs], tmp_path).read_text(encoding="utf-8")
     assert re.search(r"<h1>keeper leads 2 subjects with SGCS 0\.8", made)

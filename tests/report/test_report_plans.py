@@ -14,9 +14,9 @@ import pytest
 
 from report.outline import Outline
 from report.toyplans import FRAMES, SAYS, ToyPlans, write_plans
-from worldgauge.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.engine.suite.contract import TaskDetails
 from worldgauge.report import write_report
-from worldgauge.suites.contract import Exhibit
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_the_same_runs_make_the_same_page(plan_runs: Path, plan_page: Path, tmp_
 def test_an_exhibit_that_cannot_be_made_leaves_the_rest(
     plan_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object) -> Exhibit:
+    def gone(*_: object) -> TaskDetails:
         raise DataError("the <paths> are gone")
 
     monkeypatch.setattr(ToyPlans, "exhibit", gone)

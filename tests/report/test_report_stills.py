@@ -3,8 +3,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from worldgauge.report.stills import GAP_PX, MOST, contact_sheet
-from worldgauge.video import Clip
+from worldgauge.core.video import Clip
+from worldgauge.report.films.stills import GAP_PX, MOST, contact_sheet
 
 
 def counting(frames: int, size: tuple[int, int] = (64, 36), fps: float = 10.0) -> Clip:
@@ -56,7 +56,7 @@ def test_noise_gets_coarser_instead_of_larger() -> None:
 def test_a_film_that_does_not_decode_is_said() -> None:
     class Broken(Clip):
         def take(self, indices: object) -> object:  # type: ignore[override]
-            from worldgauge.errors import DataError
+            from worldgauge.core.errors import DataError
 
             raise DataError("frame 1 does not decode")
 

@@ -1,7 +1,7 @@
+from worldgauge.engine.suite.contract import Better, Cell, Row, Table
 from worldgauge.report import tables
-from worldgauge.report.curves import Look
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.words import column_name, listed, metric_name, number, p_value, plain, times
-from worldgauge.suites.contract import Better, Cell, Row, Table
 
 LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}
 SEES = {"truth": ("truth",)}

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from worldgauge.report.svg import Scale, apart, picture, spread, tag
+from worldgauge.report.charts.svg import Scale, apart, picture, spread, tag
 
 
 def test_tag_escapes_text_and_attributes() -> None:

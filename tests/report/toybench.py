@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from report.folders import write_folder
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.geometry import pose_from_yaw_pitch
-from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
-from worldgauge.video import Clip, Writer
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Cell, Record, Row, Score, Table, Task, TaskContext, TaskView
 
 FRAMES, SIZE, FPS = 24, (96, 54), 20.0
 METRICS = {"sgcs": 1.0, "ssim": 0.6, "sharpness": 1.0, "psnr": 20.0}
@@ -32,15 +33,15 @@ QUALITY = {
 SEES = {"truth": ["truth"], "forgetful": ["world"], "drift": ["world"]}
 
 
-class ToyLoop:
+class ToyLoop(Suite):
     """Loops that are made up."""
 
     name = "toyloop"
     version = 1
     references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
-    memoryless = ("freeze", "noise", "mean", "replay", "forgetful")
+    floor_references = ("freeze", "noise", "mean", "replay", "forgetful")
     claim = "redraws the place it has seen"
-    words: Mapping[str, str] = {
+    vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "trajectory",
         "tasks": "trajectories",
         "lacks": "cannot remember",
@@ -63,10 +64,10 @@ class ToyLoop:
                     group = {"type": kind, "range": radius, "location": f"plains_{number}"}
                     yield Task("toyloop", name, {"number": number, "source": str(source)}, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         raise NotImplementedError
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         raise NotImplementedError
 
     def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: object) -> list[Table]:
@@ -100,12 +101,12 @@ class ToyLoop:
             )
         ]
 
-    def picture(self, task: Task) -> Picture:
+    def task_view(self, task: Task) -> TaskView:
         turn = np.linspace(0, 2 * np.pi, 2 * self.frames, endpoint=False)
         radius = task.group["range"] / 2
         xyz = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, 1.6)], 1)
         poses = pose_from_yaw_pitch(xyz, turn + np.pi / 2)
-        return Picture(
+        return TaskView(
             Clip.from_array(scene(task.id, self.frames), FPS),
             poses,
             self.frames,

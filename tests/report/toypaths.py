@@ -5,18 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from report.folders import write_folder
 from report.toybench import scene
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.errors import DataError
-from worldgauge.geometry import pose_from_yaw_pitch
-from worldgauge.suites.contract import Bench, Better, Cell, Failure, Picture, Record, Row, Score, Table, Task
-from worldgauge.suites.tables import cell_of, ordered
-from worldgauge.video import Clip, Writer
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import (
+    Better,
+    Cell,
+    Failure,
+    Record,
+    Row,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskView,
+)
+from worldgauge.engine.suite.tables import cell_of, ordered
 
 FPS = 24.0
 ERROR = {
@@ -50,15 +62,15 @@ PAPER: dict[str, Better] = {
 }
 
 
-class ToyPaths:
+class ToyPaths(Suite):
     """Paths that are made up."""
 
     name = "toypaths"
     version = 1
     references = ("truth", "late", "freeze", "noise", "mean", "memory", "drift")
-    memoryless = ("freeze", "noise", "mean")
+    floor_references = ("freeze", "noise", "mean")
     claim = "redraws what it has seen"
-    words: Mapping[str, str] = {"task": "clip", "tasks": "clips", "lacks": "cannot remember"}
+    vocabulary: ClassVar[Mapping[str, str]] = {"task": "clip", "tasks": "clips", "lacks": "cannot remember"}
 
     def __init__(self, each: int = 2, frames: int = 48) -> None:
         self.each, self.frames = each, frames
@@ -80,10 +92,10 @@ class ToyPaths:
                 group = {"test": "mirror", "perspective": perspective, "family": "urban", "path": "wl"}
                 yield Task(self.name, f"{perspective}/mirror/{number}", sample, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         raise NotImplementedError
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         raise NotImplementedError
 
     def summarize(
@@ -133,17 +145,17 @@ class ToyPaths:
             for p in PERSPECTIVES
         ]
 
-    def picture(self, task: Task) -> Picture:
+    def task_view(self, task: Task) -> TaskView:
         number, length = task.sample["number"], self.length(task.sample["number"])
         turn = np.linspace(0, 2 * np.pi, 2 * length, endpoint=False)
         poses = pose_from_yaw_pitch(
             np.stack([4 * np.cos(turn), 4 * np.sin(turn), np.full_like(turn, 1.6)], 1), turn + np.pi / 2
         )
         if task.group["test"] == "memory":
-            return Picture(Clip.from_array(scene(task.id, length), FPS), poses, length)
+            return TaskView(Clip.from_array(scene(task.id, length), FPS), poses, length)
         if number % 2:
             raise DataError("the <start image> of this path cannot be read")
-        return Picture(Clip.from_array(scene(task.id, 1), FPS), poses[:1], 1)
+        return TaskView(Clip.from_array(scene(task.id, 1), FPS), poses[:1], 1)
 
 
 def _paper_table(perspective: str, rows: tuple[Row, ...]) -> Table:

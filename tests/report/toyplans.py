@@ -5,16 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from report.folders import write_folder
 from report.toybench import scene
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.geometry import pose_from_yaw_pitch
-from worldgauge.suites.contract import Bench, Better, Cell, Exhibit, Failure, Picture, Record, Row, Score, Table, Task
-from worldgauge.video import Clip, Writer
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import (
+    Better,
+    Cell,
+    Failure,
+    Record,
+    Row,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskDetails,
+    TaskView,
+)
 
 HISTORY, FRAMES, FPS = 10, 40, 10.0
 SAYS: dict[str, tuple[float, str, int, float]] = {
@@ -52,13 +65,13 @@ def planned(subject: str, number: int) -> np.ndarray | None:
     return np.stack([way[:, 0] * share, way[:, 1] * (1 if share > 0 else 3.0)], 1)
 
 
-class ToyPlans:
+class ToyPlans(Suite):
     """Ways to a target that are made up."""
 
     name = "toyplans"
     version = 1
     references = ("truth", "still", "straight")
-    words: Mapping[str, str] = {
+    vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "scenario",
         "tasks": "scenarios",
         "headline": "overall score",
@@ -78,10 +91,10 @@ class ToyPlans:
             group = {"label": ("explicit", "implicit")[number % 2], "category": "chair", "location": f"room {number}"}
             yield Task("toyplans", f"room_{number}_segment_050_300", {"number": number}, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         raise NotImplementedError
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         raise NotImplementedError
 
     def summarize(
@@ -130,15 +143,15 @@ class ToyPlans:
 
         return [table("Table 1 as published", 1.912, 1.289, 0.178), table("Table 2, explicit", 1.979, 1.381, 0.177)]
 
-    def picture(self, task: Task) -> Picture:
+    def task_view(self, task: Task) -> TaskView:
         way = true_path(task.sample["number"])
         yaw = np.arctan2(*np.gradient(way, axis=0).T[::-1])
         poses = pose_from_yaw_pitch(np.column_stack([way, np.full(len(way), 0.45)]), yaw)
         truth = Clip.from_array(scene(task.id, FRAMES), FPS)
         x, y = way[-1]
-        return Picture(truth, poses, HISTORY, marks={"start": (0.0, 0.0), "chair": (float(x) + 0.2, float(y) + 0.3)})
+        return TaskView(truth, poses, HISTORY, marks={"start": (0.0, 0.0), "chair": (float(x) + 0.2, float(y) + 0.3)})
 
-    def exhibit(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> Exhibit:
+    def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
         number = task.sample["number"]
         way = true_path(number)[HISTORY:]
         paths = {"truth path": way, "do nothing": np.zeros((9, 2)), "straight line": way * [0, 1]}
@@ -159,7 +172,7 @@ class ToyPlans:
             }
             for label in scores
         }
-        return Exhibit(paths, corridor, stills, diagnostics, f"Walk to the <chair> of room {number}.")
+        return TaskDetails(paths, corridor, stills, diagnostics, f"Walk to the <chair> of room {number}.")
 
 
 STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, command, http_server, is_alive, question, wait_until
-from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.serving import RemoteEstimator, open_estimator, open_model
 from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.process import ProcessChannel

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, Server, http_server, question, wait_until
+from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout
 from worldgauge.engine.subjects import resolve
-from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge.serving.balance import Replicas
-from worldgauge.subject import RolloutRequest, WorldModel, checked_rollout
 
 JSON, HTML = {"Content-Type": "application/json"}, {"Content-Type": "text/html"}
 HELLO = {"type": "hello", "version": 1, "spec": {"name": "liar"}, "source": "sha256:00:Liar", "given": {}, "needs": {}}

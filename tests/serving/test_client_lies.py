@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from support.served import MODELS, PYTHON, question
+from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.model import checked_rollout
 from worldgauge.engine.subjects import resolve
-from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.serving import RemoteModel, open_model
-from worldgauge.subject import checked_rollout
 
 
 def text_of(how: str) -> str:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, http_server
-from worldgauge.engine.conformance.steps import steps_question
+from worldgauge.core.errors import SubjectError
+from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
+from worldgauge.core.panorama import rolled
 from worldgauge.engine.subjects import resolve
-from worldgauge.errors import SubjectError
-from worldgauge.panorama import rolled
 from worldgauge.serving import RemoteModel, messages, open_model
-from worldgauge.subject import ModelSpec, RolloutRequest, checked_batch, checked_rollout
+from worldgauge.tools.check_model.steps import steps_question
 
 FILE = MODELS / "panoramas.py"
 Open = Callable[..., RemoteModel]

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, command, is_alive, question, wait_until
-from worldgauge.actions import Actions
+from worldgauge.core.actions import Actions
+from worldgauge.core.errors import DataError, LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, rollout_batch
+from worldgauge.core.video import Clip
 from worldgauge.engine.subjects import resolve
-from worldgauge.errors import DataError, LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.serving import RemoteModel, open_model, remote
-from worldgauge.subject import RolloutRequest, WorldModel, checked_rollout, rollout_batch
-from worldgauge.video import Clip
 
 Open = Callable[..., RemoteModel]
 

@@ -12,10 +12,10 @@ import pytest
 from support.served import MODELS, PYTHON, contents, http_server, wait_until
 from worldgauge.engine.run import run
 from worldgauge.engine.subjects import Subject, resolve
-from worldgauge.engine.task import LocalBench, Outcome, attempt
+from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.task import LocalContext, Outcome, attempt
 from worldgauge.serving import RemoteModel
-from worldgauge.suites.contract import Task
-from worldgauge.suites.loopnav import LoopNav
+from worldgauge.suites.loopnav.suite import LoopNav
 
 WAYS = ("./file.py", "cmd", "pipe", "http")
 SERVE = f"{PYTHON} -m worldgauge_serve"
@@ -49,8 +49,8 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Subj
 def perform(subject: Subject, task: Task, folder: Path) -> Outcome:
     """What a worker does: ask, keep the record, score it."""
     folder.mkdir()
-    bench = LocalBench(folder, 11, lambda done, total: None)
-    return attempt(LoopNav(), task, subject.model, subject.label, bench, key="k", score="s")
+    task_context = LocalContext(folder, 11, lambda done, total: None)
+    return attempt(LoopNav(), task, subject.model, subject.label, task_context, key="k", score="s")
 
 
 def files(folder: Path) -> Mapping[str, bytes]:

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worldgauge_serve
+from support.places import DOCS
 from worldgauge_serve import (
     DTYPES,
     MAX_ARRAYS,
@@ -41,7 +42,7 @@ from worldgauge_serve import (
 )
 
 FILE = Path(worldgauge_serve.__file__)
-PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text("utf-8")
+PAGE = (DOCS / "protocol.md").read_text("utf-8")
 EXAMPLES = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 
 names = st.text(st.characters(), max_size=8)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.blueprint import Blueprint
-from worldgauge.datasets import build
+from worldgauge.suites.build.format import layout as build
+from worldgauge.worlds.blocks.blueprint import Blueprint
 
 HUT = "AR_00001_4025eb7e4ff6ef93_0123456789abcdef"
 LAMP = "AR_20007_e3b0c44298fc1c14_fedcba9876543210"

@@ -14,11 +14,11 @@ from typing import Any
 import cv2
 import numpy as np
 
-from worldgauge.datasets import closedloop as cl
-from worldgauge.engine.collect.manifest import write_manifest
-from worldgauge.geometry import Panorama
+from worldgauge.core.geometry import Panorama
+from worldgauge.engine.collection.manifest import write_manifest
+from worldgauge.suites.closedloop.format import layout as cl
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.walker import Stance
 
 SCENE, SEED = "home-0003", 3
 MP3D = "mp3d/17DRP5sb8fy/17DRP5sb8fy.glb"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from worldgauge.cli import main
+from worldgauge.cli.main import main
 
 Done = subprocess.CompletedProcess[str]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.datasets import demonstrations as dm
-from worldgauge.datasets.coverage_record import Depth
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import Camera
-from worldgauge.pose_plans import HandPose
-from worldgauge.video import Frame
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.training_data.coverage.record import Depth
+from worldgauge.suites.closedloop.training_data.demonstrations import layout as dm
 from worldgauge.worlds.tabletop.picture import front_pose
+from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.splits import SEEDS
 
 FRAMES = 7
@@ -51,7 +51,7 @@ def steps() -> list[dm.DemoStep]:
     return rows
 
 
-def shots(depth: bool = False, seed: int = 0) -> Iterator[tuple[Frame, Depth | None]]:
+def shots(depth: bool = False, seed: int = 0) -> Iterator[tuple[Image, Depth | None]]:
     """Noise, and depths of which the first row is nothing."""
     rng = np.random.default_rng(seed)
     for _ in range(FRAMES):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.video import Writer
+from worldgauge.core.video import Writer
 
 KINDS = {"mjpg": "avi", "lossless": "mp4", "viewable": "mp4", "archive": "mp4"}
 N, HEIGHT, WIDTH = 37, 48, 64  # more than one key frame interval of "lossless" and "viewable"

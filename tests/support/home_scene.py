@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.boxes import target_box
-from worldgauge.agents.contract import YAW_RIGHT_DEG, Box, Candidate, Depth, Image, Plan, Rollout, Side
-from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.primitives import Primitive
-from worldgauge.worlds.geodesic import Geodesic
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.image import Box, Image
+from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Candidate, Depth, Plan, Rollout, Side
+from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walker import Stance, walked
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge.worlds.walking.walker import Stance, walked
 
 CAMERA = Camera.from_horizontal_fov(128, 128, 90)
 PANORAMA = Panorama(256, 144)

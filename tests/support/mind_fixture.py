@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets.mind_frame import our_pose
-from worldgauge.datasets.mind_images import write_images_txt
-from worldgauge.datasets.target_write import write_picture
-from worldgauge.geometry import relative
-from worldgauge.video import Frame, Writer
+from worldgauge.core.geometry import relative
+from worldgauge.core.image import Image, write_png
+from worldgauge.core.video import Writer
+from worldgauge.perception.published_trajectory import write_images_txt
+from worldgauge.suites.mind.format.frame import our_pose
 
 MIRROR = {
     "w": {"ws": 1},
@@ -123,7 +123,7 @@ def write_published_mirror(folder: Path, images: int, size: tuple[int, int]) -> 
     """Start images and the ten action files: 48 rows, of which total_time counts 47."""
     folder.mkdir(parents=True)
     for i, frame in enumerate(pictures(images, size)):
-        write_picture(folder / f"data-{i}.png", frame)
+        write_png(folder / f"data-{i}.png", frame)
     zero = _xyz([0, 0, 0])
     for name, keys in MIRROR.items():
         back = {key: 3 - code for key, code in keys.items()}
@@ -134,7 +134,7 @@ def write_published_mirror(folder: Path, images: int, size: tuple[int, int]) -> 
         (folder / f"-{name}.json").write_text(json.dumps({"mark_time": 0, "total_time": 47, "data": data}))
 
 
-def pictures(count: int, size: tuple[int, int]) -> list[Frame]:
+def pictures(count: int, size: tuple[int, int]) -> list[Image]:
     """A pattern that moves by two pixels a frame."""
     width, height = size
     tile = np.random.default_rng(3).integers(40, 216, (9, 16, 3), np.uint8)

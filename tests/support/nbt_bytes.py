@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldgauge.blueprint import Blueprint, states_of
+from worldgauge.worlds.blocks.blueprint import Blueprint, states_of
 
 Tag = tuple[int, bytes]
 

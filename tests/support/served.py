@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.episode import Context
-from worldgauge.geometry import Camera
-from worldgauge.subject import RolloutRequest
-from worldgauge.video import Clip
+from support.places import TESTS
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Context
+from worldgauge.core.geometry import Camera
+from worldgauge.core.model import RolloutRequest
+from worldgauge.core.video import Clip
 
-MODELS = Path(__file__).parents[1] / "serving" / "served_models"
+MODELS = TESTS / "serving" / "served_models"
 PYTHON = sys.executable
 
 

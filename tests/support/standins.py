@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.estimators.networks import Ready
-from worldgauge.estimators.networks.grounding import Detection
+from worldgauge.perception.networks import Ready
+from worldgauge.perception.networks.grounding import Detection
 
 Colour = tuple[int, int, int]
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from worldgauge.suites.closedloop.table import TablePlace, TableSight
+from worldgauge.suites.closedloop.manipulation.place import TablePlace, TableSight
 from worldgauge.worlds.tabletop.world import Tabletop
 
 

@@ -11,12 +11,13 @@ from typing import Literal
 
 import numpy as np
 
-from worldgauge.collect.target_walks import TargetWalk
-from worldgauge.datasets import target
-from worldgauge.geometry import FloatArray, pose_from_yaw_pitch
-from worldgauge.video import Clip, Frame, Writer
-from worldgauge.worlds.floor import Landmark
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip, Writer
+from worldgauge.suites.target.format import layout as target
+from worldgauge.suites.target.walks.walks import TargetWalk
 from worldgauge.worlds.indoor.rooms import ROOM_CAMERA, Room
+from worldgauge.worlds.walking.floor import Landmark
 
 BENDS = {"curve": np.radians(30) / 4.34, "straight": 0.0, "turn": -np.radians(60) / 4.34}
 EYE_M = 0.45
@@ -88,7 +89,7 @@ def room_of(kind: str, number: int) -> Room:
     return Room(kind, seed=number)
 
 
-def render(kind: str, number: int, poses: FloatArray, size: tuple[int, int]) -> Iterator[Frame]:
+def render(kind: str, number: int, poses: FloatArray, size: tuple[int, int]) -> Iterator[Image]:
     room, camera = room_of(kind, number), ROOM_CAMERA.resized(*size)
     return (room.view(pose, camera).rgb for pose in poses)
 
@@ -112,7 +113,7 @@ def make_wm_videos(folder: Path, data: Path, *, models: tuple[str, ...] = MODELS
     return folder
 
 
-def write_video(path: Path, frames: list[Frame], fps: float) -> None:
+def write_video(path: Path, frames: list[Image], fps: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with Writer(path, fps=fps, kind="viewable") as video:
         for frame in frames:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-DEFAULT = Path(__file__).parents[1] / "vectors"
+from support.places import TESTS
+
+DEFAULT = TESTS / "vectors"
 
 
 def cases(prefix: str, key: str) -> list[Any]:

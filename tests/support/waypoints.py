@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.metrics.waypoints import Mode, Profile
+from worldgauge.suites.target.metrics.waypoints import Mode, Profile
 
 Points = list[list[float]]
 

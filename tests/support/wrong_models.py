@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import NotApplicableError
-from worldgauge.subject import ModelSpec, RolloutRequest
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.model import ModelSpec, RolloutRequest
 
 CHUNK = 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weights.local_host import sha256, toy_set
-from worldgauge.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, UsageError
 from worldgauge.weights import WeightFile, WeightSet, adopt, adoption, opened, records, standing
 
 A, B = b"a" * 5000, b"b" * 300

@@ -1,10 +1,11 @@
 """The sets that are known: nothing that could change, be guessed or be fetched in the open."""
 
 import re
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import pytest
 
+from support.places import DOCS
 from worldgauge.weights import WeightSet, catalogue, sets_for
 
 NAMES = {
@@ -46,7 +47,7 @@ def test_sets_are_meant_by_name_or_by_what_needs_them() -> None:
 
 @pytest.mark.parametrize("one", catalogue.values(), ids=lambda one: one.name)
 def test_the_page_says_the_same(one: WeightSet) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "weights.md").read_text("utf-8")
+    page = (DOCS / "weights.md").read_text("utf-8")
     (row,) = [line for line in page.split("\n") if line.startswith(f"| `{one.name}` |")]
     for fact in (one.title, ", ".join(one.serves), one.licence, f"]({one.source})"):
         assert fact in row

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from support.places import TESTS
 from weights.local_host import Answer, LocalHost, sha256, toy_file, toy_set
-from worldgauge.errors import DataError
+from worldgauge.core.errors import DataError
 from worldgauge.weights import PullError, WeightFile, WeightSet, _parts, digest_of, download, opened, pull, standing
 
 DATA = random.Random(5).randbytes(300_000)
@@ -346,7 +347,7 @@ def test_after_a_kill_it_goes_on(host: LocalHost, known: Known, store: Path) -> 
     known(toy_set(file))
     host.answers["/a.bin"].pause_s = 0.02
     words = [sys.executable, "-c", PULL, file.url, str(len(DATA)), sha256(DATA)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     process = subprocess.Popen(words, env=environment)
     part = store / "toy" / "a.bin.part"
     until = time.monotonic() + 60

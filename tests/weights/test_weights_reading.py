@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from weights.local_host import sha256
-from worldgauge.errors import DataError
+from worldgauge.core.errors import DataError
 from worldgauge.weights import WeightFile, expect, known_program, read_tensors
 
 
@@ -190,7 +190,7 @@ def test_only_a_known_program_is_given_to_be_run(program: Path) -> None:
 def test_torch_is_asked_for_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from worldgauge.errors import MissingExtraError
+    from worldgauge.core.errors import MissingExtraError
 
     monkeypatch.setitem(sys.modules, "torch", None)
     (tmp_path / "a.pth").write_bytes(b"")

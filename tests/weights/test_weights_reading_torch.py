@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
-from worldgauge.errors import DataError  # noqa: E402
+from worldgauge.core.errors import DataError  # noqa: E402
 from worldgauge.weights import read_tensors  # noqa: E402
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weights.local_host import sha256, toy_set
-from worldgauge.errors import DataError, UnknownNameError
+from worldgauge.core.errors import DataError, UnknownNameError
 from worldgauge.weights import (
     AbsentWeightsError,
     WeightFile,

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import Camera, Panorama, pose_from_yaw_pitch
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import open_world, worlds
 from worldgauge.worlds.third_person import ARM_M, CHARACTER, FIGURE, PIVOT_M, ThirdPerson, feet_of, figure_mask
 from worldgauge.worlds.third_person.figure import figure, frames_of, phase_at

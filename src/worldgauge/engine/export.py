@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from worldgauge.core.errors import UsageError
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.result import current_lines, failures_of, find_runs
-from worldgauge.errors import UsageError
 
 
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
@@ -28,8 +28,6 @@ def export(runs: Sequence[Path], out: Path) -> list[Path]:
     for folder in folders:
         facts = folder.facts()
         suite = open_suite(facts["suite"], facts["settings"])
-        if not hasattr(suite, "export"):
-            raise UsageError(f"suite '{suite.name}' has no result format of its own; its scores are in scores.jsonl")
         scores = [score for _, score in folder.scores()]
         path = Path(out) / f"result_{folder.directory.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

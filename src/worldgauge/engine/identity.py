@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from worldgauge.agent import AgentSpec
-from worldgauge.engine.store import SCHEMA, dumps
-from worldgauge.estimators import estimators
+from worldgauge.core.agent import AgentSpec
+from worldgauge.core.io import dumps
+from worldgauge.core.model import ModelSpec
+from worldgauge.engine.store import SCHEMA
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
 from worldgauge.metrics import metrics
-from worldgauge.subject import ModelSpec
-from worldgauge.suites.contract import Suite, Task
+from worldgauge.perception import estimators
 
 
 def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
@@ -66,17 +68,17 @@ def scoring_settings(suite: Suite) -> frozenset[str]:
 
     A change of one makes new scores of old records; a change of any other makes new records.
     """
-    return frozenset(getattr(suite, "scoring_settings", ()))
+    return suite.scoring_settings
 
 
 def choosing_settings(suite: Suite) -> frozenset[str]:
     """Names of settings that only choose among tasks (`choosing_settings`): no task depends on them."""
-    return frozenset(getattr(suite, "choosing_settings", ()))
+    return suite.choosing_settings
 
 
 def metric_versions(suite: Suite) -> dict[str, int]:
     """Versions of the metrics and estimators that the suite names in its attribute `metrics`; of all, unless said."""
-    used = getattr(suite, "metrics", None)
+    used = suite.metrics
     return {
         entry.name: int(entry.facts["version"])
         for entry in (*metrics, *estimators)

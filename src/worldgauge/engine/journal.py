@@ -13,8 +13,9 @@ from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Any
 
-from worldgauge.engine.store import dumps, sync_folder, write_error
-from worldgauge.errors import RunError
+from worldgauge.core.errors import RunError
+from worldgauge.core.io import dumps
+from worldgauge.engine.store import sync_folder, write_error
 
 _FIELDS: Mapping[str, Any] = {
     "task": str,

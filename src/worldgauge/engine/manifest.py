@@ -11,17 +11,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.identity import metric_versions
 from worldgauge.engine.store import SCHEMA
-from worldgauge.engine.subjects import Entrant
-from worldgauge.subject import PRIVILEGED
-from worldgauge.suites.contract import Suite, Task
+from worldgauge.engine.subjects import SubjectEntry
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
 
 PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 
 
 def manifest(
-    suite: Suite, tasks: Sequence[Task], entrant: Entrant, *, seed: int, data: Path, limit: int | None
+    suite: Suite, tasks: Sequence[Task], entrant: SubjectEntry, *, seed: int, data: Path, limit: int | None
 ) -> dict[str, Any]:
     """Facts of a run of `entrant` on `tasks`; plain JSON values.
 
@@ -50,7 +51,7 @@ def manifest(
     }
 
 
-def subject_facts(suite: Suite, entrant: Entrant) -> dict[str, Any]:
+def subject_facts(suite: Suite, entrant: SubjectEntry) -> dict[str, Any]:
     """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things.
 
     live: a Python object that no command line can name again.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 
 _OF_FILE = "_worldgauge_model_"
 _importing: list[str] = []

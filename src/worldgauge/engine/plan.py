@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from worldgauge.core.errors import UsageError
 from worldgauge.engine.identity import score_key, task_key
 from worldgauge.engine.modules import home_of, import_home
 from worldgauge.engine.store import RunFolder, check_slugs, record_key, scores_key
-from worldgauge.errors import UsageError
-from worldgauge.suites import suites
-from worldgauge.suites.contract import Suite, Task
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Task
 
 Todo = Literal["ask", "score", "skip", "nothing"]
 
@@ -34,9 +34,11 @@ class Item:
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
     """The suite called `name`. Raises UnknownNameError, or UsageError for settings it does not take."""
-    factory = suites.get(name)
+    kind = suites.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, Suite)):
+        raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
     try:
-        made = factory(**settings)
+        made = kind(**settings)
     except TypeError as error:
         raise UsageError(f"suite '{name}' does not take the settings {dict(settings)}: {error}") from None
     if made.name != name:  # run folders and workers know it by its own word

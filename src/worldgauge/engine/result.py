@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.store import RunFolder, record_entry
-from worldgauge.errors import RunError, UsageError
-from worldgauge.suites.contract import Failure, Score, Suite, Table
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Failure, Score, Table
 
 if TYPE_CHECKING:
     import pandas as pd

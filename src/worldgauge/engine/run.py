@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.errors import LostError, UsageError
 from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
 from worldgauge.engine.journal import read_journal
 from worldgauge.engine.manifest import manifest, versions
-from worldgauge.engine.needs import Model, crews
 from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
-from worldgauge.engine.pool import Job, Pool, check_deadline
 from worldgauge.engine.result import RunResult, find_runs
-from worldgauge.engine.site import open_site
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subjects import Entrant, asks_of, plain_label
-from worldgauge.engine.task import CALL, LocalBench, attempt, failure_of, outcome_of
-from worldgauge.engine.work import Watch, Work
-from worldgauge.errors import LostError, UsageError
+from worldgauge.engine.subject_run import SubjectRun, Watch
+from worldgauge.engine.subjects import SubjectEntry, asks_of, plain_label
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.task import CALL, LocalContext, attempt, failure_of, outcome_of
+from worldgauge.engine.workers.needs import Model, worker_groups
+from worldgauge.engine.workers.pool import Job, Pool, check_deadline
+from worldgauge.engine.workers.site import open_site
 from worldgauge.serving import LOAD_DEADLINE_S
-from worldgauge.suites.contract import Suite
 
 DEADLINE_S = 1800.0
 """Seconds without a frame after which a subject counts as hung."""
@@ -84,10 +84,10 @@ def run(
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
-        entrants, groups = crews(_listed(model), site, workers, gpus_per_worker, stack, asks_of(asked))
+        entrants, groups = worker_groups(_listed(model), site, workers, gpus_per_worker, stack, asks_of(asked))
         works = []
         for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
-            work = Work(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
+            work = SubjectRun(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
             facts = manifest(asked, tasks, entrant, seed=seed, data=Path(data), limit=limit)
             work.start(facts, scoring=scoring, retry_failed=retry_failed)
             works.append(work)
@@ -117,7 +117,7 @@ def dry_run(
     tasks = tasks_of(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
-        entrants, _ = crews(_listed(model), site, 1, gpus_per_worker, stack, asks_of(asked))
+        entrants, _ = worker_groups(_listed(model), site, 1, gpus_per_worker, stack, asks_of(asked))
     plans = []
     for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
         folder = RunFolder(out / entrant.label)
@@ -159,8 +159,8 @@ def score(
             suite = _suite_of(facts, settings or {})
             tasks = tasks_of(suite, source, facts["limit"])
             subject = facts["subject"]
-            entrant = Entrant(subject["name"], subject["identity"])
-            work = Work(suite, tasks, entrant, folder, facts["seed"], stack)
+            entrant = SubjectEntry(subject["name"], subject["identity"])
+            work = SubjectRun(suite, tasks, entrant, folder, facts["seed"], stack)
             work.start(
                 {
                     **facts,
@@ -192,7 +192,7 @@ def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
     return open_suite(facts["suite"], {**asked, **changes})
 
 
-def _labelled(entrant: Entrant, labels: Mapping[str, str]) -> Entrant:
+def _labelled(entrant: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
     if entrant.text is None or entrant.text not in labels:
         return entrant
     return replace(entrant, label=plain_label(labels[entrant.text]))
@@ -203,8 +203,8 @@ def _listed(model: Model | Sequence[Model]) -> list[Model]:
 
 
 def _perform(
-    works: Sequence[Work],
-    turns: Iterable[tuple[Pool, Sequence[Work]]],
+    works: Sequence[SubjectRun],
+    turns: Iterable[tuple[Pool, Sequence[SubjectRun]]],
     deadline_s: float | None,
     scoring: bool,
     watch: Watch | None,
@@ -223,16 +223,19 @@ def _perform(
         work.derive_scores()
 
 
-def _prepare(works: Sequence[Work], tell: Watch) -> None:
+def _prepare(works: Sequence[SubjectRun], tell: Watch) -> None:
     """Let the suite make what all workers need, where anything is to be asked."""
     tasks = [item.task for work in works for item in work.todo if item.todo == "ask"]
-    prepare = getattr(works[0].suite, "prepare", None) if tasks else None
-    if prepare is not None:
-        prepare(tasks, lambda what, done, of: tell(replace(works[0].step(), task=what, frames=(done, of))))
+    if tasks:
+        works[0].suite.prepare(
+            tasks, lambda what, done, of: tell(replace(works[0].step(), task=what, frames=(done, of)))
+        )
 
 
-def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
-    handed: dict[str, tuple[Work, Item, Path]] = {}
+def _perform_named(
+    works: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, scoring: bool, tell: Watch
+) -> None:
+    handed: dict[str, tuple[SubjectRun, Item, Path]] = {}
 
     def jobs() -> Iterator[Job]:
         for work in works:
@@ -254,7 +257,7 @@ def _perform_named(works: Sequence[Work], pool: Pool, deadline_s: float | None, 
             tell(work.settle(item, folder, outcome, result.seconds, scoring, result.lost))
 
 
-def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
+def _perform_live(work: SubjectRun, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
     for item in work.todo:
         folder = work.place(item)
 
@@ -262,11 +265,13 @@ def _perform_live(work: Work, deadline_s: float | None, scoring: bool, tell: Wat
             tell(work.step(item, frames=(done, total)))
 
         began = time.monotonic()
-        bench = LocalBench(folder, task_seed(work.seed, item.task.id), report, deadline_s)
+        task_context = LocalContext(folder, task_seed(work.seed, item.task.id), report, deadline_s)
         model = work.entrant.model if item.todo == "ask" else None
         wanted = item.score_key if scoring else None
         try:
-            outcome = attempt(work.suite, item.task, model, work.entrant.label, bench, key=item.key, score=wanted)
+            outcome = attempt(
+                work.suite, item.task, model, work.entrant.label, task_context, key=item.key, score=wanted
+            )
         except LostError as error:
             outcome = failure_of(error, "perform")  # the process is its own affair: it was not started here
         tell(work.settle(item, folder, outcome, time.monotonic() - began, scoring))

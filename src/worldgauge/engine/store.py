@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
-import math
 import os
 import re
 import shutil
@@ -19,17 +17,15 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-import numpy as np
-
-from worldgauge.errors import RunError, SubjectError, UsageError
-from worldgauge.suites.contract import Record, Score, Task
+from worldgauge.core.errors import DataError, RunError, SubjectError, UsageError
+from worldgauge.core.io import dumps, loads, write_file
+from worldgauge.engine.suite.contract import Record, Score, Task
 
 SCHEMA = 1
 """Version of everything written here; part of every task's identity."""
 
 MAX_NAME = 200
 MAKE_ROOM = "make room, then start the same command again"
-_SPECIAL = {"+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TEMPORARY = ".part-"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _SCORES_END = "]}"
@@ -201,44 +197,18 @@ def score_of(entry: Mapping[str, Any]) -> Score:
     return replace(score, series=tuple((int(frame), value) for frame, value in score.series))
 
 
-def dumps(value: Any, indent: int | None = None) -> str:
-    """Strict JSON with sorted keys, on one line unless `indent` is given.
-
-    Infinities are stored as {"value": null, "special": "+inf"}. Raises UsageError naming the place
-    of anything that is not a JSON value or a numpy number.
-    """
-    return json.dumps(_plain(value, "value"), allow_nan=False, sort_keys=True, indent=indent)
-
-
-def loads(text: str) -> Any:
-    """What `dumps` wrote. Raises ValueError on anything that is not strict JSON."""
-    return json.loads(text, object_hook=_special_of, parse_constant=_refuse)
-
-
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
-    """Write `path` whole or not at all: a new file beside it, on disk, then renamed.
+    """`core.io.write_file` in a run folder, where the rename is on disk too before it returns.
 
     Raises RunError when the disk is full or the folder is read-only; the old file then stays.
     """
-    parts = [data.encode()] if isinstance(data, str) else [data] if isinstance(data, bytes) else data
-    temporary = None
     try:
-        handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), 0o644)
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
+        write_file(path, data)
         sync_folder(path.parent)
-    except OSError as error:
-        raise write_error(error, path) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    except (DataError, OSError) as error:
+        refusal = error if isinstance(error, OSError) else error.__cause__
+        assert isinstance(refusal, OSError)
+        raise write_error(refusal, path) from refusal
 
 
 def slug(name: str) -> str:
@@ -303,37 +273,3 @@ def _remove_unfinished(folder: Path) -> None:
         if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
             # A killed run's worker may write for another moment; what it leaves goes the next time.
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-
-
-def _plain(value: Any, where: str) -> Any:
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.generic):
-        return _plain(value.item(), where)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        return {"value": None, "special": "nan" if math.isnan(value) else "+inf" if value > 0 else "-inf"}
-    if isinstance(value, Mapping):
-        return {_key(key, where): _plain(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    raise UsageError(f"{where} is a {type(value).__name__}, which JSON cannot hold; give plain numbers, text or lists")
-
-
-def _key(key: Any, where: str) -> str:
-    if not isinstance(key, str):
-        raise UsageError(f"{where} has the key {key!r}; JSON takes only text")
-    return key
-
-
-def _special_of(entry: dict[str, Any]) -> Any:
-    if len(entry) == 2 and entry.get("value", 0) is None and entry.get("special") in _SPECIAL:
-        return _SPECIAL[entry["special"]]
-    return entry
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")

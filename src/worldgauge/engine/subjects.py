@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from worldgauge.agent import Agent, AgentSpec
-from worldgauge.agents.answer import agents
+from worldgauge.core.agent import Agent, AgentSpec, agents
+from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.model import ModelSpec, WorldModel
 from worldgauge.engine.identity import subject_identity
 from worldgauge.engine.modules import digest_of, import_file, import_module
-from worldgauge.engine.pool import Job, Pool
 from worldgauge.engine.store import slug
-from worldgauge.engine.worker import Progress
-from worldgauge.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.workers.pool import Job, Pool
+from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
-from worldgauge.subject import ModelSpec, WorldModel
-from worldgauge.suites.contract import Suite
 from worldgauge_serve import settings_of
 
 Asks = Literal["model", "agent"]
@@ -35,8 +34,7 @@ Asks = Literal["model", "agent"]
 
 def asks_of(suite: Suite) -> Asks:
     """Whom `suite` asks."""
-    asked: Asks = getattr(suite, "asks", "model")
-    return asked
+    return suite.subject_kind
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def resolve(what: str | WorldModel | Agent, asks: Asks = "model") -> Subject:
 
 
 @dataclass(frozen=True)
-class Entrant:
+class SubjectEntry:
     """A subject as a run sees it: who it is, and how to reach it.
 
     text: makes it in a worker. model: the live object, asked in this process. Neither: records only.
@@ -95,7 +93,7 @@ class Entrant:
     model: WorldModel | Agent | None = None
 
 
-def enter(what: Sequence[str | WorldModel | Agent], pool: Pool, asks: Asks = "model") -> list[Entrant]:
+def enter_subjects(what: Sequence[str | WorldModel | Agent], pool: Pool, asks: Asks = "model") -> list[SubjectEntry]:
     """Entrants for models, or for agents; those given as text are made in a worker, so that this process stays small.
 
     Raises SubjectError for one that cannot be made.
@@ -104,10 +102,10 @@ def enter(what: Sequence[str | WorldModel | Agent], pool: Pool, asks: Asks = "mo
         raise UsageError(f"no {asks} was given; list them with: worldgauge list {asks}s")
     texts = list(dict.fromkeys(one for one in what if isinstance(one, str)))
     jobs = [Job(text, f"{__name__}:introduce", {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in texts]
-    made: dict[str, Entrant] = {}
+    made: dict[str, SubjectEntry] = {}
     for result in pool.run(jobs):
         result.raise_for(result.id)
-        made[result.id] = Entrant(**result.value, text=result.id)
+        made[result.id] = SubjectEntry(**result.value, text=result.id)
     return [made[one] if isinstance(one, str) else _live(one, asks) for one in what]
 
 
@@ -141,9 +139,9 @@ def served_behind(model: WorldModel | Agent | None) -> RemoteModel | None:
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def _live(model: WorldModel | Agent, asks: Asks) -> Entrant:
+def _live(model: WorldModel | Agent, asks: Asks) -> SubjectEntry:
     subject = resolve(model, asks)
-    return Entrant(subject.label, subject.identity, model=model)
+    return SubjectEntry(subject.label, subject.identity, model=model)
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:

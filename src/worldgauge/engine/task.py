@@ -11,15 +11,17 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from worldgauge.agent import Agent
+from worldgauge.core.agent import Agent
+from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.io import loads
+from worldgauge.core.model import WorldModel
 from worldgauge.engine.plan import suite_at
-from worldgauge.engine.pool import Result
-from worldgauge.engine.store import full_disk, loads, read_record, write_record, write_scores
+from worldgauge.engine.store import full_disk, read_record, write_record, write_scores
 from worldgauge.engine.subjects import asks_of, resolve_once, served_behind
-from worldgauge.engine.worker import Progress, one_line
-from worldgauge.errors import LostError, NotApplicableError, SubjectError, UsageError
-from worldgauge.subject import WorldModel
-from worldgauge.suites.contract import Score, Suite, Task
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.workers.pool import Result
+from worldgauge.engine.workers.worker import Progress, one_line
 
 CALL = f"{__name__}:work"
 
@@ -49,7 +51,7 @@ def outcome_of(result: Result, folder: Path) -> Outcome:
 
 
 @dataclass
-class LocalBench:
+class LocalContext:
     """What the engine lends to a suite; see `suites.contract.Bench`.
 
     deadline_s: for subjects that cannot be stopped from outside, seconds between two calls of
@@ -94,11 +96,11 @@ def work(
 
     Raises LostError for the pool to see: the task is then done again.
     """
-    bench = LocalBench(Path(folder), seed, progress)
-    if model is not None and (bench.directory / "record.json").exists():
+    task_context = LocalContext(Path(folder), seed, progress)
+    if model is not None and (task_context.directory / "record.json").exists():
         model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:
-        _empty(bench.directory)
+        _empty(task_context.directory)
     asked = _suite(home, suite, settings)
     subject = None if model is None else resolve_once(model, asks_of(asked)).model
     if (served := served_behind(subject)) is not None:
@@ -106,7 +108,7 @@ def work(
         if deadline_s is not None:
             served.deadline_s = deadline_s
     progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
-    outcome = attempt(asked, Task(**loads(task)), subject, label, bench, key=key, score=score)
+    outcome = attempt(asked, Task(**loads(task)), subject, label, task_context, key=key, score=score)
     return vars(outcome)
 
 
@@ -115,7 +117,7 @@ def attempt(
     task: Task,
     model: WorldModel | Agent | None,
     label: str,
-    bench: LocalBench,
+    task_context: LocalContext,
     *,
     key: str,
     score: str | None,
@@ -128,13 +130,13 @@ def attempt(
     stage = "perform"
     try:
         if model is None:
-            record = read_record(bench.directory, task, key)
+            record = read_record(task_context.directory, task, key)
         else:
-            record = replace(suite.perform(task, model, bench), subject=label)
-            write_record(record, bench.directory, key=key)
+            record = replace(suite.perform(task, model, task_context), subject=label)
+            write_record(record, task_context.directory, key=key)
         stage = "score"
         if score is not None:
-            write_scores(_checked(suite.score(record, bench), task), label, bench.directory, key=score)
+            write_scores(_checked(suite.score(record, task_context), task), label, task_context.directory, key=score)
     except NotApplicableError as error:
         return Outcome("skipped", stage, one_line(error))
     except LostError:

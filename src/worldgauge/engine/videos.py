@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from worldgauge.core.errors import UsageError
 from worldgauge.engine.plan import open_suite, tasks_of
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import DEADLINE_S, run
 from worldgauge.engine.store import check_slugs
+from worldgauge.engine.subject_run import Watch
 from worldgauge.engine.subjects import plain_label
-from worldgauge.engine.work import Watch
-from worldgauge.errors import UsageError
-from worldgauge.models.videos import videos_in
-from worldgauge.suites.contract import Suite
+from worldgauge.engine.suite.base import Suite
+from worldgauge.models.outside.videos import videos_in
 
 
 @dataclass(frozen=True)
-class Shelf:
+class VideoFolder:
     """What a folder of videos holds. models: name of a sub-folder -> the text that makes a subject of it.
 
     strays: name -> videos that no task asks for. empty: sub-folders without a video, which are no subjects.
@@ -53,7 +53,7 @@ def score_videos(
     on: str | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: Watch | None = None,
-) -> tuple[RunResult, Shelf]:
+) -> tuple[RunResult, VideoFolder]:
     """Score the videos of every sub-folder of `videos` on the tasks of `data`, into `out`, by default runs/<suite>.
 
     references: models that are asked beside them. A task without a video fails, with the reason. Arguments as of `run`.
@@ -78,7 +78,7 @@ def score_videos(
     return result, shelf
 
 
-def shelf_of(suite: Suite, folder: Path, tasks: list[str]) -> Shelf:
+def shelf_of(suite: Suite, folder: Path, tasks: list[str]) -> VideoFolder:
     """The subjects in `folder`: what `suite.videos` says, else every sub-folder. tasks: ids of those asked for.
 
     Raises UsageError for what is no folder, and for names that would share a run folder.
@@ -100,7 +100,7 @@ def shelf_of(suite: Suite, folder: Path, tasks: list[str]) -> Shelf:
             strays[name] = tuple(id for id in left if id not in others)
     check_slugs(plain_label(name) for name in models)
     known = {id: asked.known(id) for left in strays.values() for id in left}
-    return Shelf(models, strays, tuple(empty), elsewhere, known)
+    return VideoFolder(models, strays, tuple(empty), elsewhere, known)
 
 
 class _Asked:
@@ -131,11 +131,4 @@ class _Asked:
 
 
 def _subjects(suite: Suite, folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    offered = getattr(suite, "videos", None)
-    if offered is not None:
-        named: Mapping[str, Mapping[str, Any]] = offered(folder)
-        return named
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; expected <model>/<task>.mp4 in it")
-    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
-    return {one.name: {"root": str(one)} for one in inside}
+    return suite.submissions(folder)

@@ -1,6 +1,6 @@
 """What follows the networks of MIND's learned metrics: arithmetic on features; the networks are elsewhere.
 
-`worldgauge.estimators.perception` asks the networks. One frame or pair of frames at a time.
+`worldgauge.perception.loading` asks the networks. One frame or pair of frames at a time.
 Source: MIND, sections on the DINO feature error and visual quality, as released.
 """
 
@@ -12,10 +12,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import resize
 from worldgauge.metrics import metrics
-from worldgauge.metrics.frame_pairs import Image, Prepared, prepared
-from worldgauge.video import resize
+from worldgauge.metrics.frame_pairs import Prepared, prepared
 
 Floats = NDArray[np.floating]
 

@@ -19,12 +19,12 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import ShapeError, UsageError
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.image import Image
 from worldgauge.metrics import metrics
 from worldgauge.metrics._bilinear import resample
 from worldgauge.metrics._ssim import WINDOW, squared_error_and_ssim
 
-Image = NDArray[np.uint8]
 Prepared = NDArray[np.float32]
 
 SIZE = (1280, 720)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics import metrics
 
 

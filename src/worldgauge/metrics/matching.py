@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
 
 _S = TypeVar("_S", bound=np.generic)
 

@@ -6,7 +6,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from worldgauge import polyline
+from worldgauge.core import polyline
 from worldgauge.metrics import metrics
 
 

@@ -20,9 +20,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
 
-Image = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Pixels = TypeVar("Pixels", NDArray[np.uint8], NDArray[np.uint16])
 

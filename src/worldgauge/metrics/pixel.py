@@ -20,12 +20,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.errors import ShapeError
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import resize
 from worldgauge.metrics import metrics
 from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
-from worldgauge.video import resize
-
-Image = NDArray[np.uint8]
 
 
 @metrics.register(

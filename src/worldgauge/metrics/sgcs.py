@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics import metrics
 from worldgauge.metrics.matching import maximum_matching, padded_cost_matches
 

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import FloatArray, Sim3, nearest_rotation, rotation_angle
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray, Sim3, nearest_rotation, rotation_angle
 from worldgauge.metrics import metrics
 
 Shape = Literal["static", "line", "plane", "spatial"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from worldgauge.registry import Registry
-from worldgauge.subject import WorldModel
+from worldgauge.core.model import WorldModel
+from worldgauge.core.registry import Registry
 
-models: Registry[Callable[..., WorldModel]] = Registry("model", package=__name__, group="worldgauge.models")
+models: Registry[Callable[..., WorldModel]] = Registry(
+    "model", f"{__name__}.references", f"{__name__}.outside", group="worldgauge.models", in_suites="models"
+)

@@ -11,15 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from worldgauge.core.statistics import LEVEL, balanced_interval, holm, mean_std, paired_difference, places
 from worldgauge.report.evidence import Evidence
-from worldgauge.statistics import (
-    LEVEL,
-    balanced_interval,
-    holm,
-    mean_std,
-    paired_difference,
-    places,
-)
 
 SEED = 20250522
 """Of the resampling: the same runs give the same page."""

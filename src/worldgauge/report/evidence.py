@@ -10,9 +10,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
+from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.result import Counts
-from worldgauge.subject import PRIVILEGED
-from worldgauge.suites.contract import Failure, Score
+from worldgauge.engine.suite.contract import Failure, Score
 
 
 @dataclass(frozen=True)

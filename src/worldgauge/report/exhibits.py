@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import WorldgaugeError
-from worldgauge.geometry import FloatArray
-from worldgauge.report.curves import Look
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.map import Plan
+from worldgauge.report.films.map import Plan
 from worldgauge.report.words import column_name, plain
-from worldgauge.suites.contract import Exhibit, Suite, Task
 
 TRUE = "k0"
 """Colour of the truth, on the whole page."""
@@ -44,15 +45,14 @@ class Shown:
 
 def exhibit_of(evidence: Evidence, suite: Suite, task: Task, looks: Mapping[str, Look]) -> Shown | None:
     """What `suite` has to show of `task`; None of a suite that shows nothing more than films."""
-    ask = getattr(suite, "exhibit", None)
-    if ask is None:
-        return None
     scores = {e.label: [s for s in e.scores if s.task == task.id] for e in evidence.entrants}
     try:
-        found: Exhibit = ask(task, {label: theirs for label, theirs in scores.items() if theirs})
+        found = suite.task_details(task, {label: theirs for label, theirs in scores.items() if theirs})
     except WorldgaugeError as error:
         log.warning("%s: no exhibit (%s)", task.id, error)
         return Shown(notes=(f"Paths and diagnostics are not shown: {error}",))
+    if found is None:
+        return None
     plans, notes = _plans(found.paths, evidence, looks)
     columns = tuple(dict.fromkeys(name for row in found.diagnostics.values() for name in row))
     order = {label: place for place, label in enumerate(evidence.labels)}

@@ -9,19 +9,19 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 from markupsafe import Markup
 
-from worldgauge.agent import Image
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.image import Image
 from worldgauge.engine.store import RunFolder, record_entry
-from worldgauge.errors import WorldgaugeError
-from worldgauge.report.curves import Look
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Task
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.evidence import Evidence
-from worldgauge.suites.contract import Card, Plate, Record, Suite, Task
-from worldgauge.worlds.build.mesh import UNITS, Mesh
+from worldgauge.worlds.blocks.mesh import UNITS, Mesh
 
 SHOWN_PX, PLATE_PX = 560, 320
 """Longest sides of what was shown with a task, and of an answer's picture."""
@@ -76,7 +76,6 @@ class Gallery:
 
 def gallery_of(name: str, evidence: Evidence, suite: Suite, task: Task | None, looks: Mapping[str, Look]) -> Gallery:
     """The card of task `name` by the suite's own hand; one whose data are gone says so."""
-    card_of: Any = getattr(suite, "card")  # noqa: B009 - an optional part of the contract
     if task is None:
         return Gallery(problem="no record of this task can be read; run again to make it anew")
     scores = {
@@ -89,7 +88,7 @@ def gallery_of(name: str, evidence: Evidence, suite: Suite, task: Task | None, l
         if entrant.label in scores and (record := _record(task, entrant.directory, name)) is not None:
             records[entrant.label] = record
     try:
-        card: Card = card_of(task, records, scores)
+        card: AnswerCard = suite.answer_card(task, records, scores)
     except WorldgaugeError as error:
         log.warning("%s: no card (%s)", name, error)
         return Gallery(problem=str(error))
@@ -121,7 +120,7 @@ def packed(mesh: Mesh) -> Markup:
     return Markup(json.dumps({"n": count, "units": UNITS, "data": base64.b64encode(zlib.compress(data, 9)).decode()}))
 
 
-def _answers(card: Card, looks: Mapping[str, Look]) -> Iterator[Answered]:
+def _answers(card: AnswerCard, looks: Mapping[str, Look]) -> Iterator[Answered]:
     for label, plate in card.plates.items():
         picture = None if plate.picture is None else _shown(plate.picture, PLATE_PX, label)
         solid = NOTHING if plate.solid is None else packed(plate.solid)
@@ -130,7 +129,7 @@ def _answers(card: Card, looks: Mapping[str, Look]) -> Iterator[Answered]:
         )
 
 
-def _note(plate: Plate, solid: str) -> str:
+def _note(plate: AnswerView, solid: str) -> str:
     return "Too many faces to be turned on this page." if plate.solid is not None and not solid else ""
 
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.result import current_lines, end_of, failures_of, find_runs
 from worldgauge.engine.store import RunFolder, record_entry
-from worldgauge.errors import RunError, UsageError
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
 from worldgauge.report.evidence import Entrant, Evidence, Outcome, unique_labels
-from worldgauge.suites.contract import Suite, Task
 
 log = logging.getLogger(__name__)
 

@@ -7,31 +7,33 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from worldgauge.core.statistics import FEWEST_RESAMPLED
 from worldgauge.engine.plan import open_suite
 from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Table
 from worldgauge.metrics import metrics
-from worldgauge.report import charts, svg, tables, trust, words
-from worldgauge.report.appearance import METRIC as SHARPNESS
-from worldgauge.report.appearance import appearance
+from worldgauge.report import tables, trust, words
+from worldgauge.report.charts import charts, svg
+from worldgauge.report.charts.appearance import METRIC as SHARPNESS
+from worldgauge.report.charts.appearance import appearance
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
-from worldgauge.report.curves import Look
 from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
+from worldgauge.report.films.walks import make_walks, room_for
 from worldgauge.report.loading import load, tasks_of
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
-from worldgauge.report.walks import make_walks, room_for
 from worldgauge.report.words import Wording
-from worldgauge.statistics import FEWEST_RESAMPLED
-from worldgauge.suites import suites
-from worldgauge.suites.contract import Suite, Table
 
 COLOURS = 10
 LISTED = 400
@@ -68,7 +70,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     failed = {e.label: e.failed for e in evidence.entrants}
     made = [*suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed), *more]
     said = Wording.of(suite)
-    script = asset("page.js") + (asset("viewer.js") if getattr(suite, "card", None) is not None else "")
+    script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
     return (
         environment()
         .get_template("page.html.j2")
@@ -91,7 +93,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
-            commands=commands(evidence, open_suite(suite.name, {}).settings, getattr(suite, "asks", "model")),
+            commands=commands(evidence, open_suite(suite.name, {}).settings, suite.subject_kind),
         )
     )
 
@@ -127,23 +129,21 @@ def _results(
     declared = next((one for one in (metric, metric.rpartition("/")[2]) if one in metrics), None)
     bounds = metrics.entry(declared).facts["bounds"] if declared else (-math.inf, math.inf)
     flags = {row.label: row.flag for row in headline.rows if row.flag}
-    balanced = getattr(suite, "balanced", "")
+    balanced = suite.balanced_by
     compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced)
     by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")
     shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
-    memoryless: Sequence[str] = getattr(suite, "memoryless", ())
-    claim = getattr(suite, "claim", "")
+    floor: Sequence[str] = suite.floor_references
+    claim = suite.claim
     budgets = charts.budgets(evidence)
     placed = compared.standings
     return {
         "name": name,
         "by": by,
         "mixed": mixed,
-        "verdict": verdict(
-            evidence, name, compared, shown, higher=higher, memoryless=memoryless, claim=claim, words=said
-        ),
+        "verdict": verdict(evidence, name, compared, shown, higher=higher, floor=floor, claim=claim, words=said),
         "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
-        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, memoryless) if shown else None,
+        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, floor) if shown else None,
         "appearance": shown,
         "fewest": FEWEST_RESAMPLED,
         "frame_name": frame_name,
@@ -292,10 +292,18 @@ def _in_unit(evidence: Evidence, metric: str) -> bool:
     return all(0 <= v <= 1 for v in values) and max(values, default=1.0) >= svg.NEAR_ONE
 
 
-def environment() -> Environment:
-    """Templates of this package, with the filters that they use."""
+def environment(package: str | None = None) -> Environment:
+    """Templates of `package`, or of the report itself, with the filters that they use.
+
+    Templates of the report can be included from any of them.
+    """
+    own = [] if package is None else [FunctionLoader(partial(_text_of, package))]
     made = Environment(
-        autoescape=True, loader=FunctionLoader(asset), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        loader=ChoiceLoader([*own, FunctionLoader(asset)]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters.update(number=words.number, p_value=words.p_value, times=words.times)
     return made
@@ -304,3 +312,8 @@ def environment() -> Environment:
 def asset(name: str) -> str:
     """Text of a file of this package."""
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _text_of(package: str, name: str) -> str | None:
+    found = files(package) / name
+    return found.read_text(encoding="utf-8") if found.is_file() else None

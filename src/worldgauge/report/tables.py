@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from worldgauge.report import bars, curves, svg
-from worldgauge.report.bars import Bars
-from worldgauge.report.curves import Look
+from worldgauge.core.model import PRIVILEGED
+from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.report.charts import bars, curves, svg
+from worldgauge.report.charts.bars import Bars
+from worldgauge.report.charts.curves import Look
 from worldgauge.report.words import digits_for, direction, number
-from worldgauge.subject import PRIVILEGED
-from worldgauge.suites.contract import Cell, Row, Table
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from worldgauge.engine.suite.contract import Score, mean_of
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.words import number
-from worldgauge.suites.contract import Score, mean_of
 
 METRIC = "segmenter_accuracy"
 """Share of the recording's pixels labelled as the exact masks do.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from worldgauge.report.appearance import Appearance
+from worldgauge.report.charts.appearance import Appearance
 from worldgauge.report.compare import Comparison, Difference, Standing
 from worldgauge.report.evidence import Entrant, Evidence
 from worldgauge.report.words import Wording, digits_for, listed, number, times
@@ -30,14 +30,14 @@ def verdict(
     shown: Appearance | None,
     *,
     higher: bool,
-    memoryless: Collection[str] = (),
+    floor: Collection[str] = (),
     claim: str = "",
     words: Wording = _PLAIN,
 ) -> Verdict:
-    """A model keeps the suite's `claim` when it beats every `memoryless` reference, each by a clear paired difference.
+    """A model keeps the suite's `claim` when it beats every `floor` reference, each by a clear paired difference.
 
     Models under test are judged, or references that saw nothing hidden where none was run; flagged ones of either are
-    not. A flag takes nothing off what a `memoryless` reference has set. Without a claim it is only said who leads.
+    not. A flag takes nothing off what a `floor` reference has set. Without a claim it is only said who leads.
     name: of the metric, as shown. shown: how the frames look.
     """
     if not compared.standings:
@@ -49,14 +49,14 @@ def verdict(
     fair = [
         e
         for e in evidence.entrants
-        if not e.privileged and e.source not in memoryless and e.label in means and e.label not in flags
+        if not e.privileged and e.source not in floor and e.label in means and e.label not in flags
     ]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
-    bar = [e.label for e in evidence.entrants if e.source in memoryless and e.label in means]
+    bar = [e.label for e in evidence.entrants if e.source in floor and e.label in means]
     judged = tested or yardsticks
     out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
-    tail = (*out, *_stand_in(evidence, compared, name, shown, memoryless, words.lacks))
+    tail = (*out, *_stand_in(evidence, compared, name, shown, floor, words.lacks))
     if not claim or not judged or not bar:
         no_bar = f"no reference that {words.lacks} was run beside it"
         missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
@@ -74,7 +74,7 @@ def verdict(
         yardstick = _best(compared, yardsticks)
         support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
     if not tested:
-        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in memoryless]
+        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in floor]
         unjudged = (
             f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
             if seeing
@@ -102,9 +102,9 @@ def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Wording) -
     )
 
 
-def stands_in(entrant: Entrant, memoryless: Collection[str]) -> bool:
+def stands_in(entrant: Entrant, floor: Collection[str]) -> bool:
     """True of a reference that draws with the world itself and still cannot remember: good looks, no memory."""
-    return entrant.source in memoryless and "world" in entrant.sees
+    return entrant.source in floor and "world" in entrant.sees
 
 
 def _best(compared: Comparison, labels: Collection[str]) -> Standing:
@@ -175,11 +175,11 @@ def _stand_in(
     compared: Comparison,
     name: str,
     shown: Appearance | None,
-    memoryless: Collection[str],
+    floor: Collection[str],
     lacks: str,
 ) -> tuple[str, ...]:
     """Looks and what is measured are two things: said with the numbers of the reference made to show it."""
-    entrant = next((e for e in evidence.entrants if stands_in(e, memoryless) and e.label in compared.by_label), None)
+    entrant = next((e for e in evidence.entrants if stands_in(e, floor) and e.label in compared.by_label), None)
     ratio = shown.mean(entrant.label) if entrant is not None and shown is not None and shown.relative else None
     if entrant is None or ratio is None:
         return ()

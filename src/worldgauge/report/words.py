@@ -7,17 +7,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from worldgauge.errors import UsageError
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.base import Suite
 
 MINUS = "−"
 
 
 @dataclass(frozen=True)
 class Wording:
-    """What the page calls things, where a suite has words of its own (its attribute `words`, a mapping).
+    """What the page calls things, where a suite has words of its own (its `vocabulary`).
 
     task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
-    subject: who is tested. lacks: of `Suite.memoryless` references, as a verb that fits one and several ("cannot
+    subject: who is tested. lacks: of `Suite.floor_references`, as a verb that fits one and several ("cannot
     remember"). seen, asked: the two parts of a walk on the map. films: what they show. read: title of the table that an
     exhibit's diagnostics stand in.
     """
@@ -33,9 +34,9 @@ class Wording:
     films: str = "The truth and what every subject drew, frame by frame."
 
     @classmethod
-    def of(cls, suite: object) -> Wording:
+    def of(cls, suite: Suite) -> Wording:
         """The words of `suite`. Raises UsageError for one that means nothing here."""
-        given: Mapping[str, str] = getattr(suite, "words", {})
+        given = suite.vocabulary
         known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known:

@@ -6,7 +6,7 @@ answering side.
 
 from __future__ import annotations
 
-from worldgauge.errors import UsageError
+from worldgauge.core.errors import UsageError
 from worldgauge.serving.channel import LOAD_DEADLINE_S, Channel
 from worldgauge.serving.estimator import RemoteEstimator
 from worldgauge.serving.messages import without_login

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.channel import Message, Question
 from worldgauge.serving.http_channel import DownError, HttpServer
 from worldgauge_serve import TOKEN_VARIABLE, Header

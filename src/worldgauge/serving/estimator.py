@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.errors import LostError, SubjectError, UsageError
+from worldgauge.core.errors import LostError, SubjectError, UsageError
 from worldgauge.serving.messages import named_spec, plain, said_by, short
 from worldgauge.serving.remote import Remote
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header, WireError, encode

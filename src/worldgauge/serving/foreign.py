@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from worldgauge.errors import NotApplicableError
-from worldgauge.subject import Frames, ModelSpec, Needs, RolloutRequest
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, Needs, RolloutRequest
 from worldgauge_serve import NotApplicable
 
 

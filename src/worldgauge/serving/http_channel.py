@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.channel import ENDS, GoneError, Message, Question, SilentError, TimedSocket, TimedTlsSocket
 from worldgauge.serving.messages import plain
 from worldgauge_serve import (

@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from worldgauge.actions import Actions, ActionSpace
-from worldgauge.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
-from worldgauge.subject import ModelSpec, Needs, RolloutRequest, check_chunk
+from worldgauge.core.actions import Actions, ActionSpace
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.model import ModelSpec, Needs, RolloutRequest, check_chunk
 from worldgauge_serve import MAX_BYTES, VERSION, Arrays, ArraySpec, Header
 
 MAX_NAME = 200

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 import worldgauge_serve
-from worldgauge.errors import SubjectError, UsageError
+from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
 from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message

@@ -9,10 +9,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar, Generic, Protocol
 
-from worldgauge.errors import LostError, SubjectError
+from worldgauge.core.errors import LostError, SubjectError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.serving.channel import Channel, GoneError, Message, Question, SilentError
 from worldgauge.serving.messages import Hello, Receipt, Serves, Spec, hello_of, parts_of, rollout_message, spec_of
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
 from worldgauge_serve import Arrays, ArraySpec, Header
 
 DEADLINE_S = 1800.0

@@ -1,10 +1,5 @@
-"""Suites: one folder a benchmark."""
+"""Suites: one folder, or one file, a benchmark."""
 
-from __future__ import annotations
+from worldgauge.engine.suite.base import suites
 
-from collections.abc import Callable
-
-from worldgauge.registry import Registry
-from worldgauge.suites.contract import Suite
-
-suites: Registry[Callable[..., Suite]] = Registry("suite", package=__name__, group="worldgauge.suites")
+__all__ = ["suites"]

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import DataError
+from worldgauge.core.errors import DataError
 
 Float32 = NDArray[np.float32]
 

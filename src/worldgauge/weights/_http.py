@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
-from worldgauge.errors import WorldgaugeError
+from worldgauge.core.errors import WorldgaugeError
 
 OFFLINE_VARIABLE = "WORLDGAUGE_OFFLINE"
 TIMEOUT_S = 60.0

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from worldgauge.files import put_whole
+from worldgauge.core.io import write_file
 from worldgauge.weights.store import part_of
 
 
@@ -52,7 +52,7 @@ class Part:
         """To be written to from byte `start`; what stood behind is cut off."""
         if start == 0:
             self.drop()
-            put_whole(self._note, json.dumps(asdict(version)).encode())
+            write_file(self._note, json.dumps(asdict(version)).encode())
         file = self.path.open("r+b" if start else "wb")
         file.seek(start)
         file.truncate()

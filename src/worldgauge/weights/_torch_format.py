@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import DataError, MissingExtraError
+from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.weights._formats import held
 
 _WRAPPERS = ("params", "state_dict", "model")

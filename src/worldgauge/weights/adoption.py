@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worldgauge.errors import DataError, UsageError
-from worldgauge.files import whole_file
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import atomic_file
 from worldgauge.weights.catalogue import catalogue
 from worldgauge.weights.records import Seen, records_of, seen_at, write_records
 from worldgauge.weights.store import fault_of, only_writer, standing
@@ -119,7 +119,7 @@ def _take(of: WeightSet, files: Mapping[str, Path], seen: Mapping[Path, Seen], a
                 continue
             linked = _link(source, store / name)
             if not linked:
-                with whole_file(store / name) as out, source.open("rb") as data:
+                with atomic_file(store / name) as out, source.open("rb") as data:
                     shutil.copyfileobj(data, out, 1 << 20)
             arrived = seen[source] if linked and seen[source].still(store / name) else seen_at(store / name)
             if arrived.sha256 != seen[source].sha256:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from worldgauge.errors import DataError
+from worldgauge.core.errors import DataError
 from worldgauge.weights._http import Linked, PullError, answer_of, number, shown
 from worldgauge.weights._parts import Part, Version
 from worldgauge.weights.records import Seen, seen_at

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import DataError
+from worldgauge.core.errors import DataError
 from worldgauge.weights._formats import read_npz, read_safetensors
 from worldgauge.weights._torch_format import read_torch
 from worldgauge.weights.weight_set import WeightFile

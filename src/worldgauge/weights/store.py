@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from worldgauge.errors import DataError, UnknownNameError, WorldgaugeError
+from worldgauge.core.errors import DataError, UnknownNameError, WorldgaugeError
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
 from worldgauge.weights.records import Seen, records_of, seen_at, write_records
 

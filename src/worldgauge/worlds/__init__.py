@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError, WorldError
-from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.registry import Registry
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, WorldError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.registry import Registry
 
 _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
@@ -51,7 +51,7 @@ class World(Protocol):
         ...
 
 
-worlds: Registry[Callable[..., World]] = Registry("world", package=__name__, group="worldgauge.worlds")
+worlds: Registry[Callable[..., World]] = Registry("world", __name__, group="worldgauge.worlds", in_suites="worlds")
 """Facts of an entry: example, arguments of a small one; panorama, False where it cannot be seen all around; files,
 names of arguments that are files, in a data set relative to its folder."""
 

@@ -11,20 +11,22 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import worldgauge.engine
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.episode import Context
-from worldgauge.errors import LostError, NotApplicableError, UsageError
-from worldgauge.geometry import Camera
-from worldgauge.subject import ModelSpec, RolloutRequest, checked_rollout
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Context
+from worldgauge.core.errors import LostError, NotApplicableError, UsageError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
+from worldgauge.core.video import Clip, Writer
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Cell, Record, Row, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites import suites
-from worldgauge.suites.contract import Bench, Cell, Picture, Record, Row, Score, Table, Task
-from worldgauge.video import Clip, Writer
 
 HORIZON, SIZE = 6, (16, 16)
 BRIGHTNESS_VERSION = {"version": 1}
@@ -48,7 +50,17 @@ def make_data(folder: Path, n: int = 4, **facts: Any) -> Path:
     return folder
 
 
-class Echo:
+@dataclass(frozen=True)
+class EchoSettings:
+    """gain: negative ones cannot be scored in odd tasks. broken: number of a task whose scoring raises."""
+
+    bias: int = 0
+    gain: float = 1.0
+    broken: int | None = None
+    video: bool = False
+
+
+class Echo(Suite):
     """Tasks "kind/number": imagine six frames; their mean grey level is the score."""
 
     name = "echo"
@@ -56,9 +68,7 @@ class Echo:
     references = ("freeze",)
     scoring_settings = frozenset({"gain"})
 
-    def __init__(self, bias: int = 0, gain: float = 1.0, broken: int | None = None, video: bool = False) -> None:
-        """gain: negative ones cannot be scored in odd tasks. broken: number of a task whose scoring raises."""
-        self.settings: Mapping[str, Any] = {"bias": bias, "gain": gain, "broken": broken, "video": video}
+    Settings = EchoSettings
 
     def tasks(self, source: Path) -> Iterator[Task]:
         data = json.loads((source / "tasks.json").read_text())
@@ -68,27 +78,29 @@ class Echo:
             name = f"{kind}/{0 if data.get('twice') else number}"
             yield Task("echo", name, {"number": number}, f"{data.get('salt', '')}{number}", {"kind": kind}, skip)
 
-    def perform(self, task: Task, subject: Any, bench: Bench) -> Record:
+    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
         note("perform", task.id)
         number = task.sample["number"] + self.settings["bias"]
         frame = np.full((1, SIZE[1], SIZE[0], 3), number % 256, np.uint8)
         camera = Camera.from_vertical_fov(*SIZE, 70)
         context = Context(Clip.from_array(frame, 20.0), np.eye(4)[None], Actions(LOOP_WALK, zeros(0)), camera)
-        request = RolloutRequest(context, HORIZON, bench.seed, actions=Actions(LOOP_WALK, zeros(HORIZON)))
+        request = RolloutRequest(context, HORIZON, task_context.seed, actions=Actions(LOOP_WALK, zeros(HORIZON)))
         levels, done = [], 0
-        writer = Writer(bench.directory / "rollout.mp4", fps=20, kind="lossless") if self.settings["video"] else None
+        writer = (
+            Writer(task_context.directory / "rollout.mp4", fps=20, kind="lossless") if self.settings["video"] else None
+        )
         for chunk in checked_rollout(subject, request):
             levels += [float(picture.mean()) for picture in chunk]
             if writer is not None:
                 writer.write(chunk)
             done += len(chunk)
-            bench.progress(done, HORIZON)
+            task_context.progress(done, HORIZON)
         if writer is not None:
             writer.close()
-        facts = {"levels": levels, "seed": bench.seed, "best": math.inf}
-        return Record(task, subject.spec.name, bench.directory, facts, "rollout.mp4" if writer else None)
+        facts = {"levels": levels, "seed": task_context.seed, "best": math.inf}
+        return Record(task, subject.spec.name, task_context.directory, facts, "rollout.mp4" if writer else None)
 
-    def score(self, record: Record, bench: Bench) -> list[Score]:
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         note("score", record.task.id)
         if record.task.sample["number"] == self.settings["broken"]:
             raise ZeroDivisionError("no frames to divide by")
@@ -119,7 +131,7 @@ class Echo:
     def published(self) -> list[Table]:
         return []
 
-    def picture(self, task: Task) -> Picture:
+    def task_view(self, task: Task) -> TaskView:
         raise NotImplementedError
 
 

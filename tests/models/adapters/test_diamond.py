@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from support.upstream import CAMERA_ROWS, ROOT, as_served, isolated, question, records_of, walk_rows
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.episode import Episode
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Episode
+from worldgauge.core.model import Needs, checked_rollout
+from worldgauge.core.video import resize
 from worldgauge.models.adapters.diamond import (
     Diamond,
     action_rows,
@@ -20,10 +22,8 @@ from worldgauge.models.adapters.diamond import (
     to_frames,
     to_signed,
 )
-from worldgauge.subject import Needs, checked_rollout
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.video import resize
 
 
 class Networks:

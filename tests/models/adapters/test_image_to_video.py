@@ -10,17 +10,17 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.engine.conformance.steps import steps_question
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Context
+from worldgauge.core.errors import SubjectError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.model import Needs, RolloutRequest, checked_rollout
+from worldgauge.core.video import Clip
 from worldgauge.engine.run import run
 from worldgauge.engine.subjects import resolve
-from worldgauge.episode import Context
-from worldgauge.errors import SubjectError
-from worldgauge.geometry import Camera
 from worldgauge.models.adapters import image_to_video
 from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
-from worldgauge.subject import Needs, RolloutRequest, checked_rollout
-from worldgauge.video import Clip
+from worldgauge.tools.check_model.steps import steps_question
 
 WORDS = "Walk forward 4.3 metres."
 ADAPTER = f"{image_to_video.__file__}:ImageToVideo"

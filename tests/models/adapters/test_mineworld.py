@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from support.upstream import CAMERA_ROWS, ROOT, as_served, isolated, question, walk_rows
-from worldgauge.actions import LOOP_WALK, Actions
-from worldgauge.episode import Episode
+from worldgauge.core.actions import LOOP_WALK, Actions
+from worldgauge.core.episode import Episode
+from worldgauge.core.model import Needs, checked_rollout
 from worldgauge.models.adapters.mineworld import (
     MineWorld,
     action_rows,
@@ -19,7 +20,6 @@ from worldgauge.models.adapters.mineworld import (
     heading_error_deg,
     interleave,
 )
-from worldgauge.subject import Needs, checked_rollout
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 

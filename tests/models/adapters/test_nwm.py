@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from support.upstream import ROOT, as_served, isolated, question, records_of, walk_rows
-from worldgauge.actions import LOOP_WALK, Actions, camera_path
-from worldgauge.engine.conformance.steps import steps_question
-from worldgauge.episode import Episode
-from worldgauge.geometry import pose_from_yaw_pitch, wrap_angle
+from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
+from worldgauge.core.episode import Episode
+from worldgauge.core.geometry import pose_from_yaw_pitch, wrap_angle
+from worldgauge.core.model import Needs, checked_rollout
 from worldgauge.models.adapters.nwm import (
     NWM,
     _digest_folder,
@@ -23,11 +23,11 @@ from worldgauge.models.adapters.nwm import (
     trained_deltas,
     wrapped,
 )
-from worldgauge.primitives import Primitive
-from worldgauge.primitives import poses_of as poses_ahead
-from worldgauge.subject import Needs, checked_rollout
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.tools.check_model.steps import steps_question
+from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge.worlds.walking.primitives import poses_of as poses_ahead
 
 LOW, HIGH = np.array([-2.5, -4.0]), np.array([5.0, 4.0])
 

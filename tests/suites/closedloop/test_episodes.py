@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.bench import QuietBench
 from support.closedloop_fixture import make_published_data
-from worldgauge.agents.contract import Candidate, Decision, revisers
-from worldgauge.agents.judge import judges
-from worldgauge.agents.judge_chat import JudgeError
-from worldgauge.errors import DataError, NotApplicableError, SubjectError, WorldgaugeError
+from support.task_context import QuietContext
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, WorldgaugeError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
-from worldgauge.subject import Frames, ModelSpec, RolloutRequest
-from worldgauge.suites.closedloop import ClosedLoop
+from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, revisers
+from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
+from worldgauge.suites.closedloop.questions.judge import judges
+from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.trace import COMPARED, SEEN, TRACE, read_trace
-from worldgauge.suites.contract import Record, Score, Task
-from worldgauge.video import Clip
 
 SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 3}
 ONLY = {"task": "navigation"}
@@ -34,10 +35,10 @@ def tasks(episodes: Path) -> dict[str, Task]:
 
 def acted(folder: Path, episode: Task, model: Any, **settings: Any) -> tuple[Record, dict[str, Score]]:
     suite = ClosedLoop(**{**SMALL, **settings})
-    bench = QuietBench(folder)
+    task_context = QuietContext(folder)
     folder.mkdir(parents=True)
-    record = suite.perform(episode, model, bench)
-    return record, {score.metric: score for score in suite.score(record, bench)}
+    record = suite.perform(episode, model, task_context)
+    return record, {score.metric: score for score in suite.score(record, task_context)}
 
 
 def test_tasks_of_all_three_kinds(tasks: dict[str, Task]) -> None:
@@ -192,14 +193,14 @@ def test_a_faulty_episode_is_a_task_that_fails(episodes: Path, tmp_path: Path) -
     assert len(found) == 2
     broken = next(task for task in found.values() if "broken" in task.sample)
     with pytest.raises(DataError, match="start_position"):
-        suite.perform(broken, models.get("none")(), QuietBench(tmp_path))
+        suite.perform(broken, models.get("none")(), QuietContext(tmp_path))
 
 
 def test_a_damaged_trace_is_named(tasks: dict[str, Task], tmp_path: Path) -> None:
     record, _ = acted(tmp_path / "a", tasks["navigation/0000"], models.get("none")())
     (tmp_path / "a" / TRACE).write_text("{")
     with pytest.raises(DataError, match=r"trace\.jsonl.*run again"):
-        ClosedLoop(**SMALL).score(record, QuietBench(tmp_path / "a"))
+        ClosedLoop(**SMALL).score(record, QuietContext(tmp_path / "a"))
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.agents.contract import CONFIDENT, Candidate, Decision, Plan
-from worldgauge.episode import Goal
-from worldgauge.primitives import Primitive, from_letters
+from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.loop import Step, generator, run_episode
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Candidate, Decision, Plan
 from worldgauge.suites.closedloop.rules import Navigation, Recognition, straight_on
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.primitives import Primitive, from_letters
+from worldgauge.worlds.walking.walker import Stance
 
 FORWARD = Plan((Primitive.FORWARD,), "script")
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 import worldgauge_serve as served
-from worldgauge.actions import LOOP_WALK, Actions, camera_path
-from worldgauge.episode import Context
-from worldgauge.geometry import Camera, pose_from_yaw_pitch
-from worldgauge.subject import RolloutRequest
-from worldgauge.video import Clip
+from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
+from worldgauge.core.episode import Context
+from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.core.model import RolloutRequest
+from worldgauge.core.video import Clip
 
 ROOT = Path(__file__).parent
 CAMERA_ROWS = json.loads((ROOT.parents[1] / "vectors" / "loopnav_adapters.json").read_text())["camera"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from worldgauge.errors import WorldError
+from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.install import find_node, find_packages
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from worldgauge.agent import Kind
-from worldgauge.agents.critic import BEST, WORST
-from worldgauge.suites.build.agreement import UNMOVED, Agreement, Case
-from worldgauge.suites.build.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
+from worldgauge.core.agent import Kind
+from worldgauge.suites.build.critics import BEST, WORST
+from worldgauge.suites.build.validation.agreement import UNMOVED, Agreement, Case
+from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 
 GRADED: tuple[Kind, ...] = ("planning", "understanding", "creativity")
 BESIDE: tuple[Kind, ...] = ("planning", "understanding")

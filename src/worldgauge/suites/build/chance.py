@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.agents.answer.random import random_cells
-from worldgauge.agents.critic import Critic, Work
-from worldgauge.blueprint import Blueprint, base_name
-from worldgauge.metrics.build_scores import Weighting, commonsense, evaluation, full_marks
-from worldgauge.suites.contract import mean_of
+from worldgauge.engine.suite.contract import mean_of
+from worldgauge.suites.build.agents.random import random_cells
+from worldgauge.suites.build.critics import Critic, Work
+from worldgauge.suites.build.metrics.scores import Weighting, commonsense, evaluation, full_marks
+from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 
 RANDOM_SIZE = (8, 8, 8)
 """Of the matrix that the reference `random` answers with, in blocks."""

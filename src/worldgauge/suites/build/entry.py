@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from worldgauge.metrics.build_scores import overall
-from worldgauge.statistics import balanced_interval, mean_std
+from worldgauge.core.statistics import balanced_interval, mean_std
+from worldgauge.engine.suite.contract import Cell, mean_of
+from worldgauge.engine.suite.entries import Entry
+from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.scoring import HEADLINE
-from worldgauge.suites.contract import Cell, mean_of
-from worldgauge.suites.entries import Entry
 
 SEED = 20250522
 """Of the resampling: the same runs give the same tables, and the intervals of the report's own comparison."""

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from worldgauge.agent import Agent, Answer, Image, Problem
-from worldgauge.datasets import build
-from worldgauge.errors import DataError, SubjectError, WorldgaugeError
-from worldgauge.files import put_whole
+from worldgauge.core.agent import Agent, Answer, Problem
+from worldgauge.core.errors import DataError, SubjectError, WorldgaugeError
+from worldgauge.core.image import Image
+from worldgauge.core.io import write_file
+from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.suites.build.format import layout as build
 from worldgauge.suites.build.settings import Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
-from worldgauge.suites.contract import Bench, Record, Task
 
 ANSWER = "answer.txt"
 MOST_BYTES = 8_000_000
@@ -22,18 +23,18 @@ LETTERS = ("A", "B", "C", "D")
 WORDS = ("True", "False")
 
 
-def perform(task: Task, subject: Agent, bench: Bench, settings: Settings) -> Record:
+def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Settings) -> Record:
     """Put the question and keep the answer whole.
 
     Raises SubjectError where the agent breaks its promise; errors of ours, such as of an endpoint that does not answer,
     pass: an outage fails the task, it is no wrong answer.
     """
-    bench.progress(0, 1)
-    problem = problem_of(task, settings, seed=bench.seed, privileged=subject.spec.privileged)
+    task_context.progress(0, 1)
+    problem = problem_of(task, settings, seed=task_context.seed, privileged=subject.spec.privileged)
     answer = _asked(subject, problem)
     text = answer.text.encode("utf-8", "replace")
-    put_whole(bench.directory / ANSWER, text[:MOST_BYTES])
-    bench.progress(1, 1)
+    write_file(task_context.directory / ANSWER, text[:MOST_BYTES])
+    task_context.progress(1, 1)
     facts: dict[str, Any] = {
         "control": "words",
         "characters": len(answer.text),
@@ -41,7 +42,7 @@ def perform(task: Task, subject: Agent, bench: Bench, settings: Settings) -> Rec
         "images": len(problem.images),
         "notes": dict(answer.notes),
     }
-    return Record(task, subject.spec.name, bench.directory, facts)
+    return Record(task, subject.spec.name, task_context.directory, facts)
 
 
 def problem_of(task: Task, settings: Settings, *, seed: int, privileged: bool) -> Problem:

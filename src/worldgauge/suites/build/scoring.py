@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from worldgauge.agents.critic import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
-from worldgauge.agents.language.endpoint import open_chat
-from worldgauge.blueprint import Blueprint
-from worldgauge.datasets.build import BuildTask
-from worldgauge.errors import UsageError
-from worldgauge.metrics.blueprint_matching import (
+from worldgauge.chat.endpoint import open_chat
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
+from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
+from worldgauge.suites.build.format.layout import BuildTask
+from worldgauge.suites.build.metrics.blueprint_matching import (
     best_shift_score,
     matching_f1,
     matching_precision,
@@ -21,8 +23,9 @@ from worldgauge.metrics.blueprint_matching import (
     occupancy_iou,
     typed_iou,
 )
-from worldgauge.metrics.blueprint_reading import Reading, executable, read_blueprint, strict
-from worldgauge.metrics.build_scores import (
+from worldgauge.suites.build.metrics.blueprint_reading import Reading, executable, read_blueprint, strict
+from worldgauge.suites.build.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
+from worldgauge.suites.build.metrics.scores import (
     build_grade,
     commonsense,
     commonsense_success,
@@ -31,15 +34,12 @@ from worldgauge.metrics.build_scores import (
     full_marks,
     graded_only,
 )
-from worldgauge.metrics.build_soundness import soundness
-from worldgauge.metrics.choice_reading import read_choice, read_choice_released, reasoning_accuracy
-from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
+from worldgauge.suites.build.metrics.soundness import soundness
 from worldgauge.suites.build.protocol import answer_of, choices_of
 from worldgauge.suites.build.settings import SUITE, Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
-from worldgauge.suites.contract import Bench, Record, Score, Task
-from worldgauge.suites.scores import score_of
-from worldgauge.worlds.build.views import contact_sheet
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.views import contact_sheet
 
 HEADLINE = "task/full_marks"
 """What a task came to, in percent of full marks."""
@@ -69,16 +69,16 @@ _NO_SUCH = "the build has nothing that could be measured so"
 _NO_GRADE = "ungraded: "
 
 
-def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
     """All scores of one record; what cannot be known has none, with the reason."""
     row = row_of(record.task)
     text = answer_of(record)
     if row.kind == "reasoning":
         found = list(_reasoning(record, row, text, settings))
     elif row.kind == "commonsense":
-        found = list(_commonsense(record, row, text, bench.seed, settings))
+        found = list(_commonsense(record, row, text, task_context.seed, settings))
     else:
-        found = list(_build(record, row, text, bench, settings))
+        found = list(_build(record, row, text, task_context, settings))
     return sorted(found, key=lambda one: one.metric)
 
 
@@ -107,7 +107,7 @@ def work_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint
     )
 
 
-def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Settings) -> Iterator[Score]:
+def _build(record: Record, row: BuildTask, text: str, task_context: TaskContext, settings: Settings) -> Iterator[Score]:
     truth = truth_of(record.task)
     reading = reading_of(row, text, settings)
     built = reading.blueprint
@@ -123,17 +123,17 @@ def _build(record: Record, row: BuildTask, text: str, bench: Bench, settings: Se
     prefix = f"{row.kind}/"
     yield score_of(record, "build_executable", executable(reading), facts=told, prefix=prefix)
     yield score_of(record, "build_strict", strict(reading), prefix=prefix)
-    bench.progress(1, 3)
+    task_context.progress(1, 3)
     grades, why = None, ""
     if built is not None and reading.executable:
         work = work_of(record.task.id, row, built, truth)
-        grades, why = _graded(critic_of(settings), work, bench, settings)
+        grades, why = _graded(critic_of(settings), work, task_context, settings)
         yield from _by_rules(record, work, settings)
         sound = soundness(built)
         for name in SOUND:
             yield _score(record, f"build_{name}", getattr(sound, name), _NO_SUCH, prefix="soundness/")
     own = None if grades is None else grades.grades
-    bench.progress(2, 3)
+    task_context.progress(2, 3)
     lacking = _NO_GRADE + why if reading.executable else _NOT_BUILT
     yield from _grades(record, row.kind, grades, lacking)
     counts = reading.executable or settings.failed_plans == "zero"
@@ -224,7 +224,7 @@ def _score(record: Record, metric: str, value: float | None, lacking: str, **mor
     return score_of(record, metric, value, reason=lacking if value is None else None, **more)
 
 
-def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tuple[Grades | None, str]:
+def _graded(critic: Critic, work: Work, task_context: TaskContext, settings: Settings) -> tuple[Grades | None, str]:
     """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again.
 
     Raises UsageError for a critic that leaves out a dimension.
@@ -232,14 +232,14 @@ def _graded(critic: Critic, work: Work, bench: Bench, settings: Settings) -> tup
     found = []
     for number in range(settings.gradings):
         try:
-            found.append(critic.grade(work, (bench.seed + number) % 2**31))
+            found.append(critic.grade(work, (task_context.seed + number) % 2**31))
         except CriticError as error:
             if error.outage:
                 raise
             return None, str(error)
         if missing := sorted(set(DIMENSIONS[work.kind]) - set(found[-1].grades)):
             raise UsageError(f"critic '{settings.critic}' gave no grade of {', '.join(missing)}")
-        bench.progress(1, 3)
+        task_context.progress(1, 3)
     median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[work.kind]}
     comments = {name: "; ".join(dict.fromkeys(one.comments.get(name, "") for one in found)) for name in median}
     several = {name: {"gradings": [one.grades[name] for one in found]} if len(found) > 1 else {} for name in median}

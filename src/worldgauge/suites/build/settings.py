@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.agent import Kind
-from worldgauge.agents.critic import critics
-from worldgauge.agents.language.endpoint import check_extra, model_and_url
-from worldgauge.agents.prompts import Prompts
-from worldgauge.errors import UsageError
-from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.chat.endpoint import check_extra, model_and_url
+from worldgauge.chat.prompts import Prompts
+from worldgauge.core.agent import Kind
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.suites.build.critics import critics
 
 SUITE = "build"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
@@ -85,7 +85,7 @@ class Settings:
             )
         if talks:
             check_extra(settings.chat_replay)
-        prompts = Prompts(settings.prompts, suite=SUITE)
+        prompts = Prompts("worldgauge.suites.build", settings.prompts)
         if settings.chat is not None:
             model_and_url(settings.chat)
         # A critic that grades otherwise than before is another one: its scores are made again.

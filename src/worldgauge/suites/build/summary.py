@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.agent import BUILDS, KINDS
-from worldgauge.agents.critic import DIMENSIONS
-from worldgauge.metrics.build_scores import overall
-from worldgauge.statistics import correlation
+from worldgauge.core.agent import BUILDS, KINDS
+from worldgauge.core.statistics import correlation
+from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table, mean_of
+from worldgauge.engine.suite.entries import declared
+from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
+from worldgauge.suites.build.critics import DIMENSIONS
 from worldgauge.suites.build.entry import SEED, BuildEntry
+from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.published import COLUMNS, POINTS
 from worldgauge.suites.build.scoring import FREE, HEADLINE, SOUND, critic_tokens
 from worldgauge.suites.build.settings import FailedPlans
-from worldgauge.suites.contract import Cell, Failure, Row, Score, Table, mean_of
-from worldgauge.suites.entries import declared
-from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 OVERALL = "overall"
 MATCHING = {

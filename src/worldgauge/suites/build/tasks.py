@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.agent import KINDS
-from worldgauge.blueprint import Blueprint, tier_of
-from worldgauge.datasets import build
-from worldgauge.datasets.build import BuildSet, BuildTask
-from worldgauge.errors import DataError
+from worldgauge.core.agent import KINDS
+from worldgauge.core.errors import DataError
+from worldgauge.engine.suite.contract import Task
+from worldgauge.suites.build.format import layout as build
+from worldgauge.suites.build.format.layout import BuildSet, BuildTask
 from worldgauge.suites.build.settings import SUITE, Settings
-from worldgauge.suites.contract import Task
+from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:

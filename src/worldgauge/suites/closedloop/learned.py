@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.naming import What
-from worldgauge.estimators.perception import BATCH, Absent, Perception, perceived
-from worldgauge.metrics.controllability import SIZE_PX, controllability_lpips
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.image import Frames
+from worldgauge.core.video import resize
+from worldgauge.engine.suite.contract import Record, Score, mean_of
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
+from worldgauge.perception.naming import What
+from worldgauge.suites.closedloop.metrics.controllability import SIZE_PX, controllability_lpips
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.contract import Record, Score, mean_of
-from worldgauge.suites.scores import score_of
-from worldgauge.video import resize
 
 METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """What is looked with -> the metric it gives. Each is a setting of that name."""
-
-Frames = NDArray[np.uint8]
 
 
 def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Settings) -> Iterator[Score]:
@@ -28,8 +27,8 @@ def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Set
     At 384 x 384, the size of the paper's views.
     """
     for what, metric in METRICS.items():
-        network = perceived(getattr(settings, what), what)
-        if isinstance(network, Absent):
+        network = load_network(getattr(settings, what), what)
+        if isinstance(network, Unavailable):
             yield score_of(record, metric, None, reason=network.reason)
             continue
         facts = {"network": dict(network.settings)}

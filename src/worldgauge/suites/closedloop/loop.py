@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from worldgauge.agents.contract import (
+from worldgauge.core.episode import Goal
+from worldgauge.suites.closedloop.policies.contract import (
     Candidate,
     Decision,
     History,
@@ -23,7 +24,6 @@ from worldgauge.agents.contract import (
     Rollout,
     merged,
 )
-from worldgauge.episode import Goal
 
 FALLBACK = "fallback"
 Does = TypeVar("Does", contravariant=True)

@@ -8,15 +8,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge import polyline
-from worldgauge.agents.chat import ChatModel
-from worldgauge.agents.contract import Kit, Proposer, Reviser, proposers, revisers
-from worldgauge.agents.judge import Judge, judges
-from worldgauge.agents.language.endpoint import open_chat
-from worldgauge.agents.language.low_level import ChatLowLevel
-from worldgauge.agents.questions.travel import LowLevel, ahead
-from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import (
+from worldgauge.chat.client import ChatModel
+from worldgauge.chat.endpoint import open_chat
+from worldgauge.core import polyline
+from worldgauge.core.episode import Goal, WorldFacts
+from worldgauge.core.errors import DataError, NotApplicableError
+from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.model import HoldsVideos, WorldModel, imagines
+from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.suites.closedloop.format import layout as closedloop
+from worldgauge.suites.closedloop.format.layout import (
     Episode,
     HomeEpisode,
     ManipulationEpisode,
@@ -24,29 +25,28 @@ from worldgauge.datasets.closedloop import (
     QuestionEpisode,
     RecognitionEpisode,
 )
-from worldgauge.episode import Goal, WorldFacts
-from worldgauge.errors import DataError, NotApplicableError
-from worldgauge.geometry import Camera, Panorama
-from worldgauge.subject import HoldsVideos, WorldModel, imagines
-from worldgauge.suites.closedloop.imagining import Imagination
-from worldgauge.suites.closedloop.imagining_table import TableImagination
+from worldgauge.suites.closedloop.imagination import Imagination
 from worldgauge.suites.closedloop.loop import Imagine, Rules, Step, run_episode
-from worldgauge.suites.closedloop.manipulation import Manipulation
-from worldgauge.suites.closedloop.questioning import Questions
+from worldgauge.suites.closedloop.manipulation.episode import Manipulation
+from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
+from worldgauge.suites.closedloop.manipulation.place import TablePlace
+from worldgauge.suites.closedloop.policies.contract import Kit, Proposer, Reviser, proposers, revisers
+from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
+from worldgauge.suites.closedloop.questions.judge import Judge, judges
+from worldgauge.suites.closedloop.questions.rules import Questions
+from worldgauge.suites.closedloop.questions.travel import LowLevel, ahead
 from worldgauge.suites.closedloop.rules import Navigation, Recognition
 from worldgauge.suites.closedloop.settings import Defaults, Settings, TaskKind
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.table import TablePlace
 from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import SEEN, Tracer
-from worldgauge.suites.contract import Bench, Record, Task
 from worldgauge.worlds import open_world
-from worldgauge.worlds.floor import Walkable
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.tabletop.world import Tabletop
+from worldgauge.worlds.walking.floor import Walkable
 
 
-def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Act out one episode with `subject` as the world model; the record holds its trace and what was seen.
 
     Raises NotApplicableError for finished videos, SubjectError when the model breaks its promise, and what a language
@@ -61,15 +61,15 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     proposer, reviser = policies(kit, defaults)
     place = place_of(episode, world, defaults, settings)
     goal = goal_of(episode, place)
-    rules = rules_of(episode, place, defaults, settings, bench.seed)
+    rules = rules_of(episode, place, defaults, settings, task_context.seed)
     imagine: Imagine | None = None
     if imagines(subject) and isinstance(place, TablePlace):
         assert isinstance(episode, ManipulationEpisode)
-        imagine = TableImagination(subject, place, defaults, world, episode.instruction, bench.seed, task.id)
+        imagine = TableImagination(subject, place, defaults, world, episode.instruction, task_context.seed, task.id)
     elif imagines(subject) and isinstance(place, Simulator):
-        imagine = Imagination(subject, place, settings, defaults, world, bench.seed, task.id)
-    with Tracer(bench.directory, place) as tracer:
-        watched = Watched(place, tracer, lambda: bench.progress(tracer.decisions, 0), _remembering(imagine))
+        imagine = Imagination(subject, place, settings, defaults, world, task_context.seed, task.id)
+    with Tracer(task_context.directory, place) as tracer:
+        watched = Watched(place, tracer, lambda: task_context.progress(tracer.decisions, 0), _remembering(imagine))
         end = _start_fault(place, kind)
 
         def note(step: Step) -> None:
@@ -78,10 +78,10 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
             steps = asked_of(rules.low_level)[tracer.queries :] if isinstance(rules, Questions) else []
             tracer.queries += len(steps)
             tracer.decided(step, {"proposals": asked_of(proposer), "steps": steps})
-            bench.progress(tracer.decisions, 0)
+            task_context.progress(tracer.decisions, 0)
 
         if end is None:
-            end = run_episode(watched, goal, proposer, reviser, rules, imagine, [bench.seed], note)
+            end = run_episode(watched, goal, proposer, reviser, rules, imagine, [task_context.seed], note)
         frames = tracer.frames
     way = np.array(tracer.places)
     facts: dict[str, Any] = {
@@ -100,7 +100,7 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "frames_generated": frames,
         **outcome_of(episode, rules, place),
     }
-    return Record(task, subject.spec.name, bench.directory, facts, SEEN)
+    return Record(task, subject.spec.name, task_context.directory, facts, SEEN)
 
 
 def place_of(episode: Episode, world: WorldFacts, defaults: Defaults, settings: Settings) -> Simulator | TablePlace:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.errors import DataError
-from worldgauge.statistics import wilson
-from worldgauge.suites.contract import Better, Cell, Row, Table
+from worldgauge.core.errors import DataError
+from worldgauge.core.statistics import wilson
+from worldgauge.engine.suite.contract import Better, Cell, Row, Table
 
 N_RECOGNITION, N_NAVIGATION, N_QUESTIONS = 551, 144, 184
 N_MANIPULATION = {"VLM": 200, "3D-DP": 150}

@@ -18,29 +18,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import (
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip, resize
+from worldgauge.engine.suite.contract import Record
+from worldgauge.suites.closedloop.format import layout as closedloop
+from worldgauge.suites.closedloop.format.layout import (
     Episode,
     ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
     RecognitionEpisode,
 )
-from worldgauge.metrics.controllability import decision_regret
-from worldgauge.primitives import from_letters
-from worldgauge.suites.closedloop import drawing
-from worldgauge.suites.closedloop.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
-from worldgauge.suites.closedloop.manipulation import SOLVED, UNSTABLE
+from worldgauge.suites.closedloop.manipulation.episode import SOLVED, UNSTABLE
+from worldgauge.suites.closedloop.metrics.controllability import decision_regret
 from worldgauge.suites.closedloop.protocol import simulator_of
-from worldgauge.suites.closedloop.questioning import STUCK
+from worldgauge.suites.closedloop.questions.rules import STUCK
+from worldgauge.suites.closedloop.report import drawing
+from worldgauge.suites.closedloop.report.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
 from worldgauge.suites.closedloop.rules import LOST
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
-from worldgauge.suites.contract import Record
-from worldgauge.video import Clip, Frame, resize
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.primitives import from_letters
+from worldgauge.worlds.walking.walker import Stance
 
 FPS, TABLE_FPS = 3.0, 6.0
 """Slow enough to read; of a table, where there are several frames on the way to a pose."""
@@ -84,17 +85,17 @@ class _Scene:
         below = GAP + THUMB_PX + GAP + WORDS * drawing.LINE_PX + MARGIN
         self.height = 2 * round((self._top + self._panel[1] + below) / 2)
 
-    def frame(self, index: int) -> Frame:
+    def frame(self, index: int) -> Image:
         return next(self.read([index]))
 
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
         cues = (self.cues[index] for index in indices)
         for number, steps in groupby(cues, key=lambda cue: cue[0]):
             draw = self._end() if number == len(self._trace) else self._decision(number)
             for _, step in steps:
                 yield draw(step)
 
-    def _decision(self, number: int) -> Callable[[int], Frame]:
+    def _decision(self, number: int) -> Callable[[int], Image]:
         """How the frames of one decision are drawn; its films are read once."""
         line = self._trace[number]
         first, last = line["seen"]
@@ -103,7 +104,7 @@ class _Scene:
             del seen[0]  # the steps begin after the turn
         ends, dreamt = self._dreamt(line)
 
-        def draw(step: int) -> Frame:
+        def draw(step: int) -> Image:
             at = _steps(line)[step - 1] if step else 0
             sheet = self._sheet(f"decision {number + 1} of {len(self._trace)}" + (f", step {at}" if step else ""))
             y = self._top
@@ -119,10 +120,10 @@ class _Scene:
 
         return draw
 
-    def _dreamt(self, line: Mapping[str, Any]) -> tuple[list[Frame | None], list[Frame]]:
+    def _dreamt(self, line: Mapping[str, Any]) -> tuple[list[Image | None], list[Image]]:
         """The last imagined frame of every candidate, and all of the chosen one."""
-        ends: list[Frame | None] = []
-        chosen: list[Frame] = []
+        ends: list[Image | None] = []
+        chosen: list[Image] = []
         for place, one in enumerate(line["candidates"]):
             if one["imagined"] is None or self._imagined is None:
                 ends.append(None)
@@ -135,7 +136,7 @@ class _Scene:
                 ends.append(self._imagined[last - 1])
         return ends, chosen
 
-    def _right(self, sheet: Sheet, line: Mapping[str, Any], dreamt: Sequence[Frame], step: int, y: int) -> None:
+    def _right(self, sheet: Sheet, line: Mapping[str, Any], dreamt: Sequence[Image], step: int, y: int) -> None:
         """What was imagined for this step, before the first one for the plan's end; the goal image in a corner, and
         large to begin with."""
         x = MARGIN + self._panel[0] + GAP
@@ -156,7 +157,7 @@ class _Scene:
             small = _across(self._goal, GOAL_PX)
             sheet.picture(small, x + self._panel[0] - GOAL_PX, y + self._panel[1] - small.shape[0], INK)
 
-    def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Frame | None], y: int) -> None:
+    def _candidates(self, sheet: Sheet, line: Mapping[str, Any], ends: Sequence[Image | None], y: int) -> None:
         wide = (WIDTH - 2 * MARGIN - (SHOWN - 1) * GAP) // SHOWN
         for n in _shown(line):
             one = line["candidates"][n]
@@ -182,8 +183,8 @@ class _Scene:
         for k, text in enumerate(drawing.wrapped("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:WORDS]):
             sheet.text(text, MARGIN, y + drawing.LINE_PX * (k + 1) - 4)
 
-    def _end(self) -> Callable[[int], Frame]:
-        def draw(_: int) -> Frame:
+    def _end(self) -> Callable[[int], Image]:
+        def draw(_: int) -> Image:
             sheet = self._sheet("the end")
             y = self._top
             last = self._sized(self._seen[len(self._seen) - 1])
@@ -210,10 +211,10 @@ class _Scene:
         sheet.text(where, MARGIN, MARGIN + drawing.LINE_PX * (len(self._asked) + 1) - 6, FAINT)
         return sheet
 
-    def _sized(self, frame: Frame) -> Frame:
+    def _sized(self, frame: Image) -> Image:
         return resize(frame, *self._panel)
 
-    def _boxed(self, view: Frame, number: int, step: int) -> Frame:
+    def _boxed(self, view: Image, number: int, step: int) -> Image:
         """The view with the red box of recognition; that of a step is the one of the next decision."""
         if not isinstance(self._episode, RecognitionEpisode):
             return view
@@ -250,7 +251,7 @@ def _met(line: Mapping[str, Any], step: int) -> str:
     return str(reason) if reason else "bumped into something"
 
 
-def _across(picture: Frame, width: int) -> Frame:
+def _across(picture: Image, width: int) -> Image:
     """`picture` at `width` px, its shape kept."""
     return resize(picture, width, round(width * picture.shape[0] / picture.shape[1]))
 
@@ -264,7 +265,7 @@ def _shown(line: Mapping[str, Any]) -> list[int]:
     return kept
 
 
-def _square(frame: Frame) -> NDArray[np.uint8]:
+def _square(frame: Image) -> NDArray[np.uint8]:
     side = min(frame.shape[:2])
     top, left = (frame.shape[0] - side) // 2, (frame.shape[1] - side) // 2
     return resize(np.ascontiguousarray(frame[top : top + side, left : left + side]), THUMB_PX, THUMB_PX)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from worldgauge.agents.contract import CONFIDENT, Decision, History, Observation, Plan
-from worldgauge.primitives import Primitive
 from worldgauge.suites.closedloop.loop import FALLBACK
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Decision, History, Observation, Plan
 from worldgauge.suites.closedloop.settings import Defaults, Settings
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge.worlds.walking.walker import Stance
 
 LOST = "target_lost"
 

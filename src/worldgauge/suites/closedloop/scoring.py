@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.agents.judge import Judge, Mark
-from worldgauge.agents.judge_chat import JudgeError
-from worldgauge.datasets.closedloop import (
+from worldgauge.core.image import Frames
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.suites.closedloop.format.layout import (
     ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
     RecognitionEpisode,
 )
-from worldgauge.metrics import controllability
-from worldgauge.metrics.success import (
+from worldgauge.suites.closedloop.learned import METRICS as LEARNED
+from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
+from worldgauge.suites.closedloop.loop import FALLBACK
+from worldgauge.suites.closedloop.manipulation.episode import SOLVED
+from worldgauge.suites.closedloop.manipulation.place import TablePlace
+from worldgauge.suites.closedloop.metrics import controllability
+from worldgauge.suites.closedloop.metrics.success import (
     Term,
     answer_score,
     answer_spl,
@@ -28,24 +35,17 @@ from worldgauge.metrics.success import (
     trajectory_m,
     trajectory_steps,
 )
-from worldgauge.pose_plans import HandPose, clip_plan
-from worldgauge.primitives import from_letters
-from worldgauge.subject import Frames
-from worldgauge.suites.closedloop.learned import METRICS as LEARNED
-from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
-from worldgauge.suites.closedloop.loop import FALLBACK
-from worldgauge.suites.closedloop.manipulation import SOLVED
 from worldgauge.suites.closedloop.protocol import judge_of, place_of
+from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
+from worldgauge.suites.closedloop.questions.judge import Judge, Mark
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.table import TablePlace
 from worldgauge.suites.closedloop.tasks import episode_of
 from worldgauge.suites.closedloop.trace import COMPARED, read_trace
-from worldgauge.suites.contract import Bench, Record, Score, mean_of
-from worldgauge.suites.scores import score_of
-from worldgauge.video import Clip
+from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan
 from worldgauge.worlds.tabletop.simulation import State
-from worldgauge.worlds.walker import Stance
+from worldgauge.worlds.walking.primitives import from_letters
+from worldgauge.worlds.walking.walker import Stance
 
 HEADLINE = "task/success"
 """What an episode came to, in percent: success, or the answer score."""
@@ -60,7 +60,7 @@ _NO_LENGTH = "the reference length is not known"
 _UNSEEN = "the target is not seen at the start: the episode could not begin"
 
 
-def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
     """All scores of one record; what cannot be known has none, with the reason."""
     episode, world = episode_of(record.task)
     trace = read_trace(record.directory)
@@ -72,7 +72,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         found = list(_manipulation(record))
     else:
         found = list(_questions(record, episode, judge_of(settings)))
-    bench.progress(1, 2)
+    task_context.progress(1, 2)
     kind = record.task.sample["kind"]
     regrets = [one for one in _regrets(trace) if one is not None]
     found.append(

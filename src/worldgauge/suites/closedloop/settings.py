@@ -7,19 +7,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from worldgauge.agents.box_tracking import NETWORK as TRACKER
-from worldgauge.agents.contract import proposers, revisers
-from worldgauge.agents.judge import judges
-from worldgauge.agents.language.endpoint import model_and_url
-from worldgauge.agents.prompts import Prompts
-from worldgauge.agents.questions.detecting import NETWORKS as DETECTORS
-from worldgauge.agents.revise.lpips import NETWORK
-from worldgauge.datasets.demonstrations import read_index
-from worldgauge.errors import UsageError
-from worldgauge.estimators.naming import What
-from worldgauge.estimators.networks import networks
-from worldgauge.suites.options import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
-from worldgauge.suites.perceiving import networks_digest
+from worldgauge.chat.endpoint import model_and_url
+from worldgauge.chat.prompts import Prompts
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.network_settings import networks_digest
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.perception.naming import What
+from worldgauge.perception.networks import networks
+from worldgauge.suites.closedloop.policies.contract import proposers, revisers
+from worldgauge.suites.closedloop.policies.lpips import NETWORK
+from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
+from worldgauge.suites.closedloop.questions.judge import judges
+from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
+from worldgauge.suites.closedloop.training_data.demonstrations.layout import read_index
 from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 
 SUITE = "closedloop"
@@ -151,7 +151,7 @@ class Settings:
         learned = "" if settings.demonstrations is None else read_index(Path(settings.demonstrations)).split_hash
         settings = replace(settings, demonstrations_digest=learned)
         settings = replace(settings, networks_digest=settings._networks_digest())
-        prompts = Prompts(settings.prompts)
+        prompts = Prompts("worldgauge.suites.closedloop", settings.prompts)
         if settings.chat is None:
             return replace(settings, prompts_digest="")
         model_and_url(settings.chat)

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.agents.boxes import target_box
-from worldgauge.agents.contract import YAW_RIGHT_DEG, Box, Depth, Image, Side
-from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.primitives import NAV_STEPS, Primitive
-from worldgauge.video import Clip
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.image import Box, Image
+from worldgauge.core.video import Clip
+from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Depth, Side
+from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
-from worldgauge.worlds.floor import FloorPlan, Walkable
-from worldgauge.worlds.geodesic import Geodesic
-from worldgauge.worlds.walker import EYE_HEIGHT_M, Stance, walked
+from worldgauge.worlds.walking.floor import FloorPlan, Walkable
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
+from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance, walked
 
 _SMALL = Panorama(256, 128)
 """For the question whether something is in sight at all."""

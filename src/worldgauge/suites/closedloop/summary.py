@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.statistics import holm, paired_difference
+from worldgauge.core.statistics import holm, paired_difference
+from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table
+from worldgauge.engine.suite.entries import Entry, declared
+from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.settings import TASKS
-from worldgauge.suites.contract import Cell, Failure, Row, Score, Table
-from worldgauge.suites.entries import Entry, declared
-from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 BASE = "none"
 """The subject that stands for no world model: same proposer and reviser, nothing imagined."""

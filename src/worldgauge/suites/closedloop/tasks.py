@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from worldgauge.agents.vision.recognition import identity
-from worldgauge.datasets import closedloop
-from worldgauge.datasets.closedloop import ClosedLoop, Episode, ManipulationEpisode, QuestionEpisode, RecognitionEpisode
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import DataError
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError
+from worldgauge.engine.suite.contract import Task
+from worldgauge.suites.closedloop.format import layout as closedloop
+from worldgauge.suites.closedloop.format.layout import (
+    ClosedLoop,
+    Episode,
+    ManipulationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
 from worldgauge.suites.closedloop.settings import SUITE, Settings, TaskKind
-from worldgauge.suites.contract import Task
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:

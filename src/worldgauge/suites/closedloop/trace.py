@@ -9,15 +9,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from worldgauge.agents.contract import Candidate, Image, Plan, Rollout, letters
-from worldgauge.errors import DataError
-from worldgauge.primitives import NAV_STEPS, Primitive
-from worldgauge.suites.closedloop import imagining, imagining_table
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import Image
+from worldgauge.core.video import Writer, resize
+from worldgauge.suites.closedloop import imagination as imagining
 from worldgauge.suites.closedloop.loop import Step
-from worldgauge.suites.closedloop.manipulation import plan_fault
+from worldgauge.suites.closedloop.manipulation import imagination as imagining_table
+from worldgauge.suites.closedloop.manipulation.episode import plan_fault
+from worldgauge.suites.closedloop.manipulation.place import Refused, TablePlace, TableSight
+from worldgauge.suites.closedloop.policies.contract import Candidate, Plan, Rollout, letters
 from worldgauge.suites.closedloop.simulator import Sight, Simulator
-from worldgauge.suites.closedloop.table import Refused, TablePlace, TableSight
-from worldgauge.video import Writer, resize
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 
 TRACE, SEEN, IMAGINED, COMPARED = "trace.jsonl", "seen.mp4", "imagined.mp4", "compared.mp4"
 

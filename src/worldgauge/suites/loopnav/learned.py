@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.perception import BATCH, Absent, AskedLpips, LocalLpips, VideoFeatures, perceived
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.statistics import jackknife_interval
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Cell, Record, Score
+from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frechet import fvd, fvd_pair
-from worldgauge.statistics import jackknife_interval
-from worldgauge.suites.contract import Cell, Record, Score
+from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip
 
 SET_LEVEL = "a distance of two sets of videos: it stands in the table"
 """Why no single video has an FVD."""
@@ -52,8 +52,8 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
 
 
 def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
-    network = perceived(settings.lpips, "lpips")
-    if isinstance(network, Absent):
+    network = load_network(settings.lpips, "lpips")
+    if isinstance(network, Unavailable):
         yield from (score_of(record, metric, None, reason=network.reason) for metric in LPIPS)
         return
     assert isinstance(network, AskedLpips | LocalLpips)
@@ -73,9 +73,9 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> It
 
 
 def _fvd(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
-    network = perceived(settings.fvd, "video")
+    network = load_network(settings.fvd, "video")
     reason, facts = "", {}
-    if isinstance(network, Absent):
+    if isinstance(network, Unavailable):
         reason = network.reason
     elif len(rollout) < FEWEST_FRAMES:
         reason = f"a video of {len(rollout)} frames; FVD takes {FEWEST_FRAMES} or more"

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from worldgauge.actions import describe
-from worldgauge.episode import Episode
-from worldgauge.errors import NotApplicableError
-from worldgauge.subject import ModelSpec, RolloutRequest, WorldModel, checked_rollout
-from worldgauge.suites.asking import ROLLOUT, as_drawn, as_taken
-from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.core.actions import describe
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, checked_rollout
+from worldgauge.core.video import Writer
+from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.video import Writer
 
 
-def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Run `subject` on one loop and store its frames lossless in the record's folder.
 
     Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this
     recording does not have.
     """
     episode, start = episode_of(task)
-    request = replace(make_request(episode, start, subject.spec, settings, seed=bench.seed), task=task.id)
-    with Writer(bench.directory / ROLLOUT, fps=episode.clip.fps, kind="lossless") as out:
+    request = replace(make_request(episode, start, subject.spec, settings, seed=task_context.seed), task=task.id)
+    with Writer(task_context.directory / ROLLOUT, fps=episode.clip.fps, kind="lossless") as out:
         for chunk in checked_rollout(subject, request):
             out.write(chunk)
-            bench.progress(out.frames, request.horizon)
+            task_context.progress(out.frames, request.horizon)
     width, height = request.frame_size
     facts: dict[str, Any] = {
         "frames": len(episode),
@@ -38,10 +38,10 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "inputs": sorted(subject.spec.inputs),
         "crop": list(subject.spec.crop) if subject.spec.crop else None,
         "resolution": [width, height],
-        "seed": bench.seed,
+        "seed": task_context.seed,
         "flags": list(task.sample["flags"]),
     }
-    return Record(task, subject.spec.name, bench.directory, facts, ROLLOUT)
+    return Record(task, subject.spec.name, task_context.directory, facts, ROLLOUT)
 
 
 def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settings, *, seed: int) -> RolloutRequest:
@@ -50,7 +50,7 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
     if spec.fps is not None and spec.fps != episode.clip.fps:
         raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
-    context = as_taken(episode.context(0, start), spec, settings.context, episode.world)
+    context = fit_context(episode.context(0, start), spec, settings.context, episode.world)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
     future = episode.actions[start - 1 :]
     return RolloutRequest(
@@ -61,5 +61,5 @@ def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settin
         poses=episode.poses[start:] if spec.control == "camera" else None,
         text=describe(future) if spec.control == "text" else None,
         world=episode.world if "world" in spec.inputs else None,
-        truth=as_drawn(episode.clip[start:], spec) if "truth" in spec.inputs else None,
+        truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
     )

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.episode import Episode
-from worldgauge.geometry import yaw_pitch_from_pose
-from worldgauge.metrics.scene_relations import match_by_look, match_by_place, relation_score
-from worldgauge.metrics.scene_variants import (
+from worldgauge.core.episode import Episode
+from worldgauge.core.geometry import yaw_pitch_from_pose
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, mean_of
+from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
+from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, match_by_place, relation_score
+from worldgauge.suites.loopnav.metrics.scene_variants import (
     chance_corrected,
     chance_level,
     drift_tolerant_sgcs,
@@ -23,12 +27,8 @@ from worldgauge.metrics.scene_variants import (
     sgcs_by_coverage,
     unseen_sgcs,
 )
-from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
-from worldgauge.suites.contract import Record, Score, mean_of
-from worldgauge.suites.loopnav.seeing import Seen, cannot_see, covered, see, segmenter_accuracy, truth_scenes
+from worldgauge.suites.loopnav.segmentation import Seen, cannot_see, covered, see, segmenter_accuracy, truth_scenes
 from worldgauge.suites.loopnav.settings import Settings
-from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip
 
 SCENE_METRICS = (
     *("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_informative", "sgcs_chance_corrected", "sgcs_relations"),

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from worldgauge.episode import Episode
+from worldgauge.core.episode import Episode
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.rollout import stored_rollout
+from worldgauge.engine.suite.scores import mean_score
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
-from worldgauge.suites.asking import stored_rollout
-from worldgauge.suites.contract import Bench, Record, Score
 from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.suites.scores import mean_score
-from worldgauge.video import Clip, Frame
 
 
-def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     episode, start = episode_of(record.task)
     rollout = stored_rollout(record)
     truth = _drawable(episode.clip[start:], record)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
-        *_pixel_scores(record, compared, rollout, settings, bench),
+        *_pixel_scores(record, compared, rollout, settings, task_context),
         *scene_scores(record, episode, start, truth, rollout, settings),
         *learned_scores(record, compared, rollout, settings),
     ]
@@ -41,19 +42,21 @@ def _drawable(clip: Clip, record: Record) -> Clip:
     return clip.cropped(*crop) if crop else clip
 
 
-def _pixel_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings, bench: Bench) -> Iterator[Score]:
+def _pixel_scores(
+    record: Record, truth: Clip, rollout: Clip, settings: Settings, task_context: TaskContext
+) -> Iterator[Score]:
     """SSIM, PSNR and MSE of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}
     fitted = truth.resized(rollout.width, rollout.height)
     for index, (want, got) in enumerate(zip(fitted, rollout, strict=True)):
         for name, function in _PIXEL.items():
             series[name].append((index, function(got, want)))
-        bench.progress(index + 1, len(rollout))
+        task_context.progress(index + 1, len(rollout))
     for name, values in series.items():
         yield mean_score(record, name, values, alignment=settings.alignment)
 
 
-_PIXEL: dict[str, Callable[[Frame, Frame], float]] = {
+_PIXEL: dict[str, Callable[[Image, Image], float]] = {
     "ssim_table": ssim_table,
     "ssim_320x180": ssim_320x180,
     "psnr": psnr,

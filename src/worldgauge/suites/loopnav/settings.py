@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.errors import UsageError
-from worldgauge.estimators import estimators
-from worldgauge.estimators.naming import What
-from worldgauge.estimators.networks import networks
-from worldgauge.suites.options import check_whole, settings_of, with_parity
-from worldgauge.suites.perceiving import networks_digest
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.network_settings import networks_digest
+from worldgauge.engine.suite.settings import check_whole, settings_of, with_parity
+from worldgauge.perception import estimators
+from worldgauge.perception.naming import What
+from worldgauge.perception.networks import networks
 
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "fvd": "video"}
 """Settings that name a network -> what it looks for."""

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from worldgauge.engine.suite.contract import Cell, Row, Score, Table
+from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
 from worldgauge.metrics import metrics
-from worldgauge.suites.contract import Cell, Row, Score, Table
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
-from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 HEADLINE = "sgcs"
 TITLES = {

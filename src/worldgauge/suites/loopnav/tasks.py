@@ -7,12 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.datasets import loopnav
-from worldgauge.datasets.loopnav import Trajectory
-from worldgauge.datasets.loopnav_rules import FILE_FAULTS
-from worldgauge.episode import Episode
-from worldgauge.errors import DataError
-from worldgauge.suites.contract import Picture, Task
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError
+from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format.layout import Trajectory
+from worldgauge.suites.loopnav.format.segmenting import FILE_FAULTS
 from worldgauge.suites.loopnav.settings import Settings
 
 MIN_CONTEXT = 32
@@ -66,7 +66,7 @@ def episode_of(task: Task) -> tuple[Episode, int]:
     return _episode(task.sample["source"], task.id), int(task.sample["generated_from"])
 
 
-def picture(task: Task) -> Picture:
+def picture(task: Task) -> TaskView:
     """The true way back, the poses of the whole walk, and the corners of the loop."""
     episode, start = episode_of(task)
     xy = episode.poses[:, :2, 3]
@@ -76,7 +76,7 @@ def picture(task: Task) -> Picture:
     if turn == "C":
         corner = _second_corner(episode, start)
         marks["B"] = (float(xy[corner, 0]), float(xy[corner, 1]))
-    return Picture(episode.clip[start:], episode.poses, start, episode.world, marks)
+    return TaskView(episode.clip[start:], episode.poses, start, episode.world, marks)
 
 
 def _second_corner(episode: Episode, start: int) -> int:

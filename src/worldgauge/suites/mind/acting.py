@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from worldgauge.datasets import mind
-from worldgauge.datasets.mind import MindClip
-from worldgauge.errors import DataError, ShapeError
-from worldgauge.estimators.pose_track import PoseTrack, recover_poses
-from worldgauge.geometry import FloatArray
-from worldgauge.metrics.action_accuracy import ActionAccuracy, action_accuracy
-from worldgauge.metrics.action_labels import labels_of
-from worldgauge.suites.asking import content_of, seen_in, stored_poses
-from worldgauge.suites.contract import Record, Score
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.rollout import content_of, seen_in, stored_poses
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.perception.pose_track import PoseTrack, recover_poses
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.format.layout import MindClip
+from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
+from worldgauge.suites.mind.metrics.action_labels import labels_of
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.scores import score_of
-from worldgauge.video import Clip
 
 IMAGES = "images.txt"
 RELEASED_POSES = 97

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldgaugeError
-from worldgauge.estimators.naming import What
-from worldgauge.estimators.perception import BATCH, Absent, Perception, perceived
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.feature_heads import dino_mse
-from worldgauge.metrics.scene_consistency import SceneDistances, scene_distances
-from worldgauge.suites.contract import Record, Score
+from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
+from worldgauge.perception.naming import What
+from worldgauge.suites.mind.metrics.scene_consistency import SceneDistances, scene_distances
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip, Frame
 
 Prepared = NDArray[np.float32]
 
@@ -45,7 +46,7 @@ class Learned:
         self._batch: list[tuple[int, Prepared, Prepared]] = []
         for what in METRICS:
             found = _perceived(getattr(settings, what), what, settings.dino_input)
-            if isinstance(found, Absent):
+            if isinstance(found, Unavailable):
                 self._reasons[what] = found.reason
             else:
                 self._open[what] = found
@@ -97,13 +98,13 @@ class SceneLpips(NamedTuple):
     facts: Mapping[str, Any] = {}
 
 
-def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLpips:
+def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
     """Of both pairings, the aligned one where there is a start image; `video` has an even number of frames.
 
     A network that nobody named, or that fails on these frames, is a reason, as for `Learned`.
     """
     network = _perceived(settings.lpips, "lpips", settings.dino_input)
-    if isinstance(network, Absent):
+    if isinstance(network, Unavailable):
         return SceneLpips(reason=network.reason)
     assert hasattr(network, "distances")
     facts = {"network": dict(network.settings)}
@@ -113,8 +114,8 @@ def scene_lpips(video: Clip, start: Frame | None, settings: Settings) -> SceneLp
         return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 
 
-def _perceived(text: str | None, what: What, dino_input: str) -> Perception | Absent:
-    return perceived(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)
+def _perceived(text: str | None, what: What, dino_input: str) -> Perception | Unavailable:
+    return load_network(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)
 
 
 def _values(network: Perception, x: Prepared, y: Prepared) -> list[float]:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.datasets import mind
-from worldgauge.datasets.mind import Part, Perspective
-from worldgauge.errors import DataError
-from worldgauge.metrics.motion import out_leg_motion
-from worldgauge.suites.contract import mean_of
-from worldgauge.video import Clip, Frame
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import mean_of
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.format.layout import Part, Perspective
+from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
 
 PERIOD = 24
 """Frames between two that are compared: a leg of the mirrored paths, one second."""
@@ -20,7 +21,7 @@ _CLIPS, _WINDOWS = 8, 4
 """Real clips that are looked at, and legs of each."""
 
 
-def leg_motion(start: Frame, out: Clip) -> float:
+def leg_motion(start: Image, out: Clip) -> float:
     """How far the way out gets from the start image: what the turn and the median of its second half agree on.
 
     One odd frame at the turn is no motion. out: the way out, its last frame the turn.
@@ -33,10 +34,10 @@ class Moved:
     """How much a video changes in `PERIOD` frames: a mean. Shown each PERIOD-th frame and the last."""
 
     def __init__(self) -> None:
-        self._last: Frame | None = None
+        self._last: Image | None = None
         self._seen: list[float] = []
 
-    def see(self, frame: Frame) -> None:
+    def see(self, frame: Image) -> None:
         """The next of them, (H, W, 3)."""
         if self._last is not None:
             self._seen.append(out_leg_motion(self._last, frame))

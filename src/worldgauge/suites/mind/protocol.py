@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.actions import Actions, describe
-from worldgauge.collect.mirror import mirror_poses
-from worldgauge.datasets import mind
-from worldgauge.datasets.mind import MindClip
-from worldgauge.episode import Episode, WorldFacts
-from worldgauge.errors import NotApplicableError, SubjectError
-from worldgauge.geometry import Camera, FloatArray
-from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
-from worldgauge.suites.asking import as_drawn, as_taken, asked, finished
-from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.core.actions import Actions, describe
+from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.errors import NotApplicableError, SubjectError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Image
+from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.format.layout import MindClip
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of, episode_of
-from worldgauge.video import Clip, Frame
+from worldgauge.suites.mind.walks.mirror import mirror_poses
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import ARM_M
 
@@ -44,7 +45,7 @@ class Question:
         return len(self.actions)
 
 
-def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Ask `subject` one question and store its frames lossless; a finished video is copied as it is.
 
     Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what the clip does not have.
@@ -55,7 +56,7 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "control": subject.spec.control,
         "inputs": sorted(subject.spec.inputs),
         "crop": list(subject.spec.crop) if subject.spec.crop else None,
-        "seed": bench.seed,
+        "seed": task_context.seed,
         "mark_time": clip.mark_time,
         "total_time": clip.frames,
         "frames_asked": len(question),
@@ -64,12 +65,12 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     }
     if isinstance(subject, HoldsVideos):
         _refuse_context(subject.video_of(task.id), clip)
-        answer = finished(subject, task.id, bench)
-        return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
-    request = request_of(question, subject.spec, settings, task=task.id, seed=bench.seed)
-    answer = asked(subject, request, question.episode.clip.fps, bench)
+        answer = copy_video(subject, task.id, task_context)
+        return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
+    request = request_of(question, subject.spec, settings, task=task.id, seed=task_context.seed)
+    answer = run_rollout(subject, request, question.episode.clip.fps, task_context)
     facts["context_frames_used"] = len(request.context)
-    return Record(task, subject.spec.name, bench.directory, {**facts, **answer.facts}, answer.rollout)
+    return Record(task, subject.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 
 
 def _refuse_context(video: Path, clip: MindClip) -> None:
@@ -110,7 +111,7 @@ def request_of(
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of mind are perspective views")
     if spec.fps is not None and spec.fps != episode.clip.fps:
         raise NotApplicableError(f"'{spec.name}' runs at {spec.fps:g} frames/s, the recording at {episode.clip.fps:g}")
-    context = as_taken(episode.context(0, question.context_end), spec, settings.context, episode.world)
+    context = fit_context(episode.context(0, question.context_end), spec, settings.context, episode.world)
     wants_truth = "truth" in spec.inputs and question.truth is not None
     return RolloutRequest(
         context,
@@ -120,7 +121,7 @@ def request_of(
         poses=question.poses if spec.control == "camera" else None,
         text=describe(question.actions) if spec.control == "text" else None,
         world=episode.world if "world" in spec.inputs else None,
-        truth=as_drawn(question.truth, spec) if wants_truth and question.truth is not None else None,
+        truth=fit_truth(question.truth, spec) if wants_truth and question.truth is not None else None,
         truth_poses=question.poses if wants_truth else None,
         task=task,
     )
@@ -137,8 +138,8 @@ class _Views:
         self._poses = np.asarray(poses, np.float64)
         self._camera = camera
 
-    def frame(self, index: int) -> Frame:
+    def frame(self, index: int) -> Image:
         return open_world(self._world).view(self._poses[index], self._camera).rgb
 
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
         return (self.frame(index) for index in indices)

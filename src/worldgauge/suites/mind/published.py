@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.suites.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Row, Table
 from worldgauge.suites.mind.summary import HEADLINE, PAPER, paper_columns
 from worldgauge.suites.mind.tasks import VIEWS
 

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from worldgauge.datasets.mind_results import ActionStats, ClipResult, MirrorResult, MirrorVideo, PairScores, Results
-from worldgauge.suites.contract import Failure, Score
+from worldgauge.engine.suite.contract import Failure, Score
+from worldgauge.suites.mind.format.result_files import (
+    ActionStats,
+    ClipResult,
+    MirrorResult,
+    MirrorVideo,
+    PairScores,
+    Results,
+)
 
 ByMetric = Mapping[str, Score]
 _STATS = ("count", "trans_mean", "trans_median", "rot_deg_mean", "rot_deg_median")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from worldgauge.datasets.mind import MindClip
+from worldgauge.core.video import Clip, resize
+from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frame_pairs import PairError
-from worldgauge.metrics.motion import moves, out_leg_motion
-from worldgauge.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
-from worldgauge.suites.contract import Record, Score
+from worldgauge.suites.mind.format.layout import MindClip
 from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
+from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
+from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
 from worldgauge.suites.mind.motion import leg_motion, real_motion
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip, resize
 
 BATCH = 10
 """Pairs of frames that the release compares at once."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from worldgauge.datasets.mind import MindClip
+from worldgauge.core.video import Clip, header_frames
+from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.rollout import stored_rollout
+from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
-from worldgauge.suites.asking import stored_rollout
-from worldgauge.suites.contract import Bench, Record, Score
 from worldgauge.suites.mind.acting import action_scores
+from worldgauge.suites.mind.format.layout import MindClip
 from worldgauge.suites.mind.learned import Learned, missing_learned
 from worldgauge.suites.mind.motion import PERIOD, Moved
 from worldgauge.suites.mind.protocol import Question, question_of
 from worldgauge.suites.mind.returning import return_scores
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of
-from worldgauge.suites.scores import mean_score, score_of
-from worldgauge.video import Clip, header_frames
 
 PREFIX = {"mem": "lcm/", "action_space": "asg/"}
 """Test -> beginning of the names of its scores: long context memory, action space generalisation."""
@@ -25,7 +25,7 @@ PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
 """Field of `PairError` -> metric."""
 
 
-def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     clip = clip_of(record.task)
     question = question_of(clip, settings)
@@ -34,7 +34,7 @@ def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
         scores = list(return_scores(record, clip, question, rollout, settings))
     else:
         scores = [
-            *_frame_scores(record, clip, question, rollout, settings, bench),
+            *_frame_scores(record, clip, question, rollout, settings, task_context),
             *action_scores(record, clip, question, rollout, settings, prefix=prefix_of(record)),
         ]
     return sorted(scores, key=lambda s: s.metric)
@@ -72,7 +72,7 @@ def _in_shape(rollout: Clip, record: Record, question: Question) -> Clip:
 
 
 def _frame_scores(
-    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, bench: Bench
+    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, task_context: TaskContext
 ) -> Iterator[Score]:
     """Every frame that is there beside the recorded one, at 720p; what the learned metrics see goes by on the way."""
     prefix = prefix_of(record)
@@ -112,7 +112,7 @@ def _frame_scores(
         if index % PERIOD == 0 or index == count - 1:
             ours.see(got)
             real.see(want)
-        bench.progress(index + 1, count)
+        task_context.progress(index + 1, count)
     facts |= {"motion": ours.mean, "real_motion": real.mean}
     for field, metric in PIXEL.items():
         yield mean_score(record, metric, series[field], prefix=prefix, **facts)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from worldgauge.datasets.mind import PERSPECTIVES, Perspective
-from worldgauge.errors import UsageError
-from worldgauge.estimators.decoders.opening import digest_of
-from worldgauge.estimators.naming import What
-from worldgauge.suites.options import check_whole, settings_of, with_parity
-from worldgauge.suites.perceiving import networks_digest
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.network_settings import networks_digest
+from worldgauge.engine.suite.settings import check_whole, settings_of, with_parity
+from worldgauge.perception.decoders.opening import digest_of
+from worldgauge.perception.naming import What
+from worldgauge.suites.mind.format.layout import PERSPECTIVES, Perspective
 
 TESTS = ("mem", "action_space", "mirror")
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}

@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Row, Score, Table
+from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
 from worldgauge.metrics import metrics
-from worldgauge.metrics.motion import MOTION_SHARE, moves
-from worldgauge.suites.contract import Better, Cell, Failure, Row, Score, Table
+from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS
-from worldgauge.suites.tables import cell_of, ordered, resolvable_note
 
 HEADLINE = "lcm/mse_720p"
 BOTH = "both"

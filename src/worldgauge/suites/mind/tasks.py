@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from worldgauge.datasets import mind
-from worldgauge.datasets.mind import PERSPECTIVES, MindClip, Part
-from worldgauge.episode import Episode
-from worldgauge.errors import DataError
-from worldgauge.suites.contract import Picture, Task
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError
+from worldgauge.core.video import problems
+from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.format.layout import PERSPECTIVES, MindClip, Part
 from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.video import problems
 
 PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
 """Name of a test -> its folder."""
@@ -75,15 +75,15 @@ def episode_of(clip: MindClip) -> Episode:
     return episode
 
 
-def picture(task: Task) -> Picture:
+def picture(task: Task) -> TaskView:
     """The real frames from the first that is asked for, and the walk; of a mirrored path only where it starts."""
     clip = clip_of(task)
     episode = episode_of(clip)
     x, y = episode.poses[clip.mark_time if len(episode) > clip.mark_time else 0, :2, 3]
     marks = {"start": (float(x), float(y))}
     if clip.part == "mirror_test":
-        return Picture(episode.clip, episode.poses, 0, episode.world, marks)
-    return Picture(episode.clip[clip.mark_time :], episode.poses, clip.mark_time, episode.world, marks)
+        return TaskView(episode.clip, episode.poses, 0, episode.world, marks)
+    return TaskView(episode.clip[clip.mark_time :], episode.poses, clip.mark_time, episode.world, marks)
 
 
 def forget() -> None:

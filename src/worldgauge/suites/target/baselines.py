@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from worldgauge.datasets.target import Scenario
-from worldgauge.estimators.decoders import N_POINTS
-from worldgauge.geometry import FloatArray
-from worldgauge.metrics.waypoints import resample
-from worldgauge.suites.target.planners import speed_of
+from worldgauge.core.geometry import FloatArray
+from worldgauge.perception.decoders import N_POINTS
+from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.metrics.waypoints import resample
+from worldgauge.suites.target.replan.planners import speed_of
 
 TRUTH_PATH, DO_NOTHING, STRAIGHT_LINE = NAMES = ("truth path", "do nothing", "straight line")
 

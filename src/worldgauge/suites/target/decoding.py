@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.datasets.target import Scenario, read_image
-from worldgauge.estimators.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
-from worldgauge.estimators.decoders.cache import decode_cached
-from worldgauge.geometry import FloatArray
-from worldgauge.suites.asking import content_of, stored_poses, stored_rollout
-from worldgauge.suites.contract import Record
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Image, read_png
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record
+from worldgauge.engine.suite.rollout import content_of, stored_poses, stored_rollout
+from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
+from worldgauge.perception.decoders.cache import decode_cached
+from worldgauge.suites.target.format.layout import Scenario
 from worldgauge.suites.target.frames import current_frame, led
-from worldgauge.suites.target.planners import current_pose
+from worldgauge.suites.target.replan.planners import current_pose
 from worldgauge.suites.target.settings import Settings
-from worldgauge.video import Clip, Frame
 
 SCORED = frozenset({"ok", "stationary", "partial"})
 """Statuses of a path that can be scored."""
@@ -93,15 +94,15 @@ def _open(text: str, cross_check: str, parity: str | None) -> Decoder:
 
 def _anchor(
     scenario: Scenario, clip: Clip, parity: str | None, crop: Sequence[int] | None, follows: bool
-) -> Frame | None:
+) -> Image | None:
     """The first real frame as the video would show it; parity="released" leaves it for each decoder to make fit."""
     if scenario.first_frame is None:
         return None
-    frame = read_image(scenario.first_frame)
+    frame = read_png(scenario.first_frame)
     return frame if parity == "released" else _as_drawn(frame, clip, crop, follows)
 
 
-def _as_drawn(frame: Frame, clip: Clip, crop: Sequence[int] | None, follows: bool) -> Frame:
+def _as_drawn(frame: Image, clip: Clip, crop: Sequence[int] | None, follows: bool) -> Image:
     """A real frame as `clip` would show it: as a model was handed it; of a finished video, the centre of its shape."""
     whole = Clip.from_array(frame[None], clip.fps)
     if not follows:

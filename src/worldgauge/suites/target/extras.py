@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets.target import Scenario
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import FloatArray
-from worldgauge.metrics import waypoints_extra as extra
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.metrics import extra_waypoints as extra
 
 EXTRAS = (
     "path/time_aligned_ade",

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.datasets.target import Scenario, open_video, picked, read_image, truth_clip, video_frames_of
-from worldgauge.errors import DataError
-from worldgauge.geometry import FloatArray
-from worldgauge.video import Clip, Frame
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Image, read_png
+from worldgauge.core.video import Clip
+from worldgauge.suites.target.format.layout import Scenario, open_video, picked, truth_clip, video_frames_of
 
 
-def current_frame(scenario: Scenario) -> Frame:
+def current_frame(scenario: Scenario) -> Image:
     """The frame that a model is shown, (H, W, 3). Raises DataError when it cannot be read."""
     if scenario.current_frame is None:
         raise DataError(f"{scenario.id}: no picture of the current frame: nothing to show the model")
-    return read_image(scenario.current_frame)
+    return read_png(scenario.current_frame)
 
 
 def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArray]:
@@ -58,20 +59,20 @@ def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
     return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
 
 
-def led(frame: Frame, clip: Clip) -> Clip:
+def led(frame: Image, clip: Clip) -> Clip:
     """`clip` with `frame` (H, W, 3), of its size, before its first one."""
     return Clip(_Led(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 
 class _Led:
-    def __init__(self, frame: Frame, clip: Clip) -> None:
+    def __init__(self, frame: Image, clip: Clip) -> None:
         self._first = frame
         self._clip = clip
 
-    def frame(self, index: int) -> Frame:
+    def frame(self, index: int) -> Image:
         return self._first if index == 0 else self._clip[index - 1]
 
-    def read(self, indices: Iterable[int]) -> Iterator[Frame]:
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
         wanted = list(indices)
         following = self._clip.take(index - 1 for index in wanted if index)
         return (next(following) if index else self._first for index in wanted)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UnknownNameError, UsageError
 
 DEFAULT = "robot-v1"
 MAX_CHARACTERS = 20_000

@@ -6,19 +6,19 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from worldgauge.datasets.target import Scenario
-from worldgauge.episode import Context
-from worldgauge.errors import NotApplicableError
-from worldgauge.geometry import Camera
-from worldgauge.subject import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
-from worldgauge.suites.asking import as_drawn, as_taken, asked, finished, seen_in
-from worldgauge.suites.contract import Bench, Record, Task
+from worldgauge.core.episode import Context
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Task, TaskContext
+from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout, seen_in
+from worldgauge.suites.target.format.layout import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
-from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.prompts import template_of
+from worldgauge.suites.target.replan.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
-from worldgauge.video import Clip
 
 ASSUMED_HFOV_DEG = 80.0
 """Across, of the camera that is handed to models where nobody knows the real one."""
@@ -39,7 +39,7 @@ class Question(NamedTuple):
     prompt: str | None
 
 
-def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -> Record:
+def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Ask `subject` for a video of one scenario, or take its finished one, and store it in the record's folder.
 
     Frames that are made now are stored lossless; a finished video is copied as it is, whatever its length, rate and
@@ -48,13 +48,13 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
-        return _finished(task, subject, subject.spec, scenario, bench)
-    question = make_question(scenario, subject.spec, settings, seed=bench.seed)
+        return _finished(task, subject, subject.spec, scenario, task_context)
+    question = make_question(scenario, subject.spec, settings, seed=task_context.seed)
     request = replace(question.request, task=task.id)
-    answer = asked(subject, request, question.fps, bench)
+    answer = run_rollout(subject, request, question.fps, task_context)
     template = template_of(settings.prompt)
     facts: dict[str, Any] = {
-        **common_facts(subject.spec, scenario, bench),
+        **common_facts(subject.spec, scenario, task_context),
         **answer.facts,
         "hfov_deg": question.hfov_deg,
         "context_frames_used": len(request.context),
@@ -63,7 +63,7 @@ def perform(task: Task, subject: WorldModel, bench: Bench, settings: Settings) -
         "prompt": question.prompt,
         "prompt_template": {"name": template.name, "digest": template.digest} if question.prompt else None,
     }
-    return Record(task, subject.spec.name, bench.directory, facts, answer.rollout)
+    return Record(task, subject.spec.name, task_context.directory, facts, answer.rollout)
 
 
 def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> Question:
@@ -88,7 +88,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
         poses=planned.poses if planned and spec.control == "camera" else None,
         text=prompt,
         world=scenario.world if "world" in spec.inputs else None,
-        truth=as_drawn(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
+        truth=fit_truth(truth_at(scenario, horizon, fps), spec) if wants_truth else None,
         truth_poses=poses_at(scenario, seconds_after(scenario, horizon, fps))
         if wants_truth and scenario.poses is not None
         else None,
@@ -98,11 +98,13 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
     return Question(request, fps, hfov_deg, planner, prompt)
 
 
-def _finished(task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scenario, bench: Bench) -> Record:
+def _finished(
+    task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scenario, task_context: TaskContext
+) -> Record:
     """A video that somebody has made already, copied unchanged."""
-    answer = finished(subject, task.id, bench, fewest=FEWEST_FRAMES)
+    answer = copy_video(subject, task.id, task_context, fewest=FEWEST_FRAMES)
     facts: dict[str, Any] = {
-        **common_facts(spec, scenario, bench),
+        **common_facts(spec, scenario, task_context),
         **answer.facts,
         "hfov_deg": None if scenario.camera is None else seen_in(scenario.camera, answer.clip).hfov_deg,
         "context_frames_used": None,
@@ -111,16 +113,16 @@ def _finished(task: Task, subject: HoldsVideos, spec: ModelSpec, scenario: Scena
         "prompt": None,
         "prompt_template": None,
     }
-    return Record(task, spec.name, bench.directory, facts, answer.rollout)
+    return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 
 
-def common_facts(spec: ModelSpec, scenario: Scenario, bench: Bench) -> dict[str, Any]:
+def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext) -> dict[str, Any]:
     """What is kept of every answer, however it came about."""
     return {
         "control": spec.control,
         "inputs": sorted(spec.inputs),
         "crop": list(spec.crop) if spec.crop else None,
-        "seed": bench.seed,
+        "seed": task_context.seed,
         "horizon_s": scenario.horizon_s,
         "target_text": scenario.target_text,
         "warnings": list(scenario.warnings),
@@ -146,7 +148,7 @@ def _context(scenario: Scenario, spec: ModelSpec, settings: Settings, fps: float
     poses = poses_at(scenario, times)
     poses[-1] = current_pose(scenario)
     whole = Context(clip, poses, steps_of(poses[1:], poses[0], fps), camera)
-    context = as_taken(whole, spec, None, scenario.world)
+    context = fit_context(whole, spec, None, scenario.world)
     hfov_deg = None if scenario.camera is None else context.camera.hfov_deg
     return context, hfov_deg
 

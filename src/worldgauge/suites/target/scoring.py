@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.datasets.target import Scenario
-from worldgauge.estimators.decoders import DecodedPath
-from worldgauge.geometry import FloatArray
-from worldgauge.metrics.waypoints import PROFILES, PathScores, evaluate
-from worldgauge.suites.contract import Bench, Record, Score
-from worldgauge.suites.scores import score_of
+from worldgauge.core.geometry import FloatArray
+from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.baselines import baselines
 from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
-from worldgauge.suites.target.drives import drive_scores, driven
 from worldgauge.suites.target.extras import EXTRAS, extra_values
+from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate
+from worldgauge.suites.target.replan.tables import drive_scores, driven
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
@@ -34,13 +34,13 @@ SHOWN_PROFILES = ("released", "aligned", "paper_text")
 """Always computed; another one beside them when it is asked for."""
 
 
-def score(record: Record, bench: Bench, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
     """All scores of one record. A path that was not found gives scores without a value, with the reason."""
     scenario = scenario_of(record.task, settings, parity=settings.parity)
-    bench.progress(0, 1)
+    task_context.progress(0, 1)
     is_drive = "driven" in record.facts
     path = driven(record, scenario, settings) if is_drive else decoded(record, scenario, settings)
-    bench.progress(1, 1)
+    task_context.progress(1, 1)
     xy = path.xy if path.status in SCORED else None
     values = {} if xy is None else _under_profiles(xy, scenario, settings)
     chosen = values.get(settings.profile)

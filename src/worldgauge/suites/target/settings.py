@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from worldgauge.datasets.target import HORIZONS_S
-from worldgauge.errors import UnknownNameError, UsageError
-from worldgauge.estimators.decoders import digest_of, settings_taken
-from worldgauge.metrics.waypoints import Mode, profile_of
-from worldgauge.suites.options import check_whole, settings_of
-from worldgauge.suites.target.planners import PLANNERS
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.engine.suite.settings import check_whole, settings_of
+from worldgauge.perception.decoders import digest_of, settings_taken
+from worldgauge.suites.target.format.layout import HORIZONS_S
+from worldgauge.suites.target.metrics.waypoints import Mode, profile_of
 from worldgauge.suites.target.prompts import DEFAULT, template_of
+from worldgauge.suites.target.replan.planners import PLANNERS
 
 CrossCheck = Literal["auto", "always", "never"]
 

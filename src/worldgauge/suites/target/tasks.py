@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from worldgauge.datasets import target
-from worldgauge.datasets.target import Scenario
-from worldgauge.errors import DataError
-from worldgauge.suites.contract import Picture, Task
-from worldgauge.suites.target.planners import walked
+from worldgauge.core.errors import DataError
+from worldgauge.engine.suite.contract import Task, TaskView
+from worldgauge.suites.target.format import layout as target
+from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.replan.planners import walked
 from worldgauge.suites.target.settings import Settings
 
 
@@ -54,7 +54,7 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
     return found
 
 
-def picture(task: Task, settings: Settings) -> Picture:
+def picture(task: Task, settings: Settings) -> TaskView:
     """The real frames from the current one on, the poses of the whole walk, and where the target stands."""
     scenario = scenario_of(task, settings)
     marks = {}
@@ -62,7 +62,7 @@ def picture(task: Task, settings: Settings) -> Picture:
         x, y = scenario.target.centre[:2]
         marks[scenario.target.category] = (float(x), float(y))
     poses = walked(scenario)
-    return Picture(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
+    return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
 
 
 def _place(scenario: Scenario) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import ShapeError, WorldError
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import ShapeError, WorldError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.indoor.rooms import Room as TestRoom
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
     from worldgauge.worlds.indoor.camera import Scene
@@ -73,7 +73,7 @@ class Home:
         """Cells of 5 cm, free where nothing stands between 2 and 60 cm above the floor."""
         import numpy as np
 
-        from worldgauge.worlds.indoor.placing import CELL_M
+        from worldgauge.worlds.indoor.furniture.placing import CELL_M
 
         free = ~self.plan.occupied
         return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
 
 Point = tuple[float, float, float]
 Colour = tuple[int, int, int]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.indoor import _hits, _paint
 from worldgauge.worlds.indoor._hits import Cells

@@ -15,13 +15,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from worldgauge.errors import UnknownNameError, UsageError
-from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.primitives import NAV_STEPS, Primitive
-from worldgauge.worlds.geodesic import Geodesic
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import VIEW_M
-from worldgauge.worlds.walker import EYE_HEIGHT_M, Stance, stands, walked
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
+from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance, stands, walked
 
 ENV_ID = "worldgauge/Home-v0"
 SENSORS = ("depth", "instance", "panorama")

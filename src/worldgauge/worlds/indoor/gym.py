@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from worldgauge.worlds.indoor.boxes import Paint
+from worldgauge.worlds.indoor.furniture.pieces import Piece
 from worldgauge.worlds.indoor.palette import CLOTHS, DARK, STEEL, pick, shaded, varied
-from worldgauge.worlds.indoor.pieces import Piece
 
 
 def treadmill(rng: np.random.Generator) -> Piece:

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.indoor import fittings as fit
-from worldgauge.worlds.indoor import furniture as made
 from worldgauge.worlds.indoor import gym
-from worldgauge.worlds.indoor import storage as stores
 from worldgauge.worlds.indoor.boxes import Box, Boxes
-from worldgauge.worlds.indoor.functions import function_of
-from worldgauge.worlds.indoor.pieces import Maker, Piece, Thing
-from worldgauge.worlds.indoor.placing import CELL_M, Furnisher, Placed, Spot
+from worldgauge.worlds.indoor.furniture import catalogue as made
+from worldgauge.worlds.indoor.furniture import fittings as fit
+from worldgauge.worlds.indoor.furniture import storage as stores
+from worldgauge.worlds.indoor.furniture.functions import function_of
+from worldgauge.worlds.indoor.furniture.pieces import Maker, Piece, Thing
+from worldgauge.worlds.indoor.furniture.placing import CELL_M, Furnisher, Placed, Spot
 from worldgauge.worlds.indoor.plan import (
     DOOR_M,
     EAST,
@@ -262,7 +262,7 @@ def _bathroom(f: Furnisher, n: int) -> int:
 
 def _corridor(f: Furnisher, n: int) -> int:
     missing = f.hang(fit.coat_rack(f.rng), n, 0.85) is None
-    _line(f, n, [stores.narrow_chest, made.side_table, made.bench, made.plant])
+    _line(f, n, [stores.narrow_chest, made.side_table, made.task_context, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.5)
     return missing + _pictures(f, n, 4)
 
@@ -276,7 +276,7 @@ def _study(f: Furnisher, n: int) -> int:
 
 def _gym(f: Furnisher, n: int) -> int:
     missing = _line(f, n, [gym.treadmill, gym.weight_bench])
-    _line(f, n, [gym.exercise_bike, made.bench, made.stool, made.plant])
+    _line(f, n, [gym.exercise_bike, made.task_context, made.stool, made.plant])
     f.hang(fit.wall_mirror(f.rng), n, 0.4)
     f.hang(fit.towel_rail(f.rng), n, 0.7)
     return missing + _pictures(f, n, 1)
@@ -296,7 +296,7 @@ _SPARE: dict[str, tuple[Maker, ...]] = {
     "gym equipment": (gym.exercise_bike, gym.treadmill),
     "stool": (made.stool,),
     "plant": (made.plant,),
-    "seating": (made.ottoman, made.bench, made.armchair),
+    "seating": (made.ottoman, made.task_context, made.armchair),
     "chair": (made.chair,),
     "table": (made.side_table,),
     "fireplace": (made.fireplace,),

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import WorldError
-from worldgauge.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint, Point
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
     from worldgauge.worlds.indoor.camera import Scene

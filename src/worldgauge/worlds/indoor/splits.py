@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import UnknownNameError, UsageError
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UnknownNameError, UsageError
 
 SPLITS = ("train", "val", "test")
 SPLIT_SIZE = 1_000_000

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import CATEGORIES
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 
 @worlds.register("minecraft", example={"grid": str(Path(__file__).parent / "example.grid.gz")}, files=("grid",))
@@ -30,7 +30,8 @@ class Minecraft:
 
     def __init__(self, grid: str) -> None:
         # The cells are read when a world is built: listing the registry must stay quick.
-        from worldgauge.worlds.minecraft import cells, names
+        from worldgauge.worlds.minecraft import names
+        from worldgauge.worlds.minecraft.cells import cells
 
         self._grid = grid
         self.cells = cells.read(Path(grid))
@@ -74,6 +75,6 @@ class Minecraft:
 
     @cached_property
     def _digest(self) -> str:
-        from worldgauge.worlds.minecraft.cells import to_bytes
+        from worldgauge.worlds.minecraft.cells.cells import to_bytes
 
         return hashlib.sha256(to_bytes(self.cells)).hexdigest()

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.errors import WorldgaugeError
-from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import INSTALL_HINT, find_node, find_packages
-from worldgauge.worlds.minecraft.java import JavaServer, address
-from worldgauge.worlds.minecraft.server import JsServer
+from worldgauge.worlds.minecraft.servers.java import JavaServer, address
+from worldgauge.worlds.minecraft.servers.server import JsServer
 from worldgauge.worlds.minecraft.viewer import Viewer
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

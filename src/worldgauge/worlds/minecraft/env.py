@@ -12,13 +12,13 @@ from typing import Protocol
 
 import gymnasium
 
-from worldgauge.errors import UsageError
-from worldgauge.worlds.minecraft.cells import Cells
+from worldgauge.core.errors import UsageError
+from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
-from worldgauge.worlds.minecraft.offline import Offline
+from worldgauge.worlds.minecraft.servers.offline import Offline
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.env import VoxelEnv
-from worldgauge.worlds.voxel.player import Action, PlayerState
+from worldgauge.worlds.voxel.physics.player import Action, PlayerState
 
 ENV_ID = "worldgauge/Minecraft-v0"
 

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from worldgauge.errors import DataError, WorldError
-from worldgauge.files import put_whole
+from worldgauge.core.errors import DataError, WorldError
+from worldgauge.core.io import write_file
 
 BRIDGE_FOLDER = Path(__file__).parent / "bridge"
 PACKAGES_VARIABLE = "WORLDGAUGE_NODE_PACKAGES"
@@ -122,7 +122,7 @@ def install(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
     npm = _find_npm(node)
     try:
         for name in ("package.json", "package-lock.json"):
-            put_whole(folder / name, (kind.lock / name).read_bytes())
+            write_file(folder / name, (kind.lock / name).read_bytes())
         _npm(node, [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
         if kind.compiled:
             _npm(node, [*npm, "rebuild", *kind.compiled, "--foreground-scripts"], folder)

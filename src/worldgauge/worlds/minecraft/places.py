@@ -13,7 +13,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import NamedTuple
 
-from worldgauge.errors import UsageError
+from worldgauge.core.errors import UsageError
 
 SEED = 42
 VERSION = "1.16.5"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worldgauge.errors import WorldError
-from worldgauge.worlds.build import table
-from worldgauge.worlds.minecraft.cells import split_state, state_text
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.blocks import table
+from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
 
 EARLIER = {"short_grass": "grass", "dirt_path": "grass_path"}
 """What 1.16.5 calls otherwise, by the name of 1.20.4."""

@@ -12,12 +12,12 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import ShapeError, UsageError, WorldError
-from worldgauge.worlds.minecraft import cells as grid
-from worldgauge.worlds.minecraft.bridge import Bridge, Closing
-from worldgauge.worlds.minecraft.cells import Cells
+from worldgauge.core.errors import ShapeError, UsageError, WorldError
+from worldgauge.worlds.minecraft.cells import cells as grid
+from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, VIEWER, find_node, find_packages, mismatch
-from worldgauge.worlds.minecraft.offline import VERSION
+from worldgauge.worlds.minecraft.servers.bridge import Bridge, Closing
+from worldgauge.worlds.minecraft.servers.offline import VERSION
 
 MOST_PIXELS = 4096
 """Along a side of a picture."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray
 
 
 class Joint(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import UsageError, WorldError
+from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.tabletop.world import mujoco
 
 LARGEST_PX = 4096

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import HandPose
-from worldgauge.registry import Registry
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.registry import Registry
+from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 Memory = tuple[int, ...]
 """What a task keeps in mind of what has happened, such as the order in which buttons were pressed."""
@@ -112,7 +112,7 @@ class TableTask(Protocol):
 
 
 table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registry(
-    "table task", package="worldgauge.worlds.tabletop.tasks", group="worldgauge.table_tasks"
+    "table task", "worldgauge.worlds.tabletop.tasks", group="worldgauge.table_tasks"
 )
 """Facts of an entry: variations, how many there are. Made of the variation's number and a generator for places."""
 

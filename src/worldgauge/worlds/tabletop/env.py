@@ -17,10 +17,14 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from worldgauge.actions import HAND_POSES, Actions
-from worldgauge.errors import UnknownNameError, UsageError
-from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import (
+from worldgauge.core.actions import HAND_POSES, Actions
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.tabletop.canvas import LARGEST_PX
+from worldgauge.worlds.tabletop.contract import table_tasks
+from worldgauge.worlds.tabletop.expert import MOST_POSES
+from worldgauge.worlds.tabletop.picture import FAR_M, front_camera, front_pose
+from worldgauge.worlds.tabletop.pose_plans import (
     POSITION_BINS,
     ROTATION_BINS,
     WORKSPACE_HIGH_M,
@@ -31,10 +35,6 @@ from worldgauge.pose_plans import (
     from_actions,
     poses_from_bins,
 )
-from worldgauge.worlds.tabletop.canvas import LARGEST_PX
-from worldgauge.worlds.tabletop.contract import table_tasks
-from worldgauge.worlds.tabletop.expert import MOST_POSES
-from worldgauge.worlds.tabletop.picture import FAR_M, front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
 from worldgauge.worlds.tabletop.splits import SEEDS
 from worldgauge.worlds.tabletop.world import Tabletop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from worldgauge.pose_plans import HandPose, Poses
+from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses
 from worldgauge.worlds.tabletop.simulation import Move, Simulation, UnstableError
 from worldgauge.worlds.tabletop.world import Tabletop
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import WorldError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.tabletop.arm import FINGERS, HAND, joint_names
 from worldgauge.worlds.tabletop.world import mujoco
 

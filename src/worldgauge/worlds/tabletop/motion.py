@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.tabletop.arm import ARM_BIT, BASE_M, FINGERS, HAND, HOME_RAD, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.world import mujoco

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import UsageError
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.canvas import drawn, measured
 from worldgauge.worlds.tabletop.world import mujoco

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.errors import WorldError
-from worldgauge.geometry import FloatArray
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.tabletop.arm import ARM_BIT, THING_BIT
 from worldgauge.worlds.tabletop.contract import Colour
 from worldgauge.worlds.tabletop.world import mujoco

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import WorldError, WorldgaugeError
-from worldgauge.geometry import Camera, FloatArray, Panorama
-from worldgauge.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
+from worldgauge.core.errors import WorldError, WorldgaugeError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.arm import FINGER_M, FINGERS, GRIPPER, JOINTS, TIP, joint_names
 from worldgauge.worlds.tabletop.contract import Memory, Thing
 from worldgauge.worlds.tabletop.motion import Motion, UnreachableError
+from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
 from worldgauge.worlds.tabletop.world import TICK_S, Tabletop, mujoco, start_data
 
 CONTROL_S = 0.01

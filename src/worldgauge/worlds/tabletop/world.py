@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.episode import WorldFacts
-from worldgauge.errors import MissingExtraError, UsageError, WorldError
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.tabletop.arm import (
     ARM_BIT,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import CATEGORIES

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.third_person.figure import figure, frames_of, phase_at
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray
 
 STRIDE_M = 1.5
 """Way of two steps along x; along other directions about as much."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from worldgauge.episode import WorldFacts
-from worldgauge.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.floor import FloorPlan, Landmark
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
     from worldgauge.worlds.voxel.camera import Grid

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import UnknownNameError
+from worldgauge.core.errors import UnknownNameError
 from worldgauge.worlds.voxel.families.matter import MATTER
 
 CATEGORIES = ("none", "building", "tree", "flower", "grass", "path", "water", "sky", "sand", "dirt", "snow")

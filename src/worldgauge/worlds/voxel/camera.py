@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.errors import ShapeError
-from worldgauge.geometry import Camera, Panorama
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
 from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene

@@ -14,13 +14,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from worldgauge.errors import UsageError, WorldError
-from worldgauge.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M, VERTICAL_FOV_DEG
-from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, Action, PlayerState, step
+from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND, Action, PlayerState, step
 
 ENV_ID = "worldgauge/Voxel-v0"
 KEYS = ("forward", "back", "left", "right", "jump", "sprint", "sneak")

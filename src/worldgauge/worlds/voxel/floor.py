@@ -9,10 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from worldgauge.worlds.floor import FloorPlan
 from worldgauge.worlds.voxel.blocks import GROUND, KINDS, LIQUID, SHAPE_OF, SHAPES, STATES, boxes_of
 from worldgauge.worlds.voxel.landmarks import is_terrain
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import FloorPlan
 
 PARTS = 4
 """Cells of the plan along a side of a world cell."""

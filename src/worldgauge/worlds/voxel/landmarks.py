@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.floor import Landmark
 from worldgauge.worlds.voxel.families.names import NAMES
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import Landmark
 
 REACH_CELLS = 2
 """Height above the ground up to which a walker meets an object: a tree's trunk, not its crown; walls, not eaves."""

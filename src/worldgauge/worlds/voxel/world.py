@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.errors import WorldError
+from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel.blocks import LIQUID, SOLID
 
 KINDS = ("plains", "desert", "snowy", "taiga", "savanna", "zombie")

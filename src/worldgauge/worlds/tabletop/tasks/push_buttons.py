@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.arm import PAD_M
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
 from worldgauge.worlds.tabletop.world import mujoco
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.geometry import FloatArray
-from worldgauge.pose_plans import HandPose, reaching_down
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, Scene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
 
 TARGETS = ("red", "green", "blue", "yellow")

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.blocks import AIR, LIQUID, STATES, block
-from worldgauge.worlds.voxel.canvas import Canvas, Stamp
-from worldgauge.worlds.voxel.terrain import BoolArray, IntArray
+from worldgauge.worlds.voxel.settlements.canvas import Canvas, Stamp
+from worldgauge.worlds.voxel.settlements.terrain import BoolArray, IntArray
 
 FLOOR_Z = 12
 """z of the first free cell over level ground: the ground's top lies at this height in metres."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage
-from worldgauge.worlds.voxel.plants import tree
+from worldgauge.worlds.voxel.settlements.plants import tree
 
 CAR_PAINTS = ("red_enamel", "yellow_enamel", "blue_enamel", "white_enamel", "grey_enamel", "black_enamel")
 
@@ -45,7 +45,7 @@ def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
     stage.taken[i[0] : i[1], j[0] : j[1]] = True
 
 
-def bench(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
+def task_context(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
     """Three cells of seat."""
     own = stage.begin("bench")
     i, j = ((x, x + 3), (y, y + 1)) if along_x else ((x, x + 1), (y, y + 3))

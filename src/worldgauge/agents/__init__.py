@@ -1,1 +1,0 @@
-"""What decides: proposers, revisers, answerers; scripted ones and language models side by side."""

@@ -1,1 +1,0 @@
-"""Proposers: each file makes candidate plans in its own way."""

@@ -1,1 +1,0 @@
-"""What policies of embodied questions share: landmarks, what has been seen, what is asked for, how to get there."""

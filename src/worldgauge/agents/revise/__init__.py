@@ -1,1 +1,0 @@
-"""Revisers: each file chooses, or decides anew, in its own way."""

@@ -1,5 +1,0 @@
-"""Eyes of agents that need no language model: a recogniser of the embedded homes' things."""
-
-from worldgauge.agents.vision.recognition import Recogniser, recogniser
-
-__all__ = ["Recogniser", "recogniser"]

@@ -1,0 +1,30 @@
+"""Language and vision models behind chat endpoints: ask, check the answer, keep all of it, replay (docs/chat.md)."""
+
+from __future__ import annotations
+
+from worldgauge.chat.client.base import Chat
+from worldgauge.chat.client.budget import Prices
+from worldgauge.chat.client.errors import AnswerError, BudgetError, EndpointError, PromptTooLongError
+from worldgauge.chat.client.images import Encoding
+from worldgauge.chat.client.limits import Limits
+from worldgauge.chat.client.model import ChatModel
+from worldgauge.chat.client.question import Message, Question
+from worldgauge.chat.client.reply import Probabilities, Reply
+from worldgauge.chat.client.scripted import ScriptedChat
+
+__all__ = [
+    "AnswerError",
+    "BudgetError",
+    "Chat",
+    "ChatModel",
+    "Encoding",
+    "EndpointError",
+    "Limits",
+    "Message",
+    "Prices",
+    "Probabilities",
+    "PromptTooLongError",
+    "Question",
+    "Reply",
+    "ScriptedChat",
+]

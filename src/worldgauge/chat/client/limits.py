@@ -1,0 +1,90 @@
+"""How fast we may ask: calls at once, calls a minute, tokens a minute."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from worldgauge.core.errors import UsageError
+
+WINDOW_S = 60.0
+
+
+class Clock:
+    """The time that waiting is counted by; tests give another."""
+
+    def now(self) -> float:
+        """Seconds since some moment; never goes back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class Sent:
+    """One call as the limits count it; set `tokens` when the endpoint has told how many it was."""
+
+    def __init__(self, at: float, tokens: int) -> None:
+        self.at = at
+        self.tokens = tokens
+
+
+class Limits:
+    """Never more than this in any 60 seconds, nor at once; one object may be shared by threads and by chat models.
+
+    Every process has its own: divide an endpoint's limits by the number of workers. None is no limit.
+    """
+
+    def __init__(
+        self,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        concurrency: int = 8,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        given = (requests_per_minute, tokens_per_minute, concurrency)
+        if any(limit is not None and limit < 1 for limit in given):
+            raise UsageError(f"limits {given}: requests, tokens and calls at once are at least 1, or None")
+        self.requests_per_minute = requests_per_minute
+        self.tokens_per_minute = tokens_per_minute
+        self.clock = clock or Clock()
+        self._slots = threading.Semaphore(concurrency)
+        self._lock = threading.Lock()
+        self._sent: deque[Sent] = deque()
+
+    @contextmanager
+    def admit(self, tokens: int) -> Iterator[Sent]:
+        """Wait until a call of about `tokens` may be sent; the call is made within.
+
+        Raises UsageError when it alone is more than a minute's tokens.
+        """
+        if self.tokens_per_minute is not None and tokens > self.tokens_per_minute:
+            raise UsageError(
+                f"one question takes about {tokens} tokens, more than tokens_per_minute={self.tokens_per_minute}; "
+                "lower max_tokens, or send fewer or smaller pictures"
+            )
+        with self._slots:
+            while isinstance(sent := self._try(tokens), float):
+                self.clock.sleep(sent)
+            yield sent
+
+    def _try(self, tokens: int) -> Sent | float:
+        """The call, noted as sent now, or the seconds until it is worth trying again."""
+        with self._lock:
+            now = self.clock.now()
+            while self._sent and self._sent[0].at + WINDOW_S <= now:
+                self._sent.popleft()
+            full = self.requests_per_minute is not None and len(self._sent) >= self.requests_per_minute
+            if self.tokens_per_minute is not None:
+                full |= sum(sent.tokens for sent in self._sent) + tokens > self.tokens_per_minute
+            if full:
+                return self._sent[0].at + WINDOW_S - now
+            if self.requests_per_minute is None and self.tokens_per_minute is None:
+                return Sent(now, tokens)
+            self._sent.append(Sent(now, tokens))
+            return self._sent[-1]

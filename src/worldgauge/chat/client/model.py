@@ -1,0 +1,339 @@
+"""ChatModel: questions to an OpenAI-compatible endpoint, each attempt counted, paid for and recorded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from worldgauge.chat.client.base import Chat
+from worldgauge.chat.client.budget import Ledger, Prices, estimate_tokens
+from worldgauge.chat.client.errors import AnswerError, BudgetError, EndpointError, Failure, PromptTooLongError, Unfit
+from worldgauge.chat.client.images import Encoding
+from worldgauge.chat.client.limits import Limits
+from worldgauge.chat.client.question import Question, digest
+from worldgauge.chat.client.recording import Recording
+from worldgauge.chat.client.reply import Answer, Reply, read_answer, read_completion, read_usage
+from worldgauge.chat.client.transport import Transport
+from worldgauge.chat.client.wire import request_body, request_messages
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Image
+
+Replay = Literal["off", "use", "only"]
+Structured = Literal["schema", "prompt"]
+
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 60.0
+
+
+class ChatModel(Chat):
+    """The model called `model` at a chat endpoint; safe for threads. Its `ask` is that of `Chat`.
+
+    base_url: such as http://localhost:8000/v1; None for OpenAI's. api_key_env: environment variable with the key;
+    None is OPENAI_API_KEY at OpenAI's endpoint and no key elsewhere. endpoint: name of the endpoint in the recording,
+    its host unless given; give one where the host changes from run to run.
+    timeout: seconds for one attempt. deadline: seconds for all attempts at one ask, waiting for `limits` not counted.
+    attempts: calls at most for one answer while the endpoint fails. reasks: how often a question is put again, as a
+    further recorded attempt, when the answer does not fit it. structured: "schema" sends the schema to the endpoint,
+    "prompt" writes it under the last message, for endpoints that know no schemas. encoding: how pictures are sent.
+    recording: folder that keeps everything. replay: "use" answers from the recording what it holds, "only" asks
+    nothing else, "off" asks anew. replay_failures: with "only", a question that the model could not answer, or could
+    not take, fails again as it did, so that what was done instead is repeated too. prices, budget: cap on money spent
+    through this recording, which it needs.
+    limits: how fast to ask; its clock is the one that waits are counted by. jitter: spreads the waits before
+    attempts; no result depends on it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        *,
+        endpoint: str | None = None,
+        timeout: float = 300.0,
+        deadline: float = 900.0,
+        attempts: int = 6,
+        reasks: int = 2,
+        structured: Structured = "schema",
+        encoding: Encoding | None = None,
+        recording: str | Path | None = None,
+        replay: Replay = "use",
+        replay_failures: bool = False,
+        prices: Prices | None = None,
+        budget: float | None = None,
+        limits: Limits | None = None,
+        jitter: np.random.Generator | None = None,
+    ) -> None:
+        if replay not in get_args(Replay) or structured not in get_args(Structured):
+            raise UsageError(
+                f"replay={replay!r}, structured={structured!r}; give off, use or only, and schema or prompt"
+            )
+        if attempts < 1 or reasks < 0 or not timeout > 0 or not deadline > 0:
+            raise UsageError("attempts is at least 1, reasks at least 0, timeout and deadline are more than 0 seconds")
+        if recording is None and (budget is not None or replay == "only"):
+            raise UsageError("a budget and replay='only' need a recording; give its folder")
+        if budget is not None and prices is None:
+            raise UsageError("a budget needs prices; give prices=Prices(input=..., output=...) for a million tokens")
+        self._transport = Transport(base_url, api_key_env)
+        self.model = model
+        self.endpoint = endpoint or self._transport.host
+        self.encoding = encoding or Encoding()
+        self._timeout, self._deadline = timeout, deadline
+        self._attempts, self._reasks = attempts, reasks
+        self._structured, self._replay = structured, replay
+        self._replay_failures = replay_failures
+        self._prices = prices
+        self._recording = None if recording is None else Recording(Path(recording), self._transport.key)
+        self._ledger = Ledger(self._recording.folder / "spent.jsonl", budget) if self._recording and prices else None
+        self._limits = limits or Limits()
+        self._jitter = np.random.default_rng() if jitter is None else jitter
+        self._jitter_lock = threading.Lock()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of this object its answers depend on, as plain JSON values."""
+        return {
+            "model": self.model,
+            "endpoint": self.endpoint,
+            "structured": self._structured,
+            "images": self.encoding.facts,
+        }
+
+    @property
+    def spent(self) -> float:
+        """Money spent through the recording, by all processes and earlier runs; 0 without prices or a recording."""
+        return 0.0 if self._ledger is None else self._ledger.spent
+
+    def key(self, question: Question) -> str:
+        """Name of `question` to this model in the recording: a digest of all that the answer depends on."""
+        return digest([self.identity, question.facts(self.encoding)])
+
+    def answer(self, question: Question) -> Reply:
+        """See `Chat.ask`. Also raises BudgetError, and RunError where the recording cannot be used."""
+        facts = question.facts(self.encoding)
+        key = digest([self.identity, facts])
+        line = None if self._recording is None or self._replay == "off" else self._recording.find(key)
+        if line is not None:
+            return self._replayed(line, question)
+        if self._replay == "only":
+            self._fail_again(key)
+            raise EndpointError(
+                f"no recorded answer of {self.model} at {self.endpoint} to question {key}; "
+                "ask it with replay='use', or mend what has changed in it"
+            )
+        self._transport.connect()
+        return _Ask(self, question, facts, key).run()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def _replayed(self, line: Mapping[str, Any], question: Question) -> Reply:
+        try:
+            answer = read_answer(read_completion(line["attempts"][-1]["body"]), question)
+            facts = {name: line["reply"][name] for name in _REPLY_FACTS}
+        except (Unfit, Failure, LookupError, TypeError) as error:
+            raise AnswerError(f"the recorded answer to question {line['key']} cannot be used: {error}") from error
+        return _reply(answer, {**facts, "replayed": True, "key": line["key"]})
+
+    def _fail_again(self, key: str) -> None:
+        """Raise what the recorded ask of `key` raised, where failures are replayed and it was no outage."""
+        line = self._recording.find_failed(key) if self._recording is not None and self._replay_failures else None
+        error = line.get("error") if line is not None else None
+        if isinstance(error, dict) and error.get("type") in _LASTING:
+            raise _LASTING[error["type"]](str(error.get("message")))
+
+    def _wait_s(self, failures: int, asked_for: float | None) -> float:
+        """Seconds before the next attempt: doubling, jittered down to half, no shorter than the endpoint asks for."""
+        with self._jitter_lock:
+            share = 0.5 + 0.5 * float(self._jitter.random())
+        wait = FIRST_WAIT_S * 2 ** min(failures - 1, 20) * share
+        return float(min(LONGEST_WAIT_S, max(wait, asked_for or 0.0)))
+
+
+_LASTING: Mapping[str, type[AnswerError] | type[PromptTooLongError]] = {
+    "AnswerError": AnswerError,
+    "PromptTooLongError": PromptTooLongError,
+}
+"""Failures that are of the question and the model, and not of the moment."""
+_REPLY_FACTS = (
+    *("input_tokens", "output_tokens", "cost", "cost_estimated"),
+    *("seconds", "attempts", "model", "fingerprint"),
+)
+
+
+class _Ask:
+    """One question on its way: the attempts made so far, and the time left."""
+
+    def __init__(self, chat: ChatModel, question: Question, facts: dict[str, Any], key: str) -> None:
+        self.chat = chat
+        self.question = question
+        self.facts = facts
+        self.key = key
+        self.tokens = estimate_tokens(question, chat.encoding)
+        self.attempts: list[dict[str, Any]] = []
+        self.clock = chat._limits.clock
+        self.started = self.clock.now()
+        self.idle = 0.0
+        self.in_words = chat._structured == "prompt"
+        self.messages = request_messages(question, self._show, schema_in_words=self.in_words)
+
+    def run(self) -> Reply:
+        """Ask until an answer fits; keep how it went, whatever it was."""
+        try:
+            answer = self._fitting()
+        except (EndpointError, AnswerError, BudgetError) as error:
+            self._record("failed", None, error)
+            raise
+        reply = _reply(answer, {**self._totals(), "key": self.key})
+        self._record("answer", reply, None)
+        return reply
+
+    def _fitting(self) -> Answer:
+        for repeat in range(self.chat._reasks + 1):
+            completion = self._completion(self._body(repeat))
+            try:
+                return read_answer(completion, self.question)
+            except Unfit as unfit:
+                self.attempts[-1]["error"] = problem = str(unfit)
+                if not unfit.again:
+                    break
+            except Failure as failure:
+                self.attempts[-1]["error"] = str(failure)
+                raise self._gave_up(failure) from None
+        times = f" ({repeat + 1} times asked)" if repeat else ""
+        raise AnswerError(f"{self.chat.model} at {self.chat.endpoint}: {problem}{times}")
+
+    def _body(self, repeat: int) -> dict[str, Any]:
+        openai = self.chat._transport.is_openai
+        model, messages = self.chat.model, self.messages
+        return request_body(model, self.question, messages, repeat, schema=not self.in_words, openai=openai)
+
+    def _completion(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """What the endpoint says to `payload`, after as many attempts as that takes. Raises EndpointError."""
+        for failures in range(1, self.chat._attempts + 1):
+            if self._left() <= 0:
+                raise self._gave_up(Failure(f"did not answer within the deadline of {self.chat._deadline:g} s"))
+            try:
+                return self._attempt(payload)
+            except Failure as failure:
+                wait = self.chat._wait_s(failures, failure.retry_after)
+                if not failure.again or failures == self.chat._attempts or wait >= self._left():
+                    raise self._gave_up(failure) from failure
+                self.attempts[-1]["wait"] = wait
+            self.clock.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempt(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        chat, asked = self.chat, self.clock.now()
+        with chat._limits.admit(self.tokens + self.question.max_tokens) as sent:
+            self.idle += self.clock.now() - asked
+            estimate = chat._prices.cost(self.tokens, self.question.max_tokens) if chat._prices else None
+            receipt = chat._ledger.reserve(estimate) if chat._ledger and estimate is not None else None
+            note: dict[str, Any] = {
+                "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "seed": payload.get("seed"),
+                "status": None,
+                "body": None,
+                "error": None,
+                "cost": estimate,
+                "cost_estimated": estimate is not None,
+            }
+            self.attempts.append(note)
+            begin = self.clock.now()
+            try:
+                note["body"] = chat._transport.send(payload, max(0.001, min(chat._timeout, self._left())))
+                note["status"] = 200
+                completion = read_completion(note["body"])
+            except Failure as failure:
+                note["error"] = str(failure)
+                note["status"] = failure.status or note["status"]
+                note["body"] = note["body"] or failure.body
+                if not failure.charged:
+                    self._pay(note, receipt, 0.0)
+                raise
+            finally:
+                note["seconds"] = round(self.clock.now() - begin, 3)
+            note["model"] = str(completion.get("model") or "")
+            note["fingerprint"] = str(completion.get("system_fingerprint") or "")
+            usage = read_usage(completion)
+            if usage is not None:
+                sent.tokens = sum(usage)
+                note["input_tokens"], note["output_tokens"] = usage
+                self._pay(note, receipt, chat._prices.cost(*usage) if chat._prices else 0.0)
+            return completion
+
+    def _pay(self, note: dict[str, Any], receipt: str | None, cost: float) -> None:
+        """Put the true cost in the place of the estimate, where there is one."""
+        if self.chat._prices is not None:
+            note["cost"], note["cost_estimated"] = cost, False
+        if self.chat._ledger is not None and receipt is not None:
+            self.chat._ledger.settle(receipt, cost)
+
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        return self.started + self.idle + self.chat._deadline - self.clock.now()
+
+    def _gave_up(self, failure: Failure) -> EndpointError:
+        chat, count = self.chat, len(self.attempts)
+        advice = {
+            401: "; the key is not valid, set the environment variable that api_key_env names",
+            403: "; this key may not use it",
+            404: f"; check the model's name, and that base_url is right: {chat._transport.base_url}",
+        }.get(failure.status or 0, "")
+        if failure.status in (400, 422) and self.question.schema is not None and chat._structured == "schema":
+            advice = "; if it knows no JSON schemas, give structured='prompt'"
+        tried = f" ({count} attempts in {self.clock.now() - self.started:.0f} s)" if count > 1 else ""
+        kind = PromptTooLongError if failure.too_long else EndpointError
+        return kind(f"{chat.model} at {chat.endpoint} {failure}{advice}{tried}", failure.status)
+
+    def _totals(self) -> dict[str, Any]:
+        counted = [note for note in self.attempts if "input_tokens" in note]
+        costs = [note["cost"] for note in self.attempts if note["cost"] is not None]
+        return {
+            "input_tokens": sum(note["input_tokens"] for note in counted) if counted else None,
+            "output_tokens": sum(note["output_tokens"] for note in counted) if counted else None,
+            "cost": sum(costs) if costs else None,
+            "cost_estimated": any(note["cost_estimated"] for note in self.attempts),
+            "seconds": round(self.clock.now() - self.started, 3),
+            "attempts": len(self.attempts),
+            "model": self.attempts[-1].get("model", "") if self.attempts else "",
+            "fingerprint": self.attempts[-1].get("fingerprint", "") if self.attempts else "",
+        }
+
+    def _record(self, status: str, reply: Reply | None, error: Exception | None) -> None:
+        if self.chat._recording is None:
+            return
+        made = None if reply is None else {"text": reply.text, "value": reply.value, "finish": reply.finish_reason}
+        if reply is not None and reply.probabilities is not None:
+            assert made is not None
+            made["mass"] = dict(reply.probabilities.mass)
+            made["missing"] = list(reply.probabilities.missing)
+        self.chat._recording.add(
+            {
+                "key": self.key,
+                "status": status,
+                "asked": self.chat.identity,
+                "question": self.facts,
+                "attempts": self.attempts,
+                "answer": made,
+                "reply": self._totals(),
+                "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
+            }
+        )
+
+    def _show(self, image: Image) -> str:
+        encoding, recording = self.chat.encoding, self.chat._recording
+        data = encoding.encode(image)
+        if recording is not None:
+            recording.keep_image(encoding.identify(image), data, encoding.format)
+        return encoding.data_url(data)
+
+
+def _reply(answer: Answer, facts: Mapping[str, Any]) -> Reply:
+    return Reply(answer.text, answer.value, answer.probabilities, answer.finish_reason, **facts)

@@ -1,0 +1,229 @@
+"""What came back: the reply, and how it is read and checked against the question."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from worldgauge.chat.client.errors import Failure, Unfit
+from worldgauge.chat.client.question import Question, is_whole, validator
+
+DEEPEST = 64
+"""Lists and objects within each other, at most."""
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """How likely each choice was as the first token of the answer.
+
+    mass: probability of each choice that the endpoint listed, as the model gave it.
+    missing: choices that were not among the listed tokens; their probability is unknown, not zero.
+    listed: all that the endpoint listed, choices or not: (token, log-probability) as given, spaces included.
+    """
+
+    mass: Mapping[str, float]
+    missing: tuple[str, ...]
+    listed: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def normalised(self) -> dict[str, float]:
+        """`mass` scaled so that it sums to 1 over the choices that were listed."""
+        total = sum(self.mass.values())
+        return {choice: mass / total for choice, mass in self.mass.items()}
+
+    @property
+    def uncovered(self) -> float:
+        """Probability that went to none of the listed choices, in [0, 1]."""
+        return max(0.0, 1.0 - sum(self.mass.values()))
+
+    @property
+    def best(self) -> str:
+        """The likeliest choice; of equal ones the first asked for."""
+        return max(self.mass, key=lambda choice: self.mass[choice])
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that fits its question, and what it took.
+
+    value: the parsed answer where a schema was given. probabilities: where choices were given.
+    finish_reason: "stop", or "length" where it was cut off and that was allowed. input_tokens, output_tokens, cost,
+    seconds: of all attempts together, waiting included; tokens are None where the endpoint did not count them,
+    cost where no prices were given. cost_estimated: whether some of the cost is our estimate. attempts: calls sent.
+    replayed: whether it comes from a recording; nothing was spent then, the numbers are of the first time.
+    model, fingerprint: what the endpoint said it is. key: digest of the question, its name in the recording.
+    """
+
+    text: str
+    value: Any = None
+    probabilities: Probabilities | None = None
+    finish_reason: str = "stop"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    cost_estimated: bool = False
+    seconds: float = 0.0
+    attempts: int = 1
+    replayed: bool = False
+    model: str = ""
+    fingerprint: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The part of a reply that is read from the body."""
+
+    text: str
+    value: Any
+    probabilities: Probabilities | None
+    finish_reason: str
+
+
+def read_completion(body: str) -> dict[str, Any]:
+    """The completion that an endpoint sent with status 200. Raises Failure when it is none, or holds no choice."""
+    try:
+        completion = read_json(body)
+    except ValueError as error:
+        if body.lstrip()[:1] == "{":
+            raise Failure(f"sent JSON that ends early or is damaged ({error})", again=True, charged=True) from None
+        raise Failure("sent something that is no JSON; does base_url end with /v1, and is it the endpoint?") from None
+    if isinstance(completion, dict) and isinstance(completion.get("error"), (dict, str)):
+        raise Failure(f"sent an error as its answer: {one_line(error_text(body))}", again=True)
+    choices = completion.get("choices") if isinstance(completion, dict) else None
+    if not isinstance(completion, dict) or not isinstance(choices, list):
+        raise Failure("sent JSON that is no chat completion; does base_url end with /v1?")
+    if not choices or not isinstance(choices[0], dict) or not isinstance(choices[0].get("message"), dict):
+        raise Failure("sent a completion without a message", again=True, charged=True)
+    return completion
+
+
+def read_answer(completion: Mapping[str, Any], question: Question) -> Answer:
+    """The answer within. Raises Unfit when it is not what was asked for, Failure when the endpoint cannot give that."""
+    choice = completion["choices"][0]
+    message, finish = choice["message"], str(choice.get("finish_reason") or "stop")
+    if message.get("refusal"):
+        raise Unfit(f"the model refused: {one_line(str(message['refusal']))}", again=False)
+    if finish == "content_filter":
+        raise Unfit("the endpoint's content filter stopped the answer", again=False)
+    # Of an answer to choices only the first token is read, so it may be cut after it.
+    if finish == "length" and not question.allow_truncated and question.choices is None:
+        raise Unfit(f"cut off at max_tokens={question.max_tokens}; raise it, or allow_truncated", again=False)
+    text = message.get("content")
+    if not isinstance(text, str) or not text.strip():
+        raise Unfit(f"no text (finish reason {finish})", again=finish != "length")
+    if not is_whole(text):
+        raise Unfit("half a character in the text", again=True)
+    value = None if question.schema is None else checked_value(text, question.schema)
+    probabilities = None if question.choices is None else _read_probabilities(choice, question.choices)
+    return Answer(text, value, probabilities, finish)
+
+
+def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
+    """The JSON that `text` holds. Raises Unfit when it is none, or does not fit `schema`."""
+    try:
+        value = read_json(_unfenced(text))
+    except ValueError as error:
+        raise Unfit(f"not JSON ({error})", again=True) from None
+    try:
+        problem = next(iter(validator(schema).iter_errors(value)), None)
+    except RecursionError:
+        raise Unfit("the schema refers to itself without end", again=False) from None
+    if problem is not None:
+        raise Unfit(f"does not fit the schema at {problem.json_path}: {one_line(problem.message)}", again=True)
+    return value
+
+
+def read_usage(completion: Mapping[str, Any]) -> tuple[int, int] | None:
+    """(input, output) tokens that the endpoint counted, None where it did not."""
+    usage = completion.get("usage")
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else []
+    known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53]
+    return (known[0], known[1]) if len(known) == 2 else None
+
+
+def read_json(text: str) -> Any:
+    """Strict JSON, not deeper than `DEEPEST`. Raises ValueError."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise ValueError(f"nested deeper than {DEEPEST}")
+    return value
+
+
+def error_text(body: str) -> str:
+    """What an endpoint says in the body of an error; the body itself where it has no usual form."""
+    try:
+        said = read_json(body)
+    except ValueError:
+        return body
+    if isinstance(said, dict):
+        said = said.get("error", said)
+    if isinstance(said, dict):
+        said = said.get("message") or said.get("detail") or said
+    return str(said)
+
+
+def one_line(text: str, longest: int = 300) -> str:
+    """`text` fit for a message: on one line, without control characters, cut."""
+    flat = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * longest]).split())
+    return flat if len(flat) <= longest else flat[: longest - 3] + "..."
+
+
+def _unfenced(text: str) -> str:
+    """What stands within ``` where that is the whole text: models like to frame JSON so."""
+    text = text.strip()
+    if not (text.startswith("```") and text.endswith("```") and "\n" in text):
+        return text
+    return text[text.index("\n") : -3]
+
+
+def _read_probabilities(choice: Mapping[str, Any], choices: tuple[str, ...]) -> Probabilities:
+    logprobs = choice.get("logprobs")
+    places = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(places, list) or not places:
+        raise Failure(
+            "gives no token probabilities; use an endpoint that has logprobs, or ask without choices", charged=True
+        )
+    first = next((place for place in places if str(_field(place, "token")).strip()), places[0])
+    mass: dict[str, float] = {}
+    alternatives = tuple(_alternatives(first))
+    for token, logprob in alternatives:
+        # Tokens come with and without a leading space; both say the same.
+        if token.strip() in choices:
+            mass[token.strip()] = mass.get(token.strip(), 0.0) + math.exp(min(0.0, logprob))
+    if not sum(mass.values()) > 0:
+        raise Unfit(f"the first token is none of the choices {', '.join(choices)}", again=True)
+    listed = {name: min(1.0, mass[name]) for name in choices if name in mass}
+    return Probabilities(listed, tuple(name for name in choices if name not in mass), alternatives)
+
+
+def _alternatives(place: Any) -> Iterator[tuple[str, float]]:
+    listed = _field(place, "top_logprobs")
+    for each in listed if isinstance(listed, list) else []:
+        token, logprob = _field(each, "token"), _field(each, "logprob")
+        if not isinstance(token, str) or not isinstance(logprob, (int, float)) or math.isnan(logprob):
+            raise Unfit("a token probability is no number", again=True)
+        yield token, float(logprob)
+
+
+def _field(given: Any, name: str) -> Any:
+    return given.get(name) if isinstance(given, dict) else None
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,56 @@
+"""The request as it goes over the wire: a chat completion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from worldgauge.chat.client.question import Message, Question
+from worldgauge.core.image import Image
+
+Show = Callable[[Image], str]
+"""Gives the address, holding its data, of a picture."""
+
+
+def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
+    """The messages; with the schema under the last one where the endpoint does not take it otherwise."""
+    *before, last = question.messages
+    if question.schema is not None and schema_in_words:
+        form = "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+        last = Message(last.role, (*last.parts, form + json.dumps(question.schema)))
+    return [{"role": message.role, "content": _content(message, show)} for message in (*before, last)]
+
+
+def request_body(
+    model: str, question: Question, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
+) -> dict[str, Any]:
+    """The whole request. repeat: see `Question.seed_of`. What is None is left out: the endpoint's default holds."""
+    # OpenAI's newer models refuse the old name, and many other servers do not know the new one.
+    limit = "max_completion_tokens" if openai else "max_tokens"
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": messages,
+        limit: int(question.max_tokens),
+        "temperature": question.temperature,
+        "top_p": question.top_p,
+        "seed": question.seed_of(repeat),
+    }
+    if question.choices is not None:
+        body |= {"logprobs": True, "top_logprobs": int(question.top_logprobs)}
+    if question.schema is not None and schema:
+        form = {"name": "answer", "schema": dict(question.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _content(message: Message, show: Show) -> str | list[dict[str, Any]]:
+    # A plain string where it will do: some servers take lists of parts only for models that see.
+    if not message.images:
+        return "\n\n".join(str(part) for part in message.parts)
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": show(part)}}
+        for part in message.parts
+    ]

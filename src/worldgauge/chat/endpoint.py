@@ -1,0 +1,101 @@
+"""A language model from a setting: `model@url`."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from worldgauge.chat.client import ChatModel, Limits, Prices
+from worldgauge.chat.client.model import Replay, Structured
+from worldgauge.core.errors import MissingExtraError, UsageError
+
+OPENAI = "openai"
+"""In place of an address: OpenAI's own endpoint."""
+
+_MODEL_AT_URL = re.compile(r"(\S+)@(https?://\S+|openai)")
+
+
+def open_chat(
+    text: str,
+    recording: str | Path | None = None,
+    *,
+    replay: Replay = "use",
+    structured: Structured = "schema",
+    input_price: float | None = None,
+    output_price: float | None = None,
+    budget: float | None = None,
+    requests_per_minute: int | None = None,
+    concurrency: int = 8,
+    key_env: str | None = None,
+    **more: Any,
+) -> ChatModel:
+    """The model that `text` names as MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1.
+
+    URL "openai" is OpenAI's endpoint. input_price, output_price: of a million tokens; budget: cap in the same money,
+    kept with the recording. key_env: environment variable that holds the key; the key itself is no setting, so that it
+    lands in no record. more: further arguments of `ChatModel`. A reply that does not fit is not asked again here but by
+    the policies, which count; what the model could not answer is replayed too.
+    Raises UsageError for a text that is no MODEL@URL, or that holds a key, MissingExtraError without the extra `chat`.
+    """
+    model, url = model_and_url(text)
+    check_extra(replay)
+    if (input_price is None) != (output_price is None):
+        raise UsageError("prices of the language model: give both, of input and of output tokens")
+    prices = None if input_price is None or output_price is None else Prices(input_price, output_price)
+    settings: dict[str, Any] = {"reasks": 0, "replay_failures": True, **more}
+    return ChatModel(
+        model,
+        url,
+        key_env,
+        recording=recording,
+        replay=replay,
+        structured=structured,
+        prices=prices,
+        budget=budget,
+        limits=Limits(requests_per_minute=requests_per_minute, concurrency=concurrency),
+        **settings,
+    )
+
+
+def check_extra(replay: Replay) -> None:
+    """Raises MissingExtraError where an endpoint is to be asked, and the package that does so is not installed."""
+    if replay != "only" and find_spec("openai") is None:
+        raise MissingExtraError("a chat endpoint", "chat")
+
+
+def model_and_url(text: str) -> tuple[str, str | None]:
+    """The two halves of MODEL@URL; the address is None for OpenAI's. Opens nothing.
+
+    Raises UsageError for another text, an address that is not http, and one that holds a user, a password or a query:
+    what stands in settings is stored.
+    """
+    match = _MODEL_AT_URL.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f"language model '{_safe(text)}': give MODEL@URL, such as my-model@http://localhost:8000/v1, "
+            "or MODEL@openai"
+        )
+    model, url = match.groups()
+    if url == OPENAI:
+        return model, None
+    try:
+        parts = urlsplit(url)
+        fine = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise UsageError(f"language model '{_safe(text)}': the address names no host, or no port there is")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"language model '{model}': its address holds more than a place; a key goes into an environment variable"
+        )
+    return model, url.rstrip("/")
+
+
+def _safe(text: str) -> str:
+    """The text for a message, without what stands before the last @: it might be a key."""
+    model, _, rest = text.partition("@")
+    return f"{model[:80]}@{rest.rpartition('@')[2][:80]}" if rest else text[:80]

@@ -1,0 +1,136 @@
+"""Putting a question to a language model until its reply means something, with less where the prompt is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Chat, Message, PromptTooLongError, Reply
+from worldgauge.chat.pictures import smaller
+from worldgauge.chat.prompts import Field, Prompts
+
+T = TypeVar("T")
+SQUEEZES = 4
+"""How often a prompt is made shorter at most, counting the whole one: each keeps about half of what is optional."""
+_DIVISORS = (1, 1, 2, 4)
+"""Of the sides of pictures, at each of them: history and frames go first."""
+
+
+class Misread(Exception):
+    """A reply that is none to the question; caught by the asker, which puts the question again."""
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """value: what the reply means. note: how it was asked, plain JSON values for the trace."""
+
+    value: T
+    note: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks `chat` in the words of `prompts`.
+
+    temperature, top_p, max_tokens: of every question that does not say otherwise. asks: how often a question is put at
+    most until its reply can be read.
+    """
+
+    chat: Chat
+    prompts: Prompts
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 2048
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    """How each question was asked since `notes` was last emptied, also of those that failed."""
+
+    def ask(
+        self,
+        name: str,
+        fields: Callable[[int], Mapping[str, Field]],
+        read: Callable[[Reply], T],
+        *,
+        seed: int,
+        asks: int,
+        sample: int = 0,
+        samples: int = 1,
+        **question: Any,
+    ) -> Answered[T]:
+        """What the reply to template `name` means to `read`, which raises Misread where it means nothing.
+
+        fields: what goes into the template, given how often it had to be made shorter (0: all of it; see `kept`).
+        seed: of the question. sample, samples: number of this answer among several to the same question.
+        asks: times it is put at most. question: further arguments of `Chat.ask`.
+        Raises AnswerError when no reply could be read; EndpointError and BudgetError pass.
+        """
+        template, squeeze, attempt, problem = self.prompts[name], 0, 0, ""
+        settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens} | question
+        note: dict[str, Any] = {"prompt": template.label, "asks": 0, "squeeze": 0, "problems": []}
+        self.notes.append(note)
+        messages: tuple[Message, ...] = ()
+        while attempt < asks:
+            note["asks"] += 1
+            messages = messages or _shown_smaller(template.messages(**fields(squeeze)), _DIVISORS[squeeze])
+            try:
+                reply = self.chat.ask(
+                    messages, seed=seed, sample=sample + samples * attempt, prompt_version=template.label, **settings
+                )
+                value = read(reply)
+            except PromptTooLongError as error:
+                if squeeze + 1 == SQUEEZES:
+                    raise
+                note["problems"].append(str(error))
+                squeeze = note["squeeze"] = squeeze + 1
+                messages = ()
+                continue
+            except (AnswerError, Misread) as error:
+                problem = str(error)
+                note["problems"].append(problem)
+                attempt += 1
+                continue
+            note |= _facts(reply)
+            return Answered(value, note)
+        times = f" ({asks} times asked)" if asks > 1 else ""
+        raise AnswerError(f"no usable reply to prompt '{name}': {problem}{times}")
+
+    def taken(self) -> list[dict[str, Any]]:
+        """`notes`, which are emptied."""
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    """A seed for a question."""
+    return int(rng.integers(2**31))
+
+
+def kept(items: Sequence[T], squeeze: int) -> list[T]:
+    """The latest of `items` that stay after a prompt was made shorter `squeeze` times: all, half, a quarter, none."""
+    count = 0 if squeeze + 1 == SQUEEZES else -(-len(items) // 2**squeeze)
+    return list(items[len(items) - count :])
+
+
+def thinned(items: Sequence[T], squeeze: int) -> list[T]:
+    """Every item, every second, every fourth, ..., counted back from the last one, which always stays."""
+    return list(items[::-1][:: 2**squeeze][::-1])
+
+
+def _shown_smaller(messages: Sequence[Message], divisor: int) -> tuple[Message, ...]:
+    return tuple(
+        Message(message.role, [part if isinstance(part, str) else smaller(part, divisor) for part in message.parts])
+        for message in messages
+    )
+
+
+def _facts(reply: Reply) -> dict[str, Any]:
+    return {
+        "reply": reply.text,
+        "key": reply.key,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "cost": reply.cost,
+    }

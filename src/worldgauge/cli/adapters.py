@@ -1,0 +1,49 @@
+"""Hands out the adapters: single files that a user copies into the environment of a model, decoder or policy."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import worldgauge_serve
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.engine.store import atomic_write
+from worldgauge.models import adapters as of_models
+from worldgauge.perception.decoders import adapters as of_decoders
+from worldgauge.suites.closedloop.manipulation import adapters as of_policies
+
+FOLDERS = [Path(package.__path__[0]) for package in (of_models, of_decoders, of_policies)]
+
+
+def files() -> dict[str, Path]:
+    """Every adapter by its name; nothing is imported, since what they need is not installed here."""
+    found = (path for folder in FOLDERS for path in sorted(folder.glob("*.py")))
+    return {path.stem: path for path in found if not path.name.startswith("_")}
+
+
+def known() -> dict[str, str]:
+    """Name and first line of every adapter."""
+    return {name: _first_line(path) for name, path in files().items()}
+
+
+def hand_out(name: str, folder: Path) -> list[Path]:
+    """Copy adapter `name`, and the file that serves it, into `folder`; the paths of the copies.
+
+    Raises UnknownNameError with the nearest name, UsageError where another file is in the way.
+    """
+    if name not in files():
+        raise UnknownNameError("adapter", name, files())
+    sources = [files()[name], Path(worldgauge_serve.__file__)]
+    copies = [folder / source.name for source in sources]
+    for source, copy in zip(sources, copies, strict=True):
+        if copy.exists() and copy.read_bytes() != source.read_bytes():
+            raise UsageError(f"{copy} is there already and differs; remove it, or choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, copy in zip(sources, copies, strict=True):
+        atomic_write(copy, source.read_text("utf-8"))
+    return copies
+
+
+def _first_line(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return text.split("\n")[0]

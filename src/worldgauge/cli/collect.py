@@ -1,0 +1,208 @@
+"""`worldgauge collect NAME` and `worldgauge check NAME`, made of what collections declare."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+from rich.table import Table as Grid
+from typer.core import TyperGroup
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.options import FAILED, Data, DryRun, Json, On, Out, Workers, resumable
+from worldgauge.terminal.output import endings, print_json
+from worldgauge.terminal.progress import Bars
+from worldgauge.terminal.tables import out
+
+if TYPE_CHECKING:
+    from worldgauge.engine.collection.collection import Collection
+    from worldgauge.engine.collection.kernel import Collected, CollectProgress
+
+
+class _Collections(TyperGroup):
+    """A command for each data set that can be collected; they are looked up when one is asked for."""
+
+    def list_commands(self, context: Any) -> list[str]:
+        """Names of all collections."""
+        from worldgauge.engine.collection.collection import collections
+
+        return collections.names()
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """The command of one collection, or one line that says which there are."""
+        from worldgauge.engine.collection.collection import collections
+
+        if name not in collections:
+            raise UsageError(f"nothing is collected for '{name}'; known: {', '.join(collections.names())}")
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        app.command(name)(command_of(name, collections.get(name)))
+        return typer.main.get_command(app)
+
+
+collect_app = typer.Typer(
+    cls=_Collections,
+    help="Make a data set in embedded worlds; may be stopped at any moment and started again.",
+    no_args_is_help=True,
+)
+
+
+@collect_app.callback()
+def _collect() -> None:
+    pass
+
+
+def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
+    """The command that collects `kind`, with an option for each field of its `Options`."""
+    from worldgauge.engine.options import given_fields, is_typed_as_text, parse
+
+    hints = get_type_hints(kind.Options)
+    fields = {one.name: one for one in given_fields(kind.Options)}
+
+    def collect(**given: Any) -> None:
+        shared = {key: given.pop(key) for key in ("out", "workers", "on", "dry_run", "json")}
+        options = {
+            key: parse(hints[key], value, flag_of(fields[key]))
+            if is_typed_as_text(hints[key]) and value is not None
+            else value
+            for key, value in given.items()
+        }
+        _run(name, options, **shared)
+
+    own = [_parameter(one, hints[one.name]) for one in fields.values()]
+    shared = [
+        _keyword("workers", Workers, 1),
+        _keyword("on", On, None),
+        _keyword("dry_run", DryRun, False),
+        _keyword("json", Json, False),
+    ]
+    parameters = [_keyword("out", Out), *own, *shared]
+    collect.__doc__ = inspect.getdoc(kind)
+    collect.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    collect.__annotations__ = {one.name: one.annotation for one in parameters}
+    return collect
+
+
+def flag_of(one: Field[Any]) -> str:
+    """What the command line calls the option of a field: --per-scene."""
+    from worldgauge.engine.options import facts_of
+
+    return "--" + (facts_of(one).flag or one.name).replace("_", "-")
+
+
+def check(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="Whose format; see: worldgauge list collections")],
+    data: Data,
+    decode: Annotated[
+        bool, typer.Option("--decode", help="Also decode every video; finds damage within frames.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Look a data set over; says what is wrong with which file."""
+    from worldgauge.engine.collection.collection import collections
+
+    if format not in collections:
+        raise UnknownNameError("data format", format, collections.names())
+    found = collections.get(format).check(data, decode=decode)
+    if json:
+        print_json(**{"data": str(data), "ok": found.ok, **found.facts})
+    else:
+        if found.table is not None:
+            grid = Grid(title=found.table.title, title_justify="left", box=None, pad_edge=False)
+            for place, column in enumerate(found.table.columns):
+                grid.add_column(column, justify="right" if place else "left", no_wrap=not place)
+            for row in found.table.rows:
+                grid.add_row(*row)
+            out.print(grid)
+            for note in found.table.notes:
+                out.print(note, markup=False, soft_wrap=True)
+        for finding in found.findings:
+            out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
+        verdict = "can be used" if found.ok else "cannot be used as it is"
+        counted = f"{found.n_valid} of {found.n_items} {found.noun} are valid, {found.n_frames} {found.frames_noun}"
+        out.print(f"{data}: {counted}; {verdict}", markup=False, soft_wrap=True)
+    if not found.ok:
+        raise typer.Exit(FAILED)
+
+
+def _run(
+    name: str, options: dict[str, Any], *, out: Path, workers: int, on: str | None, dry_run: bool, json: bool
+) -> None:
+    from worldgauge.engine.collection.kernel import collect, open_collection
+
+    collection = open_collection(name, out, options)
+    for warning in collection.warnings():
+        typer.echo(f"warning: {warning}", err=True)
+    if dry_run:
+        collection.check_same()
+        _show_plan(collection, json)
+        return
+    with resumable(), Bars() as bars:
+
+        def tell(step: CollectProgress) -> None:
+            bars.bar(collection.items_noun, step.done, step.total)
+            bars.line(f"[{step.done}/{step.total}] {step.last}")
+
+        collected = collect(name, out, workers=workers, on=on, progress=tell, **options)
+    _show_collected(collection, collected, json)
+    if collected.failures:
+        raise typer.Exit(FAILED)
+
+
+def _show_plan(collection: Collection, json: bool) -> None:
+    """What a collection would do."""
+    expected, done, more = collection.expected(), collection.done(), collection.estimate()
+    if json:
+        print_json(
+            out=str(collection.out), expected=expected, done_already=done, settings=collection.settings(), **more
+        )
+        return
+    noun = collection.items_noun
+    out.print(f"{expected} {noun} expected, {done} done already; into {collection.out}", markup=False, soft_wrap=True)
+    for name, value in more.items():
+        out.print(f"{name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+
+
+def _show_collected(collection: Collection, found: Collected, json: bool) -> None:
+    """What a collection holds."""
+    summary = collection.summary()
+    if json:
+        facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
+        print_json(**facts, **summary)
+        return
+    print(f"{found.root}: {found.items} {collection.items_noun}, {found.frames} {collection.frames_noun}")
+    for name, value in summary.items():
+        out.print(f"  {name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+    for reason, count in found.discarded.items():
+        print(f"  {count} tries thrown away: {reason}")
+    endings("failed", [("", failure) for failure in found.failures])
+    if collection.first_subject:
+        print(f"next: worldgauge run {collection.name} --data {found.root} {collection.first_subject} --out runs/first")
+
+
+def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
+    from worldgauge.engine.options import core_type, facts_of, is_typed_as_text, typed
+
+    facts, default = facts_of(one), None if one.default is MISSING else one.default
+    shown = typed(default) if default is not None and is_typed_as_text(hint) else default
+    kind: Any = core_type(hint)
+    words = _help(facts.help, hint, facts.words() if not callable(facts.choices) else ())
+    if kind is bool:
+        return _keyword(one.name, Annotated[bool, typer.Option(flag_of(one), help=words)], bool(default))
+    if type(None) in get_args(hint):
+        kind = kind | None
+    extra: dict[str, Any] = {"metavar": facts.metavar} if facts.metavar else {}
+    return _keyword(one.name, Annotated[kind, typer.Option(flag_of(one), help=words, **extra)], shown)
+
+
+def _help(text: str, hint: Any, choices: tuple[str, ...]) -> str:
+    literal = next((part for part in (hint, *get_args(hint)) if get_origin(part) is Literal), None)
+    known = choices or (get_args(literal) if literal is not None else ())
+    return f"{text} One of: {', '.join(map(str, known))}." if known and str(known[0]) not in text else text
+
+
+def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

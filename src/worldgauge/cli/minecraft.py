@@ -1,0 +1,281 @@
+"""`worldgauge minecraft`: builds put into worlds of the game and taken out of them, a server of ours, its physics."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.terminal.options import FAILED, Json, Seed
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.blocks.blueprint import Blueprint
+    from worldgauge.worlds.minecraft.cells.building import Verified
+    from worldgauge.worlds.minecraft.cells.cells import Cells
+    from worldgauge.worlds.minecraft.cells.regions import Corner
+    from worldgauge.worlds.minecraft.parity import Deviation
+    from worldgauge.worlds.minecraft.servers.server import Player
+
+_SHOWN = 5
+"""Differences printed; all stand in the JSON."""
+_LOOK_S = 1.0
+_CORNER = re.compile(r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})")
+_TRIED = "1.20.4"
+"""Version of the server that a build is tried on: structure files have its names."""
+
+minecraft_app = typer.Typer(
+    help="The real game: build in its worlds, read them, serve one of ours, compare its physics with ours.",
+    no_args_is_help=True,
+)
+
+_SERVER = "A server that runs, of yours, whose operator 'walker' is, or of `serve`."
+Server = Annotated[str | None, typer.Option(metavar="HOST:PORT", help=_SERVER)]
+Kind = Annotated[str, typer.Option(help="Of the village: plains, desert, snowy, taiga, savanna, zombie; or a family.")]
+
+
+Version = Annotated[str, typer.Option(help="Of the game: 1.16.5 or 1.20.4.")]
+
+
+@minecraft_app.command()
+def install(
+    viewer: Annotated[bool, typer.Option(help="The published frames' renderer too: 900 MB, compiles a part.")] = False,
+) -> None:
+    """Bring the Node packages of the game into the user's cache: 500 MB, of open-source packages only."""
+    from worldgauge.worlds.minecraft.install import BRIDGE, VIEWER
+    from worldgauge.worlds.minecraft.install import install as bring
+
+    for packages in (BRIDGE, VIEWER) if viewer else (BRIDGE,):
+        print(bring(kind=packages))
+
+
+@minecraft_app.command()
+def build(
+    file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic.")],
+    at: Annotated[str, typer.Option(help="Where its lowest corner goes: x,y,z in blocks.")],
+    server: Server = None,
+    save: Annotated[Path | None, typer.Option(help="Folder of a saved world; it stays as it is. Needs --out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --save: new folder of its copy with the build.")] = None,
+    json: Json = False,
+) -> None:
+    """Build a structure file in a world, read it back and compare all cells; ends with 1 when not all are right.
+
+    On a server, in a copy of a saved world without any server, or, to try, on a server of ours that is ended again.
+    """
+    from worldgauge.worlds.blocks.structures.describe import look
+    from worldgauge.worlds.minecraft.cells import building
+
+    corner = _corner(at, "--at")
+    if server is not None and save is not None:
+        raise UsageError("a build goes into a running world (--server) or a saved one (--save), not into both")
+    if (save is None) != (out is None):
+        raise UsageError("a build in a saved world needs --save FOLDER and --out NEW_FOLDER")
+    blueprint = look(file).blueprint
+    if save is not None and out is not None:
+        built, place = building.build_saved(blueprint, corner, save, out), str(out)
+    else:
+        with _running(server) as player:
+            _go_to(player, corner, blueprint.size)
+            built = building.build(blueprint, corner, player)
+        place = server or f"a server of ours ({_TRIED}), now ended"
+    _show_built(file, blueprint, corner, place, built, json)
+    if built.wrong or built.missing:
+        raise typer.Exit(FAILED)
+
+
+@minecraft_app.command()
+def read(
+    server: Annotated[str, typer.Option(metavar="HOST:PORT", help=_SERVER)],
+    box: Annotated[str, typer.Option(help="Corners of the box, both included: x,y,z:x,y,z in blocks.")],
+    out: Annotated[Path, typer.Option(help="Written: .nbt or .schem opens in the game, .png is a picture.")],
+    json: Json = False,
+) -> None:
+    """A marked box of a running world as a structure file. One of a saved world: worldgauge structure FOLDER --box."""
+    from worldgauge.worlds.blocks.structures.describe import WRITERS, facts_of_blueprint
+    from worldgauge.worlds.blocks.structures.describe import save as write
+    from worldgauge.worlds.minecraft.cells.building import blueprint_of
+    from worldgauge.worlds.minecraft.cells.survey import read_box
+
+    if out.suffix.lower() not in WRITERS:
+        raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")
+    first, colon, second = box.partition(":")
+    if not colon:
+        raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
+    corners = _corner(first, "--box"), _corner(second, "--box")
+    low, high = (_of_both(choose, *corners) for choose in (min, max))
+    with _running(server) as player:
+        blueprint = blueprint_of(read_box(player, (low, high)))
+    if not blueprint.blocks:
+        raise DataError(f"{server}: there is no block in {box}; look where the ground is")
+    write(blueprint, out)
+    facts = {"server": server, "box": box, "written": str(out), **facts_of_blueprint(blueprint)}
+    if json:
+        _object(facts)
+        return
+    width, height, depth = blueprint.size
+    print(f"{server}: {width} wide, {height} high, {depth} deep, {blueprint.blocks} blocks")
+    for warning in facts["warnings"]:
+        print(f"  warning: {warning}")
+    print(f"written {out}")
+
+
+@minecraft_app.command()
+def save(
+    out: Annotated[Path, typer.Option(help="New folder of the world.")],
+    kind: Kind = "plains",
+    seed: Seed = 0,
+    version: Version = "1.16.5",
+) -> None:
+    """A generated village as a saved world, which the game opens too."""
+    from worldgauge.worlds.minecraft.cells.regions import write_world
+
+    cells = _village(kind, seed, version)
+    write_world(out, cells, version)
+    print(f"written {out}: Minecraft {version}, {_extent(cells)}")
+
+
+@minecraft_app.command()
+def serve(
+    kind: Kind | None = None,
+    seed: Annotated[int | None, typer.Option(help="Of the village; 0 if not said.")] = None,
+    save: Annotated[Path | None, typer.Option(help="A saved world instead; served is a copy, which is lost.")] = None,
+    port: Annotated[int, typer.Option(help="Where it listens; 0 for any that is free.")] = 25565,
+    version: Version = "1.16.5",
+) -> None:
+    """A server of ours with a generated village or a saved world, for this machine only, until Ctrl-C."""
+    from worldgauge.worlds.minecraft.servers.bridge import BridgeError
+    from worldgauge.worlds.minecraft.servers.server import JsServer
+
+    if save is not None and (kind, seed) != (None, None):
+        raise UsageError("a saved world has no kind and no seed: give --save, or --kind and --seed")
+    if not 0 <= port < 1 << 16:
+        raise UsageError(f"--port is 0 to 65535, not {port}")
+    cells = None if save is not None else _village(kind or "plains", seed or 0, version)
+    with suppress(KeyboardInterrupt), JsServer(cells, version, world=save, port=port) as running:
+        x, y, z = running.state()[:3].tolist()
+        print(f"listening on localhost:{running.port} (Minecraft {version}, any name may join); Ctrl-C ends it")
+        print(f"who joins stands at {x:g}, {y:g}, {z:g}" + ("" if cells is None else f"; {_extent(cells)}"))
+        sys.stdout.flush()
+        running.leave()
+        while True:
+            time.sleep(_LOOK_S)
+            with suppress(BridgeError):  # that nobody of ours is there; a server that has ended is another error
+                running.state()
+
+
+@minecraft_app.command()
+def parity(
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of world; all if not said. Can be repeated.")] = None,
+    seed: Seed = 0,
+    walks: Annotated[int, typer.Option(help="Random walks in each world.", min=1)] = 10,
+    ticks: Annotated[int, typer.Option(help="Ticks of a walk, 20 a second.", min=1)] = 200,
+    json: Json = False,
+) -> None:
+    """How far the embedded world's physics is from the game's own: random walks in the same cells, tick by tick."""
+    from dataclasses import asdict
+
+    from worldgauge.terminal.progress import Bars
+    from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.minecraft.parity import deviation
+    from worldgauge.worlds.minecraft.servers.offline import Offline
+    from worldgauge.worlds.voxel.generate import generate
+    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
+
+    kinds = list(dict.fromkeys(kind or (*KINDS, *FAMILIES)))
+    for name in kinds:
+        _demand_kind(name)
+    rows: dict[str, Deviation] = {}
+    with Bars() as bars:
+        for number, name in enumerate(kinds):
+            bars.bar("worlds", number, len(kinds))
+            world = generate(name, seed)
+            with Offline(cells_of(world)) as offline:
+                rows[name] = deviation(world, offline, seed=seed, walks=walks, ticks=ticks)
+    if json:
+        _object({"seed": seed, "walks": walks, "kinds": {name: asdict(row) for name, row in rows.items()}})
+        return
+    print(f"{'kind':<12}{'n':>7}{'equal':>9}{'worst m':>10}{'walked m':>10}  causes")
+    for name, row in rows.items():
+        causes = ", ".join(f"{cause} {count}" for cause, count in row.causes.items())
+        print(f"{name:<12}{row.ticks:>7}{row.equal:>9.2%}{row.worst:>10.2g}{row.walked:>10.2g}  {causes}".rstrip())
+    print("n: ticks; worst: in one tick; walked: at the end of walks whose ticks are all equal")
+
+
+def _village(kind: str, seed: int, version: str) -> Cells:
+    """A generated world in the words of a version."""
+    from worldgauge.worlds.minecraft.cells.chunks import LAYOUTS
+    from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.voxel.generate import generate
+
+    _demand_kind(kind)
+    if version not in LAYOUTS:
+        raise UsageError(f"--version is {' or '.join(LAYOUTS)}, not '{version}'")
+    return cells_of(generate(kind, seed), version=version)
+
+
+def _demand_kind(kind: str) -> None:
+    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
+
+    if kind not in (*KINDS, *FAMILIES):
+        raise UnknownNameError("kind of world", kind, (*KINDS, *FAMILIES))
+
+
+def _extent(cells: Cells) -> str:
+    (x, y, z), (width, height, depth) = cells.origin, cells.size
+    return f"its blocks lie from {x}, {y}, {z} to {x + width - 1}, {y + height - 1}, {z + depth - 1}"
+
+
+def _running(server: str | None) -> AbstractContextManager[Player]:
+    """A bot on the named server, or on one of ours."""
+    from worldgauge.worlds.minecraft.servers.java import JavaServer, address
+    from worldgauge.worlds.minecraft.servers.server import JsServer
+
+    return JsServer(version=_TRIED) if server is None else JavaServer(*address(server))
+
+
+def _go_to(player: Player, low: Corner, size: Sequence[int]) -> None:
+    """Above the middle of a box: a server tells of what is near."""
+    x, y, z = (float(v) for v in low)
+    player.teleport(x + size[0] / 2, y + size[1], z + size[2] / 2)
+
+
+def _corner(text: str, option: str) -> Corner:
+    found = _CORNER.fullmatch(text.replace(" ", ""))
+    if found is None:
+        raise UsageError(f"{option} takes whole numbers x,y,z, such as -20,60,4, not '{text}'")
+    x, y, z = (int(number) for number in found.groups())
+    return x, y, z
+
+
+def _of_both(choose: Any, one: Corner, other: Corner) -> Corner:
+    x, y, z = map(choose, one, other)
+    return x, y, z
+
+
+def _show_built(file: Path, blueprint: Blueprint, at: Corner, place: str, built: Verified, json: bool) -> None:
+    ok = not (built.wrong or built.missing)
+    if json:
+        counts = {"right": built.right, "wrong": built.wrong, "missing": built.missing}
+        differences = [one._asdict() for one in built.differences]
+        where = {"file": str(file), "place": place, "at": list(at), "size": list(blueprint.size)}
+        _object({**where, "ok": ok, **counts, "differences": differences})
+        return
+    width, height, depth = blueprint.size
+    print(f"{file}: {blueprint.blocks} blocks, {width} wide, {height} high, {depth} deep, at {at} in {place}")
+    print(f"  {built.right} right, {built.wrong} wrong, {built.missing} missing")
+    for one in built.differences[:_SHOWN]:
+        print(f"  at {one.cell}: planned {one.planned}, found {one.found}")
+    if (more := len(built.differences) - _SHOWN) > 0:
+        print(f"  and {more} more")
+
+
+def _object(facts: dict[str, Any]) -> None:
+    from worldgauge.core.io import dumps
+
+    sys.stdout.write(dumps(facts) + "\n")

@@ -1,0 +1,234 @@
+"""What the command line shows: progress on stderr; tables and lists, or one JSON object, on stdout."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from worldgauge.terminal.output import SHOWN, endings, print_json, written
+from worldgauge.terminal.tables import headline, out, overview
+
+if TYPE_CHECKING:
+    from worldgauge.core.registry import Registry
+    from worldgauge.engine.result import RunResult
+    from worldgauge.engine.run import Plan
+    from worldgauge.engine.videos import VideoFolder
+    from worldgauge.tools.validate_metrics import MetricStudy
+
+
+class Study(Protocol):
+    """What a study of a metric found. accepted: whether it keeps its bounds."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether all bounds are kept."""
+        ...
+
+    def table(self) -> str:
+        """All of it for people."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        ...
+
+
+def result(run: RunResult, json: bool, **more: Any) -> None:
+    """Tables, counts, failures, and what to type next. JSON: directory is null where the runs lie in several.
+
+    more: further facts for the JSON object.
+    """
+    counts = run.counts
+    tables = run.table() if counts.scored else []
+    if json:
+        print_json(
+            suite=run.suite.name,
+            directory=str(run.directory) if len(run.parents) == 1 else None,
+            runs={
+                name: {"directory": str(run.directories[name]), "counts": asdict(each)}
+                for name, each in run.subject_counts.items()
+            },
+            counts=asdict(counts),
+            failures=[asdict(one) for one in run.failures],
+            skips=[asdict(one) for one in run.skips],
+            tables=[asdict(table) for table in tables],
+            ok=run.ok,
+            **more,
+        )
+        return
+    if tables:
+        headline(tables[0])
+        for note in tables[0].notes:
+            out.print(note, style="dim", markup=False)
+        if len(tables) > 1:
+            overview(tables)
+    for name, each in run.subject_counts.items():
+        out.print(f"{name}: {each}", markup=False, soft_wrap=True)
+    endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
+    endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
+    if run.failures:
+        out.print("The same command tries the failed ones again.")
+        first = run.failures[0]
+        where = run.directories[first.subject]
+        logs = where.parent / "logs"
+        printed = f"; what is printed is in {logs}" if logs.is_dir() else ""
+        out.print(f"Traces are in {where}/records/TASK/record.json{printed}.", markup=False, soft_wrap=True)
+    page = [] if counts.unscored else ["--out", run.directory / "report.html"]
+    follow = ["worldgauge", "score" if counts.unscored else "report", *run.parents, *page]
+    out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)
+
+
+def unused_videos(shelf: VideoFolder) -> None:
+    """On stderr: videos that no task asks for, by what is known where they lie, and sub-folders without any."""
+    for name in shelf.empty:
+        print(f"{name}: holds no video", file=sys.stderr)
+    for name, places in shelf.elsewhere.items():
+        where = f"{sum(places.values())} videos are of tests that were not asked for ({_some(list(places))})"
+        print(f"{name}: {where}", file=sys.stderr)
+    for name, left in shelf.strays.items():
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for id in left:
+            groups.setdefault(shelf.known[id], []).append(id)
+        for known, ids in list(groups.items())[:SHOWN]:
+            there = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
+            hint = f"; known there: {there}" if known else ""
+            print(f"{name}: {len(ids)} videos match no task: {_some(ids)}{hint}", file=sys.stderr)
+        if more := sum(map(len, list(groups.values())[SHOWN:])):
+            print(f"{name}: {more} more videos match no task, in other places", file=sys.stderr)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def plans(found: Sequence[Plan], json: bool) -> None:
+    """What a run would do."""
+    listed: list[dict[str, Any]] = []
+    for plan in found:
+        todo = Counter(item.todo for item in plan.items)
+        kept = _kept(plan, "failed")
+        skips = [{"task": item.task.id, "reason": item.task.skip} for item in plan.items if item.todo == "skip"]
+        listed.append(
+            {
+                "subject": plan.label,
+                "directory": str(plan.directory),
+                "expected": len(plan.items),
+                "ask": todo["ask"],
+                "score_only": todo["score"],
+                "done_already": len(_kept(plan, "done")),
+                "kept_failed": kept,
+                "skipped": skips + _kept(plan, "skipped"),
+                "tasks": [item.task.id for item in plan.items if item.todo in ("ask", "score")],
+            }
+        )
+    if json:
+        print_json(plans=listed)
+        return
+    for one in listed:
+        kept_failed = f", {len(one['kept_failed'])} failed and kept" if one["kept_failed"] else ""
+        out.print(
+            f"{one['subject']}: {one['expected']} tasks expected, {one['done_already']} done already, {one['ask']} to "
+            f"ask, {one['score_only']} only to score, {len(one['skipped'])} skipped"
+            f"{kept_failed}; into {one['directory']}",
+            markup=False,
+            soft_wrap=True,
+        )
+        endings("failed", [(kept["task"], kept["reason"]) for kept in one["kept_failed"]])
+        endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
+
+
+def _kept(plan: Plan, status: str) -> list[dict[str, Any]]:
+    """Tasks that ended so in an earlier run and stay as they are, with the reason."""
+    return [
+        {"task": item.task.id, "reason": item.line["error"]}
+        for item in plan.items
+        if item.todo == "nothing" and item.line is not None and item.line["status"] == status
+    ]
+
+
+def exported(files: list[Path], json: bool) -> None:
+    """Where the result files are."""
+    if json:
+        print_json(files=[str(file) for file in files])
+    else:
+        for file in files:
+            print(file)
+
+
+def entries(kind: str, registry: Registry[Any], json: bool) -> None:
+    """Name, summary and origin of all that is registered."""
+    listed = [
+        {"name": entry.name, "summary": entry.summary, "origin": entry.origin, "facts": dict(entry.facts)}
+        for entry in registry
+    ]
+    if json:
+        print_json(**{kind: listed})
+        return
+    grid = Grid(box=None, pad_edge=False)
+    for column in ("name", "summary", "origin"):
+        grid.add_column(column, overflow="fold")
+    for one in listed:
+        grid.add_row(*(escape(str(one[column])) for column in ("name", "summary", "origin")))
+    out.print(grid)
+
+
+def adapters(known: Mapping[str, str], json: bool) -> None:
+    """The adapters there are, and how one is had."""
+    if json:
+        print_json(adapters=dict(known))
+        return
+    width = max(map(len, known))
+    for name, summary in known.items():
+        out.print(f"{name:{width}}  {summary}", markup=False, soft_wrap=True)
+    out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
+
+
+def handed_out(copies: Sequence[Path], json: bool) -> None:
+    """What was copied, and what to type next."""
+    if json:
+        print_json(files=[str(path) for path in copies])
+        return
+    for path in copies:
+        out.print(f"wrote {path}", soft_wrap=True, markup=False)
+    out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
+
+
+def studied(found: Study, json: bool) -> bool:
+    """A study of a metric; True when it keeps its bounds."""
+    if json:
+        print_json(**found.to_json())
+    else:
+        print(found.table())
+    return found.accepted
+
+
+def examined(findings: Sequence[Mapping[str, Any]], *, json: bool) -> bool:
+    """What a part needs, line by line; True when all that is needed is here."""
+    ok = all(one["well"] or not one["needed"] for one in findings)
+    if json:
+        print_json(ok=ok, findings=list(findings))
+        return ok
+    for one in findings:
+        state = "ok" if one["well"] else "MISSING" if one["needed"] else "absent"
+        print(f"{state:7} {one['part']}: {one['told']}")
+    return ok
+
+
+def metrics_studied(found: MetricStudy, page: Path | None, json: bool) -> None:
+    """What each metric sees, what can be said of it, and where its page is, if one was written."""
+    from worldgauge.tools.validate_metrics import conclusions, tables
+
+    if json:
+        print_json(**found.to_json(), page=None if page is None else str(page))
+        return
+    print(tables(found), *conclusions(found), sep="\n")
+    if page is not None:
+        written(page, json)

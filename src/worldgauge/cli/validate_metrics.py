@@ -1,0 +1,98 @@
+"""`worldgauge validate-metric`: does a metric see what it claims to see?"""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.options import FAILED, Json, Seed
+
+if TYPE_CHECKING:
+    from worldgauge.cli.show import Study
+
+STUDIES = ("all", "sgcs", "rules")
+
+
+class Segmenter(StrEnum):
+    """Where the objects of a study come from."""
+
+    exact = "exact"
+    colour = "colour"
+
+
+def validate_metric(
+    metric: Annotated[
+        str, typer.Argument(metavar="STUDY", help="all metrics of frames, sgcs against its paper, or the critic rules.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Recorded walks, or builds, to test it on; without, drawn scenes and our own builds."),
+    ] = None,
+    scenes: Annotated[int, typer.Option(help="all, sgcs: drawn scenes.")] = 40,
+    segmenter: Annotated[Segmenter, typer.Option(help="sgcs: where the objects come from.")] = Segmenter.exact,
+    structures: Annotated[int, typer.Option(help="rules: builds that are damaged.")] = 66,
+    metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=TEXT", help="all: what a learned metric looks with. Can be repeated."),
+    ] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="all: the page to write, or with .svg its curves.")] = None,
+    json: Json = False,
+) -> None:
+    """Does a metric keep what its paper claims? It must ignore what keeps the scene and see what changes it: every
+    metric under every change of a frame, weak to strong, SGCS against the bounds of its paper, or whether the critic by
+    rules grades damaged builds as the matching score does."""
+    from worldgauge.cli import show
+
+    if metric not in STUDIES:
+        raise UnknownNameError("study of a metric", metric, STUDIES)
+    if metric == "all":
+        _all(data, scenes, seed, metrics, network or [], out, json)
+        return
+    found: Study
+    if metric == "sgcs":
+        from worldgauge.tools.validate_metrics import published_curves as consistency
+
+        found = consistency.study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
+    else:
+        from worldgauge.suites.build.validation import validation as critic
+
+        found = critic.study(data, structures=structures)
+    if not show.studied(found, json):
+        raise typer.Exit(FAILED)
+
+
+def _all(
+    data: Path | None, scenes: int, seed: int, metrics: str | None, network: list[str], out: Path | None, json: bool
+) -> None:
+    from worldgauge.cli import show
+    from worldgauge.terminal.progress import Bars
+    from worldgauge.tools.validate_metrics import metric_study
+    from worldgauge.tools.validate_metrics.page import write_metric_study
+
+    if out is not None and out.suffix.lower() not in (".html", ".svg"):
+        raise UsageError(f"--out {out}: a page ends in .html, curves alone in .svg")
+    unmeant = [pair for pair in network if "=" not in pair]
+    if unmeant:
+        raise UsageError(f"--network takes METRIC=TEXT, such as dino_mse=cmd:..., got '{unmeant[0]}'")
+    with Bars() as bars:
+        found = metric_study(
+            data,
+            scenes=scenes,
+            seed=seed,
+            names=[name.strip() for name in metrics.split(",")] if metrics else (),
+            networks=dict(pair.split("=", 1) for pair in network),
+            progress=lambda done, of: bars.bar("frames judged", done, of),
+        )
+    words = ["worldgauge", "validate-metric", "all", "--seed", str(seed)]
+    words += ["--scenes", str(scenes)] if data is None else ["--data", str(data)]
+    words += ["--metrics", metrics] if metrics else []
+    words += [word for pair in network for word in ("--network", pair)]
+    path = None if out is None else write_metric_study(found, out, shlex.join(words))
+    show.metrics_studied(found, path, json)

@@ -1,0 +1,216 @@
+"""`worldgauge weights`: weights of published networks, which their owners keep and no package brings along."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.core.errors import UsageError, WorldgaugeError
+from worldgauge.terminal.options import FAILED, DryRun, Json, resumable
+
+if TYPE_CHECKING:
+    from worldgauge.weights import Adoption, Standing
+
+app = typer.Typer(help="Weights of published networks: what there is, bring it, check it.", no_args_is_help=True)
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Sets, or metrics that need them.")]
+Some = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME...]", help="Sets, or metrics; else all that are here.")
+]
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """What there is: who needs it, whose licence it is under, how large it is, whether it is here."""
+    from rich.markup import escape
+    from rich.table import Table as Grid
+
+    from worldgauge.terminal.tables import out
+    from worldgauge.weights import catalogue, standing, store_folder
+
+    found = [standing(name) for name in catalogue]
+    if json:
+        _object(folder=str(store_folder()), sets=[_facts(one) for one in found])
+        return
+    grid = Grid(box=None, pad_edge=False)
+    for column in ("name", "needed by", "size", "licence", "state"):
+        grid.add_column(column, overflow="fold", no_wrap=column in ("name", "size", "state"))
+    for one in found:
+        known = one.set
+        gate = "; ask its owner first" if known.gated else ""
+        grid.add_row(known.name, ", ".join(known.serves), _size(known.bytes), escape(known.licence + gate), one.state)
+    out.print(grid)
+    for one in found:
+        for fault in _faults(one):
+            out.print(fault, markup=False, soft_wrap=True)
+    out.print(f"in {store_folder()}; bring one: worldgauge weights pull NAME", markup=False, soft_wrap=True)
+
+
+@app.command()
+def pull(names: Names, dry_run: DryRun = False, json: Json = False) -> None:
+    """Bring sets from their owners; what was begun goes on, what is here stays. HF_TOKEN opens what is gated."""
+    from worldgauge import weights
+    from worldgauge.terminal.progress import Bars
+
+    chosen = weights.sets_for(names)
+    if dry_run:
+        _show_plan([weights.standing(name) for name in chosen], json)
+        return
+    pulled: list[weights.Pulled] = []
+    failures: list[dict[str, str]] = []
+    with resumable(), Bars() as bars:
+        for name in chosen:
+
+            def tell(file: str, done: int, total: int, name: str = name) -> None:
+                bars.bar(f"{name} {file}, MB", done // 10**6, total // 10**6)
+
+            try:
+                pulled.append(weights.pull(name, tell))
+                bars.line(f"{name}: here")
+            except WorldgaugeError as error:
+                failures.append({"name": name, "error": str(error)})
+                bars.line(f"{name}: {error}", always=True)
+            for file in weights.catalogue[name].files:
+                bars.drop(f"{name} {file.name}, MB")
+    if json:
+        facts = [{"name": one.set.name, "folder": str(one.folder), "brought": list(one.brought)} for one in pulled]
+        _object(pulled=facts, failures=failures, ok=not failures)
+    else:
+        for one in pulled:
+            print(f"{one.folder}: {len(one.brought)} files came, under {one.set.licence} of {one.set.source}")
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def verify(names: Some = None, json: Json = False) -> None:
+    """Read all files again, and say which are not what they should be."""
+    from worldgauge import weights
+
+    chosen = weights.sets_for(names) if names else list(weights.catalogue)
+    found = [weights.standing(name, afresh=True) for name in chosen]
+    found = [one for one in found if names or one.state != "absent"]
+    ok = all(one.state == "here" for one in found)
+    if json:
+        _object(sets=[_facts(one) for one in found], ok=ok)
+    else:
+        for one in found:
+            print(f"{one.set.name}: {one.state}")
+            for fault in _faults(one):
+                print(f"  {fault}")
+        if not found:
+            print(f"no weights are in {weights.store_folder()}")
+    if not ok:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def where(
+    name: Annotated[str | None, typer.Argument(help="A set, or a metric; without one, the folder of all.")] = None,
+    json: Json = False,
+) -> None:
+    """The folder that a set is in. WORLDGAUGE_WEIGHTS names another for all sets."""
+    from worldgauge import weights
+
+    folders = [weights.store_folder()] if name is None else [weights.opened(n).folder for n in weights.sets_for([name])]
+    if json:
+        _object(folders=[str(folder) for folder in folders])
+    else:
+        print(*folders, sep="\n")
+
+
+@app.command()
+def adopt(
+    folder: Annotated[Path, typer.Argument(help="Where weight files lie already, under whatever names.")],
+    json: Json = False,
+) -> None:
+    """Take files that are on this machine already: known by their digests, linked where possible, never changed."""
+    from worldgauge import weights
+
+    found = weights.adopt(folder)
+    if not (found.taken or found.here or found.wrong):
+        raise UsageError(f"{folder}: holds no file that is known; see: worldgauge weights list --json")
+    touched = dict.fromkeys([one.set for one in found.taken] + [name for name, _ in found.here])
+    _show_adoption(found, [weights.standing(name) for name in touched], json)
+    if found.wrong:
+        raise typer.Exit(FAILED)
+
+
+def _show_plan(found: list[Standing], json: bool) -> None:
+    """What a pull would bring, how much of it, and whose licence that is under."""
+    if json:
+        _object(sets=[{**_facts(one), "to_bring": [file.name for file in one.lacking]} for one in found])
+        return
+    for one in found:
+        print(f"{one.set.name}: {one.set.title}, under {one.set.licence} of {one.set.source}; into {one.folder}")
+        if one.set.gated:
+            print("  its owner wants the licence accepted there first; HF_TOKEN then holds a token of that account")
+        for file in one.lacking:
+            held = "held to its sha256" if file.published else "its sha256 is recorded on arrival"
+            print(f"  {file.name}, {_size(file.bytes)}, {held}, from {file.url.split('?')[0]}")
+        if not one.lacking:
+            print("  all here; nothing is to be brought")
+
+
+def _show_adoption(found: Adoption, sets: list[Standing], json: bool) -> None:
+    if json:
+        taken = [
+            {"set": one.set, "name": one.name, "source": str(one.source), "linked": one.linked} for one in found.taken
+        ]
+        _object(taken=taken, wrong=found.wrong, sets=[_facts(one) for one in sets], ok=not found.wrong)
+        return
+    for one in found.taken:
+        print(f"{one.set} {one.name}: {'linked to' if one.linked else 'copied from'} {one.source}")
+    for fault in found.wrong:
+        print(f"not taken: {fault}")
+    for each in sets:
+        lacking = ", ".join(file.name for file in each.lacking)
+        print(f"{each.set.name}: {f'still lacks {lacking}' if lacking else 'complete'}")
+
+
+def _facts(one: Standing) -> dict[str, Any]:
+    """All that is known of a set, for JSON; sha256 of a file: as published, or recorded when it came, null before."""
+    known = one.set
+    return {
+        "name": known.name,
+        "title": known.title,
+        "source": known.source,
+        "licence": known.licence,
+        "gated": known.gated,
+        "runs_code": known.runs_code,
+        "needed_by": list(known.serves),
+        "folder": str(one.folder),
+        "state": one.state,
+        "faults": dict(one.faults),
+        "bytes": known.bytes,
+        "files": [
+            {
+                "name": file.name,
+                "url": file.url,
+                "bytes": file.bytes,
+                "sha256": file.sha256 if file.published else one.sha256.get(file.name, file.sha256) or None,
+                "sha256_is": "published" if file.published else "recorded on arrival",
+                "here": file.name in one.sha256,
+            }
+            for file in known.files
+        ],
+    }
+
+
+def _faults(one: Standing) -> list[str]:
+    return [f"{one.folder / name}: {fault}" for name, fault in one.faults.items()]
+
+
+def _size(bytes: int | None) -> str:
+    if not bytes:
+        return "size not published"
+    return f"{bytes / 1e9:.2f} GB" if bytes >= 10**9 else f"{bytes / 1e6:.0f} MB" if bytes >= 10**6 else f"{bytes} B"
+
+
+def _object(**facts: Any) -> None:
+    from worldgauge.core.io import dumps
+
+    sys.stdout.write(dumps(facts) + "\n")

@@ -1,1 +1,0 @@
-"""Scripted walks that make episodes."""

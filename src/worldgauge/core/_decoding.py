@@ -1,0 +1,215 @@
+"""Reading video files: where every frame lies, random access to it, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import MAX_PIXELS, Image
+
+if TYPE_CHECKING:
+    import av.container
+
+MAX_FRAMES = 1_000_000
+CONTAINERS = "avi,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
+"""Formats that are read: all hold their own frames. Play lists, which name other files, are not among them."""
+
+
+class FileSource:
+    """Frame times and key frames of a file, read once without decoding."""
+
+    def __init__(self, path: Path) -> None:
+        import av
+
+        self.path = path
+        try:
+            if not path.is_file():
+                raise DataError(f"{path}: no such video")
+            with _open(path) as (container, stream):
+                self.size = (stream.width, stream.height)
+                rate = stream.average_rate or stream.guessed_rate
+                times: list[int] = []
+                keys: list[int] = []
+                for packet in container.demux(stream):
+                    if packet.size == 0 or packet.pts is None or packet.is_discard:
+                        continue
+                    if packet.is_corrupt:
+                        raise DataError(f"{path}: frame {len(times)} is cut off; write or download the file again")
+                    times.append(packet.pts)
+                    if packet.is_keyframe:
+                        keys.append(packet.pts)
+                    if len(times) > MAX_FRAMES:
+                        raise DataError(f"{path}: more than {MAX_FRAMES} frames")
+        except (av.error.FFmpegError, OSError, ValueError) as error:
+            what = getattr(error, "strerror", None) or error
+            raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
+        if not times:
+            raise DataError(f"{path}: holds no frame")
+        if not rate:
+            raise DataError(f"{path}: states no frame rate; write or download it again")
+        self.fps = float(rate)
+        self.times = sorted(times)
+        self.keys = sorted(keys) or self.times[:1]
+        self.count = len(self.times)
+        self._reader: _Reader | None = None
+
+    def frame(self, index: int) -> Image:
+        # One decoder is kept open, so that a walk through neighbouring indices does not seek.
+        if self._reader is None:
+            self._reader = _Reader(self)
+        return self._reader.frame(index)
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        reader = _Reader(self)
+        try:
+            for index in indices:
+                yield reader.frame(index)
+        finally:
+            reader.close()
+
+
+def header_frames(path: Path | str) -> int:
+    """Frames of a video as its header says, 0 where it says nothing (Matroska and streams do not). Nothing is read.
+
+    Not to be believed: to count, open it as a clip. Raises DataError for what is no video.
+    """
+    import av
+
+    path = Path(path)
+    try:
+        with _open(path) as (_, stream):
+            return int(stream.frames)
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: not a readable video ({what}); write or download it again") from error
+
+
+def problems(path: Path | str) -> list[str]:
+    """What is wrong with a video file, one line each; empty when nothing was found.
+
+    Decodes all of it. Damaged H.264 raises nothing and returns every frame, so the decoder's own log
+    is captured (single thread: other threads would log elsewhere), and the counts are compared. Damage
+    that happens to decode stays unseen: compare hashes where there are any.
+    """
+    import av
+    import av.logging
+
+    path = Path(path)
+    level, skipping = av.logging.get_level(), av.logging.get_skip_repeated()
+    av.logging.set_level(av.logging.ERROR)
+    av.logging.set_skip_repeated(False)
+    try:
+        with av.logging.Capture() as log:
+            found = _count_problems(path)
+    finally:
+        av.logging.set_level(level)
+        av.logging.set_skip_repeated(skipping)
+    messages = Counter(f"decoder: {name}: {message.strip()}" for _, name, message in log)
+    return [f"{path}: {text}" for text in (*found, *(f"{m} (x{n})" for m, n in messages.items()))]
+
+
+class _Reader:
+    """One open decoder; steps forward where it can, seeks to a key frame where it must."""
+
+    def __init__(self, source: FileSource) -> None:
+        import av
+
+        self._source = source
+        self._stack = ExitStack()
+        try:
+            self._container, self._stream = self._stack.enter_context(_open(source.path))
+        except (av.error.FFmpegError, OSError, ValueError) as error:
+            what = getattr(error, "strerror", None) or error
+            raise DataError(f"{source.path}: cannot be opened again ({what}); was it moved or changed?") from error
+        self._pictures: Iterator[Any] = self._container.decode(self._stream)
+        self._time = source.times[0] - 1
+        self._last: tuple[int, Any] | None = None
+
+    def frame(self, index: int) -> Image:
+        import av
+
+        where = f"{self._source.path}: frame {index}"
+        try:
+            if self._last is None or self._last[0] != index:
+                self._last = (index, self._decode(index))
+            picture = self._last[1]
+            if picture is None:
+                raise DataError(f"{where} is listed in the file but does not decode")
+            if (picture.width, picture.height) != self._source.size:
+                raise DataError(f"{where} is {picture.width}x{picture.height}, the file says {self._source.size}")
+            image: Image = picture.to_ndarray(format="rgb24")
+            # The caller owns what it gets: a picture that needs no conversion would be shared.
+            return image.copy() if picture.format.name == "rgb24" else image
+        except (av.error.FFmpegError, ValueError) as error:
+            self._time = self._source.times[-1]  # whatever comes next must seek
+            raise DataError(f"{where} cannot be decoded ({error})") from error
+
+    def _decode(self, index: int) -> Any:
+        """The picture at `index`; None when the decoder skips it."""
+        times, keys = self._source.times, self._source.keys
+        target = times[index]
+        key = keys[max(bisect.bisect_right(keys, target) - 1, 0)]
+        at_start = self._time < times[0] and key <= times[0]
+        if not at_start and not key <= self._time < target:
+            self._container.seek(key, stream=self._stream)
+            self._pictures = self._container.decode(self._stream)
+        for picture in self._pictures:
+            self._time = times[-1] if picture.pts is None else picture.pts
+            if self._time >= target:
+                return picture if self._time == target else None
+        self._time = times[-1]
+        return None
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[av.container.InputContainer, Any]]:
+    """Container and first video stream, one decoding thread, refused before anything large is allocated."""
+    import av
+
+    # Both bounds are needed: the first holds while the file is probed, the second while it is decoded,
+    # where a frame may be larger than its header says.
+    bound = {"max_pixels": str(MAX_PIXELS)}
+    options = {**bound, "format_whitelist": CONTAINERS}
+    with av.open(str(path), options=options, metadata_errors="replace") as container:
+        if not container.streams.video:
+            raise DataError(f"{path}: holds no video stream")
+        stream = container.streams.video[0]
+        if stream.codec_context is None:
+            raise DataError(f"{path}: its video is coded in a way that cannot be decoded here")
+        width, height = stream.width, stream.height
+        if not 0 < width * height <= MAX_PIXELS:
+            raise DataError(f"{path}: frames of {width}x{height} pixels are empty or pass the limit of {MAX_PIXELS}")
+        stream.codec_context.options = dict(bound)
+        stream.codec_context.thread_count = 1
+        yield container, stream
+
+
+def _count_problems(path: Path) -> list[str]:
+    """Frames that do not decode, and numbers of frames that differ between header, packets and decoder."""
+    import av
+
+    found = []
+    try:
+        listed = FileSource(path).count
+        with _open(path) as (container, stream):
+            stated, decoded = stream.frames, 0
+            for number, packet in enumerate(container.demux(stream)):
+                try:
+                    decoded += len(packet.decode())
+                except (av.error.FFmpegError, ValueError) as error:
+                    found.append(f"packet {number} cannot be decoded ({error})")
+    except (DataError, av.error.FFmpegError, ValueError) as error:
+        return [str(error).removeprefix(f"{path}: ")]
+    if stated not in (0, listed):
+        found.append(f"its header states {stated} frames, it holds {listed}")
+    if decoded != listed:
+        found.append(f"it holds {listed} frames, {decoded} decode")
+    return found

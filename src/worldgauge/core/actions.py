@@ -1,0 +1,224 @@
+"""Actions and the unified action API: one recorded walk as keys, as a camera path, or as words.
+
+A world model says which control it takes (`ModelSpec.control`); suites record actions once and this
+module translates them. Row t of an action array always drives the step from frame t to frame t + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
+
+Control = Literal["actions", "camera", "text"]
+
+
+class Motion(NamedTuple):
+    """Relative move of one frame, in the walker's own frame: metres and radians.
+
+    forward, left, up: metres along the heading before the turn. yaw: counter-clockwise (left)
+    positive; pitch: up positive.
+    """
+
+    forward: float = 0.0
+    left: float = 0.0
+    up: float = 0.0
+    yaw: float = 0.0
+    pitch: float = 0.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column of an action array.
+
+    kind: "button" (0 or 1), "angle" (radians) or "length" (metres). motion: the move that the value 1 causes when it
+    is held, used where no physics is at hand.
+    """
+
+    name: str
+    kind: Literal["button", "angle", "length"]
+    motion: Motion
+
+
+@dataclass(frozen=True)
+class ActionSpace:
+    """Named columns of an action array and the frame rate they are meant for."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    def column(self, name: str) -> int:
+        """Index of the axis called `name`; raises ShapeError when there is none."""
+        for index, axis in enumerate(self.axes):
+            if axis.name == name:
+                return index
+        raise ShapeError(f"action space '{self.name}' has no axis '{name}', only {[a.name for a in self.axes]}")
+
+
+# Steady walking covers 0.215859 blocks in one 50 ms tick (specification of the game's physics).
+WALK_STEP_M = 0.215859
+
+LOOP_WALK = ActionSpace(
+    "loop-walk",
+    (
+        Axis("forward", "button", Motion(forward=WALK_STEP_M)),
+        Axis("jump", "button", Motion()),
+        Axis("camera_yaw", "angle", Motion(yaw=1.0)),
+        Axis("camera_pitch", "angle", Motion(pitch=1.0)),
+    ),
+    fps=20.0,
+)
+"""LoopNav's primitives: forward, jump, and camera change in radians (left and up positive)."""
+
+
+def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
+    """MIND's keys at 24 frames a second: four to walk, relative to the view, and four to look, any of them together.
+
+    speed_mps: metres a second while a walking key is held (delta_p / 100). turn_deg: degrees a frame while a looking
+    key is held (delta_r). The defaults are the space that most of the data share.
+    """
+    step, turn = speed_mps / 24, math.radians(turn_deg)
+    return ActionSpace(
+        f"walk-look-{turn_deg:g}deg-{speed_mps:g}mps",
+        (
+            Axis("forward", "button", Motion(forward=step)),
+            Axis("back", "button", Motion(forward=-step)),
+            Axis("left", "button", Motion(left=step)),
+            Axis("right", "button", Motion(left=-step)),
+            Axis("look_up", "button", Motion(pitch=turn)),
+            Axis("look_down", "button", Motion(pitch=-turn)),
+            Axis("look_left", "button", Motion(yaw=turn)),
+            Axis("look_right", "button", Motion(yaw=-turn)),
+        ),
+        fps=24.0,
+    )
+
+
+HAND_POSES = ActionSpace(
+    "hand-poses",
+    (
+        Axis("x", "length", Motion()),
+        Axis("y", "length", Motion()),
+        Axis("z", "length", Motion()),
+        Axis("roll", "angle", Motion()),
+        Axis("pitch", "angle", Motion()),
+        Axis("yaw", "angle", Motion()),
+        Axis("gripper", "button", Motion()),
+    ),
+    fps=20.0,
+)
+"""Where a robot's hand is to be at the next frame, in the world: turns about fixed axes x, then y, then z, and the
+gripper, 1 open. The camera stands still. World-in-World, section 5.4."""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """`values` (T, K) float32 in the columns of `space`; row t drives frame t to frame t + 1."""
+
+    space: ActionSpace
+    values: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.space):
+            raise ShapeError(
+                f"actions of '{self.space.name}' need shape (T, {len(self.space)}), got {self.values.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Actions:
+        return Actions(self.space, self.values[rows])
+
+    def column(self, name: str) -> NDArray[np.float32]:
+        """One column (T,) by its axis name."""
+        column: NDArray[np.float32] = self.values[:, self.space.column(name)]
+        return column
+
+
+def motions(actions: Actions) -> FloatArray:
+    """Nominal moves (T, 5): forward, left, up in metres, yaw, pitch in radians. No physics, no walls."""
+    gains = np.array([axis.motion for axis in actions.space.axes], np.float64)
+    moves: FloatArray = actions.values.astype(np.float64) @ gains
+    return moves
+
+
+def camera_path(
+    actions: Actions, start: ArrayLike, *, heading: Literal["before", "mean"] = "before", arm_m: float = 0.0
+) -> FloatArray:
+    """Camera-to-world poses (T, 4, 4) that the nominal moves of `actions` lead to from pose `start` (4, 4).
+
+    heading: each step moves along the heading it has "before" its turn, or along the "mean" of those before and after
+    it, so that the opposite keys lead back over the very same poses. arm_m: metres of the camera behind the point that
+    walks and turns (third person). For recorded walks prefer the recorded poses: this is the dead reckoning for walks
+    that have none.
+    """
+    start = np.asarray(start, np.float64)
+    yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(start))
+    position = start[:3, 3] + arm_m * start[:3, 2]
+    path = np.empty((len(actions), 4, 4))
+    for t, (forward, left, up, turn, tilt) in enumerate(motions(actions)):
+        along = yaw + turn / 2 if heading == "mean" else yaw
+        c, s = math.cos(along), math.sin(along)
+        position = position + np.array([forward * c - left * s, forward * s + left * c, up])
+        yaw, pitch = yaw + turn, float(np.clip(pitch + tilt, -math.pi / 2, math.pi / 2))
+        path[t] = pose_from_yaw_pitch(position, yaw, pitch)
+        path[t, :3, 3] -= arm_m * path[t, :3, 2]
+    return path
+
+
+def describe(actions: Actions) -> str:
+    """The walk in words, one clause a phase, for models that are driven by text.
+
+    Phases whose amount rounds to nothing, such as the last correction of a turn, are left out.
+    Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
+    """
+    clauses = []
+    for kind, amount in _phases(motions(actions)):
+        verb, more, less, unit, digits = _WORDS[kind]
+        scale = {"degrees": 180 / math.pi, "metres": 1.0, "seconds": 1 / actions.space.fps}[unit]
+        number = f"{abs(amount) * scale:.{digits}f}"
+        if float(number) != 0:
+            clauses.append(f"{verb} {more if amount > 0 else less} {number} {unit}.")
+    return " ".join(clauses)
+
+
+_WORDS = {
+    "still": ("Stand", "still for", "still for", "seconds", 1),
+    "walk": ("Walk", "forward", "backward", "metres", 1),
+    "strafe": ("Step", "left", "right", "metres", 1),
+    "turn": ("Turn", "left", "right", "degrees", 0),
+    "look": ("Look", "up", "down", "degrees", 0),
+}
+"""Kind of phase: verb, its word for positive and for negative amounts, unit, digits."""
+
+
+def _phases(moves: FloatArray) -> Iterator[tuple[str, float]]:
+    """Runs of frames with one dominant move and the same sign: (kind, total amount)."""
+    columns = {"walk": 0, "strafe": 1, "turn": 3, "look": 4}
+    run: tuple[str, int] | None = None
+    total = 0.0
+    for move in moves:
+        sizes = {kind: abs(move[column]) for kind, column in columns.items()}
+        kind = max(sizes, key=lambda k: sizes[k])
+        amount = move[columns[kind]]
+        if sizes[kind] < 1e-4:
+            kind, amount = "still", 1.0
+        key = (kind, 1 if amount > 0 else -1)
+        if run is not None and key != run:
+            yield run[0], total
+            total = 0.0
+        run, total = key, total + amount
+    if run is not None:
+        yield run[0], total

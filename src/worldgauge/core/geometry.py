@@ -1,0 +1,262 @@
+"""Poses, SE(3) and Sim(3), perspective and equirectangular cameras.
+
+World frame: right-handed, z up, metres. Camera frame: x right, y down, z forward (OpenCV).
+Poses are camera-to-world 4x4 float64. Yaw about +z from +x, counter-clockwise; pitch up positive;
+radians. Data sets with other frames are converted in the `format` of their suite, nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.errors import ShapeError
+
+FloatArray = NDArray[np.float64]
+
+
+def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 0.0) -> FloatArray:
+    """Camera-to-world poses (..., 4, 4) of cameras at `position` (..., 3) without roll.
+
+    yaw, pitch: (...) radians; yaw 0 looks along +x, pi/2 along +y; positive pitch looks up.
+    """
+    position = np.asarray(position, np.float64)
+    yaw, pitch = np.broadcast_arrays(np.asarray(yaw, np.float64), np.asarray(pitch, np.float64))
+    cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
+    pose = np.zeros((*np.broadcast_shapes(yaw.shape, position.shape[:-1]), 4, 4))
+    pose[..., :3, 0] = np.stack([sy, -cy, np.zeros_like(sy)], -1)
+    pose[..., :3, 1] = np.stack([sp * cy, sp * sy, -cp], -1)
+    pose[..., :3, 2] = np.stack([cp * cy, cp * sy, sp], -1)
+    pose[..., :3, 3] = position
+    pose[..., 3, 3] = 1.0
+    return pose
+
+
+def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Yaw and pitch (...) in radians of camera-to-world poses (..., 4, 4); roll is ignored."""
+    forward = np.asarray(pose, np.float64)[..., :3, 2]
+    yaw = np.arctan2(forward[..., 1], forward[..., 0])
+    return yaw, np.arcsin(np.clip(forward[..., 2], -1.0, 1.0))
+
+
+def wrap_angle(angle: ArrayLike) -> FloatArray:
+    """Angles in radians brought into [-pi, pi)."""
+    wrapped: FloatArray = (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
+    # The remainder of a tiny negative number rounds up to the full circle.
+    inside: FloatArray = wrapped - 2 * np.pi * (wrapped >= np.pi)
+    return inside
+
+
+def invert(pose: ArrayLike) -> FloatArray:
+    """Inverse of rigid transforms (..., 4, 4)."""
+    pose = np.asarray(pose, np.float64)
+    inverse = np.zeros_like(pose)
+    rotation = np.swapaxes(pose[..., :3, :3], -1, -2)
+    inverse[..., :3, :3] = rotation
+    inverse[..., :3, 3] = -np.einsum("...ij,...j->...i", rotation, pose[..., :3, 3])
+    inverse[..., 3, 3] = 1.0
+    return inverse
+
+
+def relative(pose_from: ArrayLike, pose_to: ArrayLike) -> FloatArray:
+    """Pose of `pose_to` seen from `pose_from`: inv(from) @ to, shapes (..., 4, 4)."""
+    return invert(pose_from) @ np.asarray(pose_to, np.float64)
+
+
+def rotation_angle(rotation: ArrayLike) -> FloatArray:
+    """Angle in radians, [0, pi], of rotation matrices (..., 3, 3).
+
+    Uses atan2 of the skew part and the trace, exact near 0 and pi where arccos is not.
+    """
+    r = np.asarray(rotation, np.float64)
+    skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], -1)
+    sine = np.linalg.norm(skew, axis=-1)
+    angle: FloatArray = np.arctan2(sine, np.trace(r, axis1=-2, axis2=-1) - 1.0)
+    return angle
+
+
+class Sim3(NamedTuple):
+    """A similarity: p -> scale * rotation @ p + translation."""
+
+    scale: float
+    rotation: FloatArray
+    translation: FloatArray
+
+    def apply(self, points: ArrayLike) -> FloatArray:
+        """Points (..., 3) moved by this similarity."""
+        moved: FloatArray = self.scale * np.asarray(points, np.float64) @ self.rotation.T + self.translation
+        return moved
+
+    def inverse(self) -> Sim3:
+        """The similarity that undoes this one."""
+        rotation = self.rotation.T
+        return Sim3(1 / self.scale, rotation, -(rotation @ self.translation) / self.scale)
+
+
+def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
+    """Least-squares similarity (or rigid motion, scale 1) that maps `source` onto `target`.
+
+    source, target: (N, 3) metres, N >= 3, corresponding rows.
+    Raises ShapeError on other shapes, on values that are not finite, and on points on one line or in
+    one place, where the rotation is not defined.
+    Source: Umeyama 1991, equations 34-43.
+    """
+    a, b = np.asarray(source, np.float64), np.asarray(target, np.float64)
+    if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or len(a) < 3:
+        raise ShapeError(f"align needs two (N, 3) arrays with N >= 3, got {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ShapeError("align got points that are not finite; drop or repair them first")
+    mean_a, mean_b = a.mean(0), b.mean(0)
+    rotation, signed = nearest_rotation((b - mean_b).T @ (a - mean_a) / len(a))
+    if signed[1] <= 1e-12 * max(signed[0], np.finfo(float).tiny):
+        raise ShapeError("align got points on one line: the rotation about that line is not defined")
+    scale = float(signed.sum() / (a - mean_a).var(axis=0).sum()) if with_scale else 1.0
+    return Sim3(scale, rotation, mean_b - scale * rotation @ mean_a)
+
+
+def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The rotation (3, 3) that is most like a finite `matrix` (3, 3), and how much of it lies along each axis.
+
+    The second is (3,), the singular values, the last one negated where `matrix` mirrors; their sum is the trace of
+    rotation^T matrix, the largest of any rotation. With two of them 0 the rotation is one of many.
+    Source: Umeyama 1991, equations 39-43.
+    """
+    u, singular, vt = np.linalg.svd(np.asarray(matrix, np.float64))
+    sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
+    return (u * sign) @ vt, singular * sign
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A pinhole camera; pixel (column u, row v) has its centre at (u + 0.5, v + 0.5) pixels."""
+
+    is_panorama: ClassVar[bool] = False
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    @classmethod
+    def from_vertical_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
+        """Square pixels, principal point in the image centre."""
+        focal = height / 2 / np.tan(np.radians(fov_deg) / 2)
+        return cls(width, height, focal, focal, width / 2, height / 2)
+
+    @classmethod
+    def from_horizontal_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
+        """Square pixels, principal point in the image centre."""
+        focal = width / 2 / math.tan(math.radians(fov_deg) / 2)
+        return cls(width, height, focal, focal, width / 2, height / 2)
+
+    @property
+    def hfov_deg(self) -> float:
+        """Degrees seen across, when the principal point is in the image centre."""
+        return math.degrees(2 * math.atan(self.width / 2 / self.fx))
+
+    def resized(self, width: int, height: int) -> Camera:
+        """The same view on another pixel grid."""
+        sx, sy = width / self.width, height / self.height
+        return Camera(width, height, self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy)
+
+    def cropped(self, width: int, height: int) -> Camera:
+        """The centre `width` x `height` pixels of the same view."""
+        return Camera(
+            width, height, self.fx, self.fy, self.cx - (self.width - width) / 2, self.cy - (self.height - height) / 2
+        )
+
+    def rays(self) -> FloatArray:
+        """Direction of every pixel centre, (H, W, 3), camera frame, z = 1."""
+        u = (np.arange(self.width) + 0.5 - self.cx) / self.fx
+        v = (np.arange(self.height) + 0.5 - self.cy) / self.fy
+        x, y = np.meshgrid(u, v)
+        return np.stack([x, y, np.ones_like(x)], -1)
+
+    def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Pixel coordinates (..., 2) and depth (...) of camera-frame points (..., 3).
+
+        Points at or behind the camera get NaN pixels.
+        """
+        points = np.asarray(points, np.float64)
+        z = points[..., 2]
+        safe = np.where(z > 0, z, np.nan)
+        u = self.fx * points[..., 0] / safe + self.cx
+        v = self.fy * points[..., 1] / safe + self.cy
+        return np.stack([u, v], -1), z
+
+    def unproject(self, depth: ArrayLike) -> FloatArray:
+        """Camera-frame points (H, W, 3) of a depth image (H, W) in metres along the optical axis."""
+        depth = np.asarray(depth, np.float64)
+        if depth.shape != (self.height, self.width):
+            raise ShapeError(f"depth of shape {depth.shape} does not fit a {self.width}x{self.height} camera")
+        points: FloatArray = self.rays() * depth[..., None]
+        return points
+
+
+@dataclass(frozen=True)
+class Panorama:
+    """An equirectangular camera: column 0 looks back over the left, the centre looks along z.
+
+    Azimuth grows to the right from -pi to pi, elevation falls from pi/2 to -pi/2.
+    Depth of a panorama is metres along the ray.
+    """
+
+    is_panorama: ClassVar[bool] = True
+    fx: ClassVar[None] = None
+    fy: ClassVar[None] = None
+    cx: ClassVar[None] = None
+    cy: ClassVar[None] = None
+
+    width: int
+    height: int
+
+    @property
+    def hfov_deg(self) -> float:
+        """Degrees seen across: all around."""
+        return 360.0
+
+    def resized(self, width: int, height: int) -> Panorama:
+        """The same view on another pixel grid."""
+        return Panorama(width, height)
+
+    def rays(self) -> FloatArray:
+        """Unit direction of every pixel centre, (H, W, 3), camera frame."""
+        azimuth = ((np.arange(self.width) + 0.5) / self.width - 0.5) * 2 * np.pi
+        elevation = (0.5 - (np.arange(self.height) + 0.5) / self.height) * np.pi
+        a, e = np.meshgrid(azimuth, elevation)
+        return np.stack([np.cos(e) * np.sin(a), -np.sin(e), np.cos(e) * np.cos(a)], -1)
+
+    def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Pixel coordinates (..., 2) and range (...) of camera-frame points (..., 3)."""
+        points = np.asarray(points, np.float64)
+        distance = np.linalg.norm(points, axis=-1)
+        azimuth = np.arctan2(points[..., 0], points[..., 2])
+        elevation = np.arcsin(np.clip(-points[..., 1] / np.maximum(distance, 1e-300), -1, 1))
+        u = (azimuth / (2 * np.pi) + 0.5) * self.width
+        v = (0.5 - elevation / np.pi) * self.height
+        return np.stack([u, v], -1), distance
+
+
+def quaternion_of_pose(pose: ArrayLike) -> FloatArray:
+    """Quaternions (..., 4) x, y, z, w of the body (x ahead, y left, z up) that carries cameras (..., 4, 4)."""
+    camera = np.asarray(pose, np.float64)[..., :3, :3]
+    body = np.stack([camera[..., 2], -camera[..., 0], -camera[..., 1]], axis=-1)
+    diagonal = np.stack([body[..., i, i] for i in range(3)], axis=-1)
+    # 4 q q^T is linear in the matrix: its largest column, normalised, is the quaternion whatever the rotation.
+    outer = np.empty((*body.shape[:-2], 4, 4))
+    for i in range(3):
+        outer[..., i, i] = 1 + 2 * diagonal[..., i] - diagonal.sum(-1)
+        j, k = (i + 1) % 3, (i + 2) % 3
+        outer[..., i, j] = outer[..., j, i] = body[..., i, j] + body[..., j, i]
+        outer[..., i, 3] = outer[..., 3, i] = body[..., k, j] - body[..., j, k]
+    outer[..., 3, 3] = 1 + diagonal.sum(-1)
+    best = np.argmax(np.stack([outer[..., i, i] for i in range(4)], axis=-1), axis=-1)
+    column = np.take_along_axis(outer, best[..., None, None], axis=-1)[..., 0]
+    unit: FloatArray = column / np.linalg.norm(column, axis=-1, keepdims=True)
+    return unit

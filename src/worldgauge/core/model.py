@@ -1,0 +1,281 @@
+"""What is tested: the WorldModel protocol, and ModelSpec, what a model takes and gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+
+from worldgauge.core.actions import Actions, Control
+from worldgauge.core.episode import Context, WorldFacts
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import MAX_PIXELS, Frames
+from worldgauge.core.video import Clip
+
+View = Literal["perspective", "panorama"]
+PRIVILEGED = frozenset({"truth", "world"})
+INPUTS = frozenset({"depth", *PRIVILEGED})
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What a world model can take and give.
+
+    name: shown in tables. control: which form of the future it is driven by. view: kind of image it takes and gives;
+    a panorama is equirectangular, its context's camera a `geometry.Panorama`, its depth in metres along the ray.
+    frame_size: (width, height) in pixels it takes and gives; None means the size of the context.
+    fps: its own rate, None means any; a suite whose recordings have another does not ask it.
+    max_context: longest context in frames, None means all there is. chunk: frames it makes at once,
+    None means any number; told, not enforced: a rollout may come in chunks of any length. inputs: extra inputs it
+    wants, of "depth" (of the context), "world" and "truth"; the last two are for reference models
+    and every table marks who had them. crop: (width, height) ratio of the centre part of the truth
+    it can draw, such as (4, 3); None means all of it. settings: everything that changes its output,
+    plain JSON values; part of a task's identity.
+    """
+
+    name: str
+    control: Control = "actions"
+    view: View = "perspective"
+    frame_size: tuple[int, int] | None = None
+    fps: float | None = None
+    max_context: int | None = None
+    chunk: int | None = None
+    inputs: frozenset[str] = frozenset()
+    crop: tuple[int, int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a field that cannot be meant."""
+        unknown = self.inputs - INPUTS
+        if unknown:
+            raise UsageError(f"model '{self.name}' wants unknown inputs {sorted(unknown)}; known: {sorted(INPUTS)}")
+        for name, fine, rule in (
+            ("control", self.control in get_args(Control), f"one of {', '.join(get_args(Control))}"),
+            ("view", self.view in get_args(View), f"one of {', '.join(get_args(View))}"),
+            ("frame_size", _is_size(self.frame_size), f"width and height, at most {MAX_PIXELS} pixels in all"),
+            ("fps", self.fps is None or _is_positive(self.fps, Real), "frames a second"),
+            ("max_context", self.max_context is None or _is_positive(self.max_context, Integral), "at least 1 frame"),
+            ("chunk", self.chunk is None or _is_positive(self.chunk, Integral), "at least 1 frame"),
+            ("crop", _is_pair(self.crop, Real), "a ratio such as (4, 3)"),
+        ):
+            if not fine:
+                raise UsageError(f"model '{self.name}': {name} is {getattr(self, name)!r}; give {rule}")
+        if self.crop is not None and self.view == "panorama":
+            raise UsageError(f"model '{self.name}': crop is {self.crop!r}; a panorama has no centre part, leave it out")
+
+    @property
+    def privileged(self) -> bool:
+        """True when the model sees what a tested model must not: a reference, not a competitor."""
+        return bool(self.inputs & PRIVILEGED)
+
+
+@dataclass(frozen=True)
+class RolloutRequest:
+    """One question to a world model; holds all state, so it can be repeated anywhere.
+
+    context: what was seen. horizon: frames to imagine. Exactly one of actions (horizon rows, row 0
+    leads from the last context frame to the first imagined one), poses (horizon, 4, 4) and text is
+    set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them; with truth
+    its poses (horizon, 4, 4) where they are known.
+    task: id of the task it belongs to, to look things up and to name them; empty when there is none.
+    """
+
+    context: Context
+    horizon: int
+    seed: int
+    actions: Actions | None = None
+    poses: FloatArray | None = None
+    text: str | None = None
+    world: WorldFacts | None = None
+    truth: Clip | None = None
+    truth_poses: FloatArray | None = None
+    task: str = ""
+
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        """(width, height) in pixels of the frames that are asked for."""
+        return self.context.camera.width, self.context.camera.height
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one copy of a model takes of a machine: graphics processors (may be a fraction), cores, memory in GB.
+
+    A model declares it as the attribute `needs` of its class, a mapping such as {"gpus": 1, "memory_gb": 24}, so
+    that it can be read before the model is made. 0 of memory means that nobody said.
+    """
+
+    gpus: float = 0.0
+    cpus: float = 1.0
+    memory_gb: float = 0.0
+
+    @classmethod
+    def of(cls, model: Any) -> Needs:
+        """Needs that `model`, a class or an object, declares; the default where it declares none.
+
+        Raises UsageError for unknown names and for amounts that are no finite number >= 0.
+        """
+        declared = getattr(model, "needs", {})
+        if isinstance(declared, Needs):
+            return declared
+        known = tuple(each.name for each in fields(cls))
+        name = getattr(model, "__name__", type(model).__name__)
+        if not isinstance(declared, Mapping) or not set(declared) <= set(known):
+            raise UsageError(f"model '{name}': needs is {declared!r}; give a mapping of {', '.join(known)} to numbers")
+        for key, amount in declared.items():
+            if not isinstance(amount, (int, float)) or isinstance(amount, bool) or not 0 <= amount < math.inf:
+                raise UsageError(f"model '{name}': needs {key} is {amount!r}; give a number, 0 or more")
+        return cls(**declared)
+
+
+@runtime_checkable
+class WorldModel(Protocol):
+    """A model that imagines frames. It may also have `rollout_batch`, and declare `needs` (see `Needs`)."""
+
+    spec: ModelSpec
+
+    def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
+        """Chunks (n, H, W, 3) uint8 RGB, `request.horizon` frames in all, in order."""
+        ...
+
+
+@runtime_checkable
+class TellsPath(Protocol):
+    """A world model that knows where its camera is: a reference that renders a known world."""
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Camera-to-world poses (horizon, 4, 4) of the frames that `rollout` gives; None where it does not know."""
+        ...
+
+
+@runtime_checkable
+class HoldsVideos(Protocol):
+    """A world model whose videos are finished, each of a length and rate of its own."""
+
+    def video_of(self, task: str) -> Path:
+        """The video of a task. Raises SubjectError where there is none."""
+        ...
+
+
+def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
+    """All rollouts of a batch, by the model's own `rollout_batch` where it has one, else one by one."""
+    own = getattr(model, "rollout_batch", None)
+    if own is not None:
+        return [list(chunks) for chunks in own(requests)]
+    return [list(checked_rollout(model, request)) for request in requests]
+
+
+def imagines(model: Any) -> bool:
+    """Whether `model`, a class or an object, imagines anything: False of a reference that stands for having no model.
+
+    A model declares it as the attribute `imagines` of its class.
+    """
+    return bool(getattr(model, "imagines", True))
+
+
+def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
+    """One array (horizon, H, W, 3) uint8 a request, in order; asked at once where the model has `rollout_batch`.
+
+    Raises as `checked_rollout` does; an error of one request is an error of all, and names the request.
+    """
+    own = getattr(model, "rollout_batch", None)
+    if own is None or len(requests) < 2:
+        return [_joined(checked_rollout(model, request)) for request in requests]
+    name, count = model.spec.name, len(requests)
+    with _blaming(name, lambda: f"in a batch of {count}"):
+        answers = [list(chunks) for chunks in own(requests)]
+    if len(answers) != count:
+        raise SubjectError(f"model '{name}' gave {len(answers)} answers to a batch of {count}")
+    frames = []
+    for at, (request, chunks) in enumerate(zip(requests, answers, strict=True), start=1):
+        try:
+            frames.append(_joined(_checked(name, chunks, request)))
+        except SubjectError as error:
+            raise SubjectError(f"{error} (request {at} of a batch of {count})") from None
+    return frames
+
+
+def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+    """The chunks of a rollout, each checked as it comes.
+
+    Raises SubjectError, naming the model and the frame, when the model raises, or returns another
+    shape, dtype or number of frames than asked, or values that are not finite.
+    """
+    return _checked(model.spec.name, _unchecked(model, request), request)
+
+
+def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> Iterator[Frames]:
+    """`chunks` of model `name`, each checked as it comes; raises SubjectError."""
+    width, height = request.frame_size
+    done = 0
+    for chunk in chunks:
+        if done == request.horizon:
+            raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
+        check_chunk(name, chunk, done, request.horizon, (height, width))
+        done += len(chunk)
+        yield chunk
+    if done < request.horizon:
+        raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames")
+
+
+def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
+    """Raises SubjectError for a chunk of model `name` that is none, `done` frames into `horizon`; size: (H, W)."""
+    where = f"model '{name}', chunk at frame {done}"
+    if not isinstance(chunk, np.ndarray):
+        raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
+    if np.issubdtype(chunk.dtype, np.floating) and not np.isfinite(chunk).all():
+        bad = int(np.argwhere(~np.isfinite(chunk))[0][0])
+        raise SubjectError(f"{where}: frame {done + bad} holds NaN or infinite values")
+    if chunk.dtype != np.uint8:
+        raise SubjectError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
+    if chunk.ndim != 4 or chunk.shape[1:] != (*size, 3):
+        raise SubjectError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
+    if len(chunk) == 0:
+        raise SubjectError(f"{where}: an empty chunk; leave it out or return frames")
+    if done + len(chunk) > horizon:
+        raise SubjectError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")
+
+
+def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
+    """The chunks as they come. What the model raises, also after its last frame, is its failure; bad data is not."""
+    done = 0
+    with _blaming(model.spec.name, lambda: f"at frame {done}"):
+        for chunk in model.rollout(request):
+            yield chunk
+            done += len(chunk)
+
+
+@contextmanager
+def _blaming(name: str, where: Callable[[], str]) -> Iterator[None]:
+    """Turns what the code of model `name` raises into a SubjectError; errors of ours speak for themselves."""
+    try:
+        yield
+    except (NotApplicableError, DataError, SubjectError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise SubjectError(f"model '{name}' raised {type(error).__name__} {where()}: {error}") from error
+
+
+def _joined(chunks: Iterable[Frames]) -> Frames:
+    return np.concatenate(list(chunks))
+
+
+def _is_size(given: Any) -> bool:
+    return _is_pair(given, Integral) and (given is None or int(given[0]) * int(given[1]) <= MAX_PIXELS)
+
+
+def _is_pair(given: Any, kind: Any) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, (tuple, list)) and len(given) == 2 and all(_is_positive(one, kind) for one in given)
+
+
+def _is_positive(given: Any, kind: Any) -> bool:
+    return isinstance(given, kind) and not isinstance(given, bool) and 0 < given < math.inf

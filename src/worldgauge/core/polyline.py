@@ -1,0 +1,95 @@
+"""Polylines: how long they are, what lies how far along, and how much lies between two that join the same ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
+
+
+def length(points: ArrayLike) -> float:
+    """Arc length of a polyline (N, D), in the unit of its points; 0 for fewer than two points.
+
+    Raises ShapeError on other shapes and on points that are not finite.
+    """
+    return float(np.linalg.norm(np.diff(_checked(points), axis=0), axis=1).sum())
+
+
+def along(points: ArrayLike) -> FloatArray:
+    """Arc length (N,) from the first to each point of a polyline (N, D), in the unit of its points.
+
+    Raises ShapeError on other shapes, no points, and points that are not finite.
+    """
+    array = _checked(points)
+    if not len(array):
+        raise ShapeError("a place along a polyline needs at least one point")
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(array, axis=0), axis=1))])
+
+
+def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
+    """Points (..., D) of a polyline (N, D) at the arc lengths `metres` (...), in the unit of its points.
+
+    Before its start that is its start, beyond its end its end. Raises as `along`.
+    """
+    array, far = np.asarray(points, np.float64), np.asarray(metres, np.float64)
+    way = along(array)
+    return np.stack([np.interp(far, way, column) for column in array.T], -1)
+
+
+def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
+    """Area between the way out (N, 2) and the way back (M, 2), each lobe counted positive.
+
+    The closed curve runs along `out`, then along `back`, then straight to the start. The result is
+    the integral of |winding number|: for two paths that cross each other, the sum of the absolute
+    areas of the lobes between crossings, which the signed shoelace sum would cancel.
+    Raises ShapeError on other shapes, empty paths and points that are not finite.
+    """
+    ways = [_checked(out), _checked(back)]
+    if any(way.shape[1:] != (2,) or len(way) == 0 for way in ways):
+        raise ShapeError(
+            f"an enclosed area needs two paths (N, 2) with N >= 1, got {ways[0].shape} and {ways[1].shape}"
+        )
+    curve = np.concatenate(ways)
+    curve = curve - curve[0]
+    start, end = curve, np.roll(curve, -1, axis=0)
+    sloped = start[:, 1] != end[:, 1]
+    start, end = start[sloped], end[sloped]
+    levels = np.unique(np.concatenate([curve[:, 1], *_crossing_levels(start, end)]))
+    low, high = np.minimum(start[:, 1], end[:, 1]), np.maximum(start[:, 1], end[:, 1])
+    turn = np.sign(end[:, 1] - start[:, 1])
+    slope = (end[:, 0] - start[:, 0]) / (end[:, 1] - start[:, 1])
+    area = 0.0
+    # Between two neighbouring levels no edges cross, so widths are linear and their value in the middle is exact.
+    for middle, height in zip((levels[1:] + levels[:-1]) / 2, np.diff(levels), strict=True):
+        active = np.flatnonzero((low < middle) & (middle < high))
+        x = start[active, 0] + slope[active] * (middle - start[active, 1])
+        order = np.argsort(x, kind="stable")
+        winding = np.abs(np.cumsum(turn[active[order]]))[:-1]
+        area += float(height * (winding @ np.diff(x[order])))
+    return area
+
+
+def _crossing_levels(start: FloatArray, end: FloatArray) -> Iterator[FloatArray]:
+    """Heights at which edges cross inside, found one edge against all later ones."""
+    step = end - start
+    for i in range(len(start) - 1):
+        other, gap = step[i + 1 :], start[i + 1 :] - start[i]
+        cross = step[i, 0] * other[:, 1] - step[i, 1] * other[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = (gap[:, 0] * other[:, 1] - gap[:, 1] * other[:, 0]) / cross
+            its = (gap[:, 0] * step[i, 1] - gap[:, 1] * step[i, 0]) / cross
+            inside = (own > 0) & (own < 1) & (its > 0) & (its < 1)
+        yield start[i, 1] + own[inside] * step[i, 1]
+
+
+def _checked(points: ArrayLike) -> FloatArray:
+    array = np.asarray(points, np.float64)
+    if array.ndim != 2:
+        raise ShapeError(f"a polyline needs shape (N, D), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ShapeError("a polyline needs finite points; drop or repair the others first")
+    return array

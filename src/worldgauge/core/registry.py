@@ -1,0 +1,176 @@
+"""One registry for every kind of thing: suites, models, metrics, worlds, estimators.
+
+A thing of ours registers with a decorator in its own file; the registry finds it by walking the
+package folder, and the folder of that name of every suite. A thing of somebody else's joins through a
+packaging entry point and is not imported before it is asked for. Nobody edits a central list.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+
+T = TypeVar("T")
+_SUITES = "worldgauge.suites"
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One registered thing: its name, where it comes from, and what it declares about itself."""
+
+    name: str
+    origin: str
+    target: T | EntryPoint
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> T:
+        """The thing itself; imports it when it came from an entry point."""
+        if isinstance(self.target, EntryPoint):
+            loaded: T = self.target.load()
+            return loaded
+        return self.target
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring; empty for entry points, which are not imported to be listed."""
+        doc = "" if isinstance(self.target, EntryPoint) else (self.target.__doc__ or "")
+        return doc.strip().split("\n")[0]
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing.
+
+    Args:
+        kind: Word used in messages ("model").
+        packages: Folders whose modules register themselves when imported.
+        group: Entry-point group in which other packages offer theirs.
+        in_suites: Name of the module, or of the folder of modules, in which a suite keeps its own.
+    """
+
+    def __init__(self, kind: str, *packages: str, group: str, in_suites: str | None = None) -> None:
+        self.kind = kind
+        self._packages = packages
+        self._in_suites = in_suites
+        self._group = group
+        self._entries: dict[str, Entry[T]] = {}
+        self._complete = False
+        self._searching: set[int] = set()
+
+    def register(self, name: str, **facts: Any) -> Callable[[T], T]:
+        """Decorator that registers its target under `name`. A name taken twice is an error."""
+
+        def decorate(target: T) -> T:
+            module = getattr(target, "__module__", "?")
+            self._add(Entry(name, module, target, facts))
+            return target
+
+        return decorate
+
+    def get(self, name: str) -> T:
+        """The thing called `name`. Raises UnknownNameError with the nearest name."""
+        return self.entry(name).load()
+
+    def entry(self, name: str) -> Entry[T]:
+        """The entry called `name`, without loading an entry point's target."""
+        self._discover()
+        if name not in self._entries:
+            raise UnknownNameError(self.kind, name, self._entries)
+        return self._entries[name]
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        self._discover()
+        return sorted(self._entries)
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        return (self.entry(name) for name in self.names())
+
+    def __contains__(self, name: str) -> bool:
+        self._discover()
+        return name in self._entries
+
+    def _add(self, entry: Entry[T]) -> None:
+        known = self._entries.get(entry.name)
+        if known is not None and not _is_same(known, entry):
+            raise UsageError(
+                f"two {self.kind}s are called '{entry.name}': one in {known.origin}, one in {entry.origin}; rename one"
+            )
+        if known is None or not isinstance(entry.target, EntryPoint):
+            self._entries[entry.name] = entry
+
+    def _discover(self) -> None:
+        """Import our modules and read the entry points, once.
+
+        Threads that ask meanwhile search as well, so that none takes half for all; Python imports a module once, and
+        they wait for that. A module that asks while it is imported by the search sees what was found so far.
+        """
+        me = threading.get_ident()
+        if self._complete or me in self._searching:
+            return
+        self._searching.add(me)
+        try:
+            for package in self._packages:
+                self._import_folder(package)
+            if self._in_suites is not None:
+                self._import_from_suites(self._in_suites)
+            for point in entry_points(group=self._group):
+                self._add(Entry(point.name, point.value, point))
+            self._complete = True
+        finally:
+            self._searching.discard(me)
+
+    def _import_folder(self, package: str) -> None:
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if not module.name.startswith("_"):
+                self._import(f"{package}.{module.name}")
+
+    def _import_from_suites(self, name: str) -> None:
+        """Import the module `name` of every suite that is a folder, and suites that are one file as they are."""
+        for suite in pkgutil.iter_modules(importlib.import_module(_SUITES).__path__):
+            module = f"{_SUITES}.{suite.name}"
+            if not suite.ispkg:
+                self._import(module)
+                continue
+            (folder,) = importlib.import_module(module).__path__
+            if (Path(folder) / f"{name}.py").exists():
+                self._import(f"{module}.{name}")
+            elif (Path(folder) / name / "__init__.py").exists():
+                self._import_folder(f"{module}.{name}")
+
+    def _import(self, module: str) -> None:
+        """Import one of our modules; what it registered before it failed is forgotten, for the next attempt."""
+        try:
+            importlib.import_module(module)
+        except BaseException:
+            # In place: what another thread registers meanwhile is never registered again.
+            for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
+                self._entries.pop(name, None)
+            raise
+
+
+def _is_same(one: Entry[Any], other: Entry[Any]) -> bool:
+    """Whether two entries are one thing: a file can be imported under two names, and be named by an entry point too."""
+    if one.target is other.target:
+        return True
+    written_anew = one.origin == other.origin and not isinstance(one.target, EntryPoint)
+    return not written_anew and _place(one.target) == _place(other.target)
+
+
+def _place(target: Any) -> tuple[str, Any]:
+    """Where a thing is written, by file if there is one, and its name there."""
+    if isinstance(target, EntryPoint):
+        module, name = target.module, target.attr
+    else:
+        module, name = getattr(target, "__module__", "?"), getattr(target, "__qualname__", target)
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return (module if file is None else os.path.realpath(file)), name

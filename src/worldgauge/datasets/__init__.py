@@ -1,1 +1,0 @@
-"""The published on-disk formats, read and written as Episodes."""

@@ -1,0 +1,275 @@
+"""Collecting: items made side by side, counted and resumed, their worlds put into a manifest; for every collection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Image
+from worldgauge.engine.collection.collection import Collection, Item, Made, collections
+from worldgauge.engine.modules import home_of, import_home
+from worldgauge.engine.options import options_of, plain
+from worldgauge.engine.store import full_disk
+from worldgauge.engine.workers.pool import Job, Result
+from worldgauge.engine.workers.site import open_site
+from worldgauge.engine.workers.worker import one_line
+from worldgauge.worlds import World
+
+SEEDS = 2**32
+"""Seeds of a collection are below it."""
+
+
+@dataclass(frozen=True)
+class CollectProgress:
+    """How far a collection is.
+
+    Attributes:
+        done, total: Things done, and of how many.
+        frames: Frames of those.
+        failed: Items of which nothing came.
+        last: Name of the last item.
+    """
+
+    done: int
+    total: int
+    frames: int
+    failed: int
+    last: str
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection holds in the end.
+
+    Attributes:
+        root: Its folder.
+        items: Things that were made, or were there already.
+        frames: Frames of those.
+        discarded: Tries thrown away, by reason.
+        failures: Why items are missing, one line each.
+    """
+
+    root: Path
+    items: int
+    frames: int
+    discarded: Mapping[str, int]
+    failures: tuple[str, ...]
+
+
+def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
+    """The collection called `name` in `out`, with its options checked.
+
+    Raises:
+        UnknownNameError: For a collection, or an option, that is not known.
+        UsageError: For a value of an option out of its bounds, or options that do not go together.
+    """
+    kind = collections.get(name)
+    made = kind(Path(out), options_of(kind.Options, name, options, noun="option"))
+    made.check_options()
+    return made
+
+
+def collect(
+    name: str,
+    out: Path | str,
+    *,
+    workers: int = 1,
+    on: str | None = None,
+    progress: Callable[[CollectProgress], None] | None = None,
+    **options: Any,
+) -> Collected:
+    """Make a data set, or go on with one.
+
+    It may be stopped at any moment and called again: what is done is kept, and the bytes are those of a run that was
+    never stopped, for any number of workers.
+
+    Args:
+        name: Of the collection; see `worldgauge list collections`.
+        out: Folder of the data set.
+        workers: Processes that work side by side.
+        on: Where they are, as for `engine.run.run`; what they print goes to the folder logs of `out`.
+        progress: Told of every item that ended.
+        **options: Fields of the collection's `Options`.
+
+    Returns:
+        What the folder then holds.
+
+    Raises:
+        UsageError: For options out of bounds, or that do not go together.
+        RunError: When `out` was collected with other options that its files depend on, or the disk is full.
+    """
+    collection = open_collection(name, Path(out), options)
+    collection.check_same()
+    items = list(collection.items())
+    try:
+        with ending_on_full_disk():
+            collection.begin(local=on in (None, "local"))
+            settings = collection.settings()
+            if collection.settings_first:
+                collection.write_manifest({}, settings)
+            made, collected = _make_all(collection, items, settings, workers, on, progress)
+            collection.write_manifest(_worlds_of(items, made), {**settings, "discarded": collected.discarded})
+            collection.finish(made)
+        return collected
+    finally:
+        collection.close()
+
+
+def count(name: str, out: Path | str, **options: Any) -> tuple[int, int]:
+    """Things that `collect` would make with these options, and how many of them are in place.
+
+    Writes nothing; raises what `collect` raises before its first item.
+    """
+    collection = open_collection(name, Path(out), options)
+    collection.check_same()
+    return collection.expected(), collection.done()
+
+
+def make_item(
+    *,
+    collection: str,
+    home: str,
+    out: str,
+    options: dict[str, Any],
+    item: dict[str, Any],
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """One item of any collection, in a worker: what `Made` says, or {"full"} when the disk is; plain JSON values."""
+    import_home(home, f"data set '{collection}'")
+    try:
+        opened = open_collection(collection, Path(out), options)
+        made = opened.make(Item(**item), progress)
+    except Exception as error:
+        if (full := full_disk(error)) is not None:
+            return {"full": full}
+        raise
+    return {
+        **asdict(made),
+        "world": None if made.world is None else plain_facts(made.world),
+        "worlds": {name: plain_facts(facts) for name, facts in made.worlds.items()},
+    }
+
+
+@contextmanager
+def ending_on_full_disk() -> Iterator[None]:
+    """Raises RunError, with what to do, where the disk is full within; every other error passes."""
+    try:
+        yield
+    except (DataError, OSError) as error:
+        if (full := full_disk(error)) is not None:
+            raise RunError(full) from error
+        raise
+
+
+def render(world: World, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]) -> Iterator[Image]:
+    """What `camera` sees of `world` from poses (T, 4, 4), one frame each; progress: frames done, of all."""
+    for number, pose in enumerate(poses):
+        progress(number, len(poses))
+        yield world.view(pose, camera).rgb
+
+
+def plain_facts(facts: WorldFacts) -> dict[str, Any]:
+    """Facts of a world as plain JSON values, from which `WorldFacts` are made again."""
+    params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
+    return {"name": facts.name, "params": params, "digest": facts.digest}
+
+
+def world_seed_of(seed: int, place: int) -> int:
+    """Seed of the world of settlement or scene number `place` in a collection with `seed`."""
+    return int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
+
+
+def _make_all(
+    collection: Collection,
+    items: list[Item],
+    settings: Mapping[str, Any],
+    workers: int,
+    on: str | None,
+    progress: Callable[[CollectProgress], None] | None,
+) -> tuple[dict[str, Made], Collected]:
+    """Make all items, and keep the manifest up to date; raises RunError when the disk is full."""
+    discards: Counter[str] = Counter()
+    failures: list[str] = []
+    made: dict[str, Made] = {}
+    known: dict[str, WorldFacts] = {}
+    places = {item.id: item.place for item in items}
+    total, frames, done, ended = collection.expected(), 0, 0, 0
+    counts_items = total == len(items)
+    with closing(_results(collection, items, workers, on)) as results:
+        for result in results:
+            value = result.value or {}
+            if "full" in value:
+                raise RunError(value["full"])
+            one = _made_of(value) if value else Made(failure=result.error)
+            made[result.id] = one
+            discards.update(one.discards)
+            if one.failure:
+                failures.append(f"{result.id}: {one.failure}")
+            frames, done, ended = frames + one.frames, done + collection.count_of(one), ended + 1
+            new = {name: facts for name, facts in _named(one, places[result.id]) if name not in known}
+            if new:
+                known |= new
+                collection.write_manifest(known, settings)
+            if progress is not None:
+                shown = ended if counts_items else done
+                progress(CollectProgress(shown, total, frames, len(failures), result.id))
+    found = Collected(collection.out, done, frames, dict(sorted(discards.items())), tuple(sorted(failures)))
+    return made, found
+
+
+def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
+    """Results as they come; a single worker on this machine is this process itself."""
+    home = home_of(type(collection).__module__)
+    if home is None:
+        raise UsageError(f"data set '{collection.name}' is in no file that workers could import; put it into a module")
+    args = {
+        "collection": collection.name,
+        "home": home,
+        "out": str(collection.out.absolute()),
+        "options": plain(collection.options),
+    }
+    jobs = [
+        Job(item.id, f"{__name__}:make_item", {**args, "item": asdict(item)}, collection.deadline_s) for item in items
+    ]
+    if workers != 1 or on not in (None, "local"):
+        with open_site(on, logs=collection.out / "logs", shared=[collection.out]) as site, site.pool(workers) as pool:
+            yield from pool.run(jobs)
+        return
+    for job in jobs:
+        try:
+            yield Result(job.id, make_item(**job.args, progress=lambda done, total: None))
+        except Exception as error:
+            yield Result(job.id, error=one_line(error))
+
+
+def _made_of(value: Mapping[str, Any]) -> Made:
+    world = value["world"]
+    return Made(
+        value["frames"],
+        None if world is None else WorldFacts(**world),
+        {name: WorldFacts(**facts) for name, facts in value["worlds"].items()},
+        tuple(value["discards"]),
+        value["failure"],
+        value["facts"],
+    )
+
+
+def _named(made: Made, place: str) -> Iterator[tuple[str, WorldFacts]]:
+    """The worlds of an item by the names that the manifest gives them."""
+    yield from made.worlds.items()
+    if made.world is not None:
+        yield place, made.world
+
+
+def _worlds_of(items: list[Item], made: Mapping[str, Made]) -> dict[str, WorldFacts]:
+    places = {item.id: item.place for item in items}
+    return {name: facts for id, one in made.items() for name, facts in _named(one, places[id])}

@@ -1,0 +1,51 @@
+"""What a collected folder says of itself: how it was made and which world every scene is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, RunError
+from worldgauge.core.io import dumps, loads, write_file
+
+MANIFEST = "worldgauge.json"
+_VERSION = 1
+
+
+def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
+    """The manifest of `out`, with "settings" and "worlds"; None when it is no collection yet.
+
+    Raises DataError when it cannot be read, RunError when the folder holds data of another format.
+    """
+    path = out / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        content = loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); remove or repair the manifest") from error
+    if not isinstance(content, dict) or content.get("format") != format:
+        raise RunError(f"{out} holds other data than of format '{format}': collect into another folder")
+    if not isinstance(content.get("settings"), dict) or not isinstance(content.get("worlds"), dict):
+        raise DataError(f"{path}: field 'settings' or 'worlds' is missing; remove or repair the manifest")
+    return content
+
+
+def write_manifest(
+    out: Path, format: str, facts: Mapping[str, WorldFacts], settings: Mapping[str, Any], camera: Mapping[str, Any]
+) -> None:
+    """Put the manifest in place; scenes that the folder already has are kept. Raises as `read_manifest`, DataError."""
+    rows = {name: {"world": one.name, "params": dict(one.params), "digest": one.digest} for name, one in facts.items()}
+    before = read_manifest(out, format)
+    kept = {} if before is None else before["worlds"]
+    content = {
+        "format": format,
+        "version": _VERSION,
+        "settings": dict(settings),
+        "camera": dict(camera),
+        "worlds": dict(sorted({**kept, **rows}.items())),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_file(out / MANIFEST, dumps(content, indent=1) + "\n")

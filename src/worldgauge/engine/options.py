@@ -1,0 +1,266 @@
+"""Options: a field of a dataclass says name, default, help, bounds and choices, and everything else is made of it.
+
+    @dataclass(frozen=True)
+    class Options:
+        spins: int = option(8, "Full turns, each in a village of its own.", low=1, high=1000)
+
+The command line, the checks, the manifest, a dry run and the tables of the docs read these fields: one more option is
+one more line. A field may be int, float, bool, str, a Literal of words, `tuple[int, int]` (a size, WIDTHxHEIGHT), or a
+tuple of int or str of any length (a list with commas); any of them `| None`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+
+O = TypeVar("O")  # noqa: E741 - options of any kind
+FOUND = "_digest"
+"""End of the names of fields that are found anew from others, and that nobody gives."""
+_KEY = "option"
+_ITEM_NAMES: Mapping[type, str] = {int: "whole number", float: "number", str: "name"}
+
+
+@dataclass(frozen=True)
+class OptionFacts:
+    """What a field declares beside its type and default.
+
+    Attributes:
+        help: One sentence for the command line and the docs.
+        low, high: Bounds, both included; of each item in a list, of each side of a size.
+        above: Bound that is itself left out.
+        choices: Words of which it must be one; a function where they are looked up when they are needed.
+        rule: What to give, in words, where the bounds do not say it.
+        flag: Its name on the command line, where that is not the field's own.
+        metavar: What stands for its value in help.
+    """
+
+    help: str = ""
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: Sequence[str] | Callable[[], Sequence[str]] = ()
+    rule: str = ""
+    flag: str = ""
+    metavar: str = ""
+
+    def words(self) -> tuple[str, ...]:
+        """The choices, looked up."""
+        return tuple(self.choices() if callable(self.choices) else self.choices)
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Sequence[str] | Callable[[], Sequence[str]] = (),
+    rule: str = "",
+    flag: str = "",
+    metavar: str = "",
+) -> Any:
+    """A field of an options dataclass; the arguments are those of `OptionFacts`."""
+    facts = OptionFacts(help, low, high, above, choices, rule, flag, metavar)
+    return field(default=default, metadata={_KEY: facts})
+
+
+def facts_of(one: Field[Any]) -> OptionFacts:
+    """What the field declares; nothing for one that was not made by `option`."""
+    facts: OptionFacts = one.metadata.get(_KEY, OptionFacts())
+    return facts
+
+
+def given_fields(kind: type) -> list[Field[Any]]:
+    """The fields that a user may give."""
+    return [one for one in fields(kind) if not one.name.endswith(FOUND)]
+
+
+def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str = "setting") -> O:
+    """The dataclass `kind` made of `given` values, each checked by what its field declares.
+
+    Args:
+        kind: The dataclass.
+        owner: Whose options they are, for messages ("loopnav").
+        given: Values by name; lists count as tuples.
+        noun: What messages call one of them.
+
+    Raises:
+        UnknownNameError: For a name that it has not, with the nearest.
+        UsageError: For a value out of bounds or of another type, naming the option and the rule.
+    """
+    known = {one.name: one for one in given_fields(kind)}
+    for name in given:
+        if name not in known and name not in get_type_hints(kind):
+            raise UnknownNameError(f"{owner} {noun}", name, list(known))
+    made = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    check(made, owner, noun=noun)
+    return made
+
+
+def check(options: Any, owner: str, *, noun: str = "setting") -> None:
+    """Raises UsageError, naming the option, unless every value keeps what its field declares."""
+    hints = get_type_hints(type(options))
+    for one in given_fields(type(options)):
+        value = getattr(options, one.name)
+        if not _fits(value, hints[one.name], facts_of(one)):
+            rule = rule_of(one, hints[one.name])
+            raise UsageError(f"{owner} {noun} '{one.name}' must be {rule}, got {_shown(value)}")
+
+
+def plain(options: Any) -> dict[str, Any]:
+    """All options as plain JSON values: tuples as lists."""
+    values = {one.name: getattr(options, one.name) for one in fields(options)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def rule_of(one: Field[Any], hint: Any) -> str:
+    """What may be given, in words: "a whole number from 1 to 150"."""
+    facts, kind = facts_of(one), _core(hint)
+    if facts.rule:
+        return facts.rule
+    if words := _words(hint, facts):
+        known = ", ".join(words)
+        return f"different ones of {known}" if _is_list(kind) else f"one of {known}"
+    if kind is bool:
+        return "true or false"
+    if kind == tuple[int, int]:
+        return f"width and height in pixels{_range(facts)}"
+    if _is_list(kind):
+        return f"different {_ITEM_NAMES[get_args(kind)[0]]}s{_range(facts)}"
+    if kind in _ITEM_NAMES:
+        return f"a {_ITEM_NAMES[kind]}{_range(facts)}"
+    return "a usable value"
+
+
+def parse(hint: Any, text: str, flag: str) -> Any:
+    """The value of an option as it was typed: a list with commas, a size such as 640x360, a word or a number.
+
+    Raises UsageError for what is none.
+    """
+    kind = _core(hint)
+    if kind == tuple[int, int]:
+        width, _, height = text.partition("x")
+        if not (width.isdecimal() and height.isdecimal()):
+            raise UsageError(f"{flag} takes whole numbers for width and height, such as 640x360, not '{text}'")
+        return int(width), int(height)
+    if _is_list(kind):
+        return tuple(_item(get_args(kind)[0], part, flag) for part in text.split(","))
+    return text
+
+
+def typed(value: Any) -> str:
+    """A value as one would type it: the reverse of `parse`."""
+    if isinstance(value, tuple):
+        return (
+            "x".join(map(str, value))
+            if len(value) == 2 and all(type(v) is int for v in value)
+            else ",".join(map(str, value))
+        )
+    return str(value)
+
+
+def is_typed_as_text(hint: Any) -> bool:
+    """Whether the command line takes it as text and `parse` reads it: sizes and lists."""
+    kind = _core(hint)
+    return kind == tuple[int, int] or _is_list(kind)
+
+
+def core_type(hint: Any) -> type:
+    """The plain type that the command line takes for a field of this type."""
+    kind = _core(hint)
+    if is_typed_as_text(hint) or get_origin(kind) is Literal:
+        return str
+    return kind if isinstance(kind, type) else str
+
+
+def option_rows(kind: type) -> list[tuple[str, str, str, str]]:
+    """Name, default, what may be given and help of every option: a row each of a table in the docs."""
+    hints = get_type_hints(kind)
+    return [
+        (
+            one.name,
+            "" if one.default is MISSING or one.default is None else typed(one.default),
+            rule_of(one, hints[one.name]),
+            facts_of(one).help,
+        )
+        for one in given_fields(kind)
+    ]
+
+
+def choices_of(hint: Any) -> tuple[str, ...]:
+    """Words of a Literal; empty for any other type."""
+    kind = _core(hint)
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _words(hint: Any, facts: OptionFacts) -> tuple[str, ...]:
+    kind = _core(hint)
+    inner = get_args(kind)[0] if _is_list(kind) else kind
+    return facts.words() or (get_args(inner) if get_origin(inner) is Literal else ())
+
+
+def _core(hint: Any) -> Any:
+    """The type without `| None`."""
+    inner = [part for part in get_args(hint) if part is not type(None)]
+    is_union = type(None) in get_args(hint)
+    return inner[0] if is_union and len(inner) == 1 else hint
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis
+
+
+def _fits(value: Any, hint: Any, facts: OptionFacts) -> bool:
+    if value is None:
+        return type(None) in get_args(hint)
+    kind = _core(hint)
+    words = _words(hint, facts)
+    if _is_list(kind):
+        inner = get_args(kind)[0]
+        good = isinstance(value, tuple) and 0 < len(value) == len(set(value))
+        return good and all(_item_fits(one, inner, words, facts) for one in value)
+    if kind == tuple[int, int]:
+        return isinstance(value, tuple) and len(value) == 2 and all(_item_fits(one, int, (), facts) for one in value)
+    return _item_fits(value, kind, words, facts)
+
+
+def _item_fits(value: Any, kind: Any, words: Sequence[str], facts: OptionFacts) -> bool:
+    if words or get_origin(kind) is Literal:
+        return value in words
+    if kind is bool or kind is str:
+        return isinstance(value, kind)
+    if kind not in (int, float):
+        return True
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
+        return False
+    low = -math.inf if facts.low is None else facts.low
+    high = math.inf if facts.high is None else facts.high
+    return low <= value <= high and (facts.above is None or value > facts.above) and math.isfinite(value)
+
+
+def _item(kind: type, text: str, flag: str) -> Any:
+    if kind is not int:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{flag} takes whole numbers, not '{text}'") from None
+
+
+def _range(facts: OptionFacts) -> str:
+    low, high, above = (None if one is None else f"{one:.10g}" for one in (facts.low, facts.high, facts.above))
+    if above is not None:
+        return f" of more than {above}" + (f" and at most {high}" if high is not None else "")
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    return f" of at least {low}" if low is not None else f" of at most {high}" if high is not None else ""
+
+
+def _shown(value: Any) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,177 @@
+"""What suites share in asking a world model: the context as it takes it, and what is kept of its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Context, WorldFacts
+from worldgauge.core.errors import DataError, SubjectError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, checked_rollout
+from worldgauge.core.video import Clip, Writer
+from worldgauge.engine.suite.contract import Record, TaskContext
+from worldgauge.worlds import open_world
+from worldgauge.worlds.third_person import ThirdPerson, figure_mask
+
+ROLLOUT = "rollout.mp4"
+POSES = "poses.json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was kept. rollout: file in the record's folder. clip: of it. facts: "frames_generated", "fps", "resolution",
+    "finished_video" and "poses" (a file name, None where the camera is not known).
+    """
+
+    rollout: str
+    clip: Clip
+    facts: Mapping[str, Any]
+
+
+def fit_context(context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None) -> Context:
+    """The last `limit` frames of `context`, as many as a model of `spec` holds, cropped and resized as it asks.
+
+    Perspective views or panoramas; with depth where it wants it and the world is known.
+    """
+    for most in (limit, spec.max_context):
+        if most is not None:
+            context = context.last(most)
+    if spec.crop is not None:
+        context = context.cropped(*spec.crop)
+    if spec.frame_size is not None:
+        context = context.resized(*spec.frame_size)
+    if "depth" in spec.inputs and world is not None:
+        context = replace(context, depth=_depth_of(context, world))
+    return context
+
+
+def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
+    """A recording as a model of `spec` could draw it."""
+    clip = clip if spec.crop is None else clip.cropped(*spec.crop)
+    return clip if spec.frame_size is None else clip.resized(*spec.frame_size)
+
+
+def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext) -> Answer:
+    """Ask `subject` and store its frames, lossless, and where its camera is if it tells.
+
+    Raises SubjectError when the model breaks its promise.
+    """
+    path = task_context.directory / ROLLOUT
+    poses = write_rollout(subject, request, path, fps, task_context)
+    if poses is not None:
+        rows = json.dumps({"poses": poses[:, :3].reshape(len(poses), 12).tolist()})
+        (task_context.directory / POSES).write_text(rows + "\n")
+    width, height = request.frame_size
+    facts = {
+        "frames_generated": request.horizon,
+        "fps": fps,
+        "resolution": [width, height],
+        "finished_video": None,
+        "poses": None if poses is None else POSES,
+    }
+    return Answer(ROLLOUT, Clip.open(path), facts)
+
+
+def write_rollout(
+    subject: WorldModel, request: RolloutRequest, video: Path, fps: float, task_context: TaskContext
+) -> FloatArray | None:
+    """Write what `subject` imagines to `video`, lossless; the poses (n, 4, 4) of its frames where it tells them.
+
+    Raises SubjectError when the model breaks its promise.
+    """
+    with Writer(video, fps=fps, kind="lossless") as out:
+        for chunk in checked_rollout(subject, request):
+            out.write(chunk)
+            task_context.progress(out.frames, request.horizon)
+    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
+    if path is None:
+        return None
+    poses = np.asarray(path, np.float64)
+    if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
+        raise SubjectError(
+            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
+            f"expected ({request.horizon}, 4, 4), all finite"
+        )
+    return poses
+
+
+def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fewest: int = 1) -> Answer:
+    """The video that somebody has made of `task`, copied unchanged, whatever its length, rate and size.
+
+    Raises SubjectError where there is none, it is damaged, or it holds less than `fewest` frames.
+    """
+    source = subject.video_of(task)
+    clip = Clip.open(source)
+    if len(clip) < fewest:
+        raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {fewest}")
+    name = f"rollout{source.suffix.lower()}"
+    shutil.copyfile(source, task_context.directory / name)
+    task_context.progress(len(clip), len(clip))
+    facts = {
+        "frames_generated": len(clip),
+        "fps": clip.fps,
+        "resolution": [clip.width, clip.height],
+        "finished_video": {"name": source.name, "sha256": content_of(source)},
+        "poses": None,
+    }
+    return Answer(name, clip, facts)
+
+
+def seen_in(camera: Camera, clip: Clip) -> Camera:
+    """The camera of the centre of the view that has the shape of `clip`."""
+    width = min(camera.width, round(camera.height * clip.width / clip.height))
+    return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
+
+
+def stored_rollout(record: Record) -> Clip:
+    """The video of a record. Raises DataError when there is none, or it does not fit the record's facts."""
+    if record.rollout is None:
+        raise DataError(f"the record of '{record.task.id}' holds no rollout")
+    path = record.directory / record.rollout
+    clip, expected = Clip.open(path), record.facts["frames_generated"]
+    if len(clip) != expected:
+        raise DataError(
+            f"{path}: {len(clip)} frames where {expected} were recorded; delete this record's folder and run again"
+        )
+    return clip
+
+
+def stored_poses(record: Record) -> FloatArray | None:
+    """Camera-to-world poses (n, 4, 4) of the frames of a record, where the model told them."""
+    if record.facts["poses"] != POSES:
+        return None
+    rows = np.array(json.loads((record.directory / POSES).read_text())["poses"], np.float64).reshape(-1, 3, 4)
+    poses = np.zeros((len(rows), 4, 4))
+    poses[:, :3], poses[:, 3, 3] = rows, 1
+    return poses
+
+
+def content_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
+    """Depth of any context frame on the context's own pixel grid, rendered when asked for; along the rays of panoramas.
+
+    NaN where a figure walks along with the camera: it has no place in the world that could be remembered.
+    """
+
+    def depth(index: int) -> NDArray[np.float32]:
+        there = open_world(world)
+        view = there.view(context.poses[index], context.camera)
+        if not isinstance(there, ThirdPerson):
+            return view.depth
+        return np.where(figure_mask(view), np.float32(np.nan), view.depth)
+
+    return depth

@@ -1,0 +1,187 @@
+"""A worker of this machine: a process that speaks JSON lines (`engine.worker`), and the threads that hear it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from worldgauge.engine.workers.processes import end_session
+from worldgauge.engine.workers.worker import GRACE_S
+from worldgauge.serving.printed import Tail, how_it_ended
+from worldgauge.serving.process import FOLDER_VARIABLE, OUTER_VARIABLE, private_folder
+
+MAX_LOG_BYTES = 10_000_000
+"""What a log may hold before nothing more is written to it."""
+
+_THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+)
+_END_S = 10.0
+
+
+class LocalWorker:
+    """A process with one thread for sums, in a session of its own; see `engine.pool.Worker`.
+
+    environment: added to this process's. log: file that takes what it prints, made when it prints something.
+    path: its module search path, by default this process's; with beside=True after its own, for another machine.
+    """
+
+    refusal: str | None = None
+
+    def __init__(
+        self,
+        events: queue.SimpleQueue[tuple[Any, bytes | None, float]],
+        *,
+        environment: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        path: list[str] | None = None,
+        beside: bool = False,
+        directory: str | None = None,
+    ) -> None:
+        self._events = events
+        self._ended = self._closed_its_pipe = False
+        self._folder = private_folder()
+        self._process = subprocess.Popen(
+            # -P: the worker gets this process's search path, which need not hold the working directory.
+            [sys.executable, "-P", "-m", "worldgauge.engine.workers.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **_one_thread(), FOLDER_VARIABLE: self._folder, **(environment or {})},
+            cwd=directory,
+            start_new_session=True,
+        )
+        self._printed = _Printed(log, self._process.pid)
+        self._ears = [
+            threading.Thread(target=self._read_answers, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_prints, args=(self._process.stderr,), daemon=True),
+        ]
+        for ear in self._ears:
+            ear.start()
+        threading.Thread(target=self._wait, daemon=True).start()
+        start = {"path": sys.path if path is None else path, "alone": not beside}
+        self.send(json.dumps(start).encode("ascii"))
+
+    def send(self, line: bytes) -> None:
+        """Pass one line on."""
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError):  # it died: the end of its other pipe says so
+            self._process.stdin.write(line + b"\n")
+            self._process.stdin.flush()
+
+    def is_dead(self) -> bool:
+        """Whether nothing more will come from it."""
+        return self._ended
+
+    def dismiss(self) -> None:
+        """Let it go; it ends by itself when it is idle."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def wait_or_kill(self) -> None:
+        """See a dismissed worker gone."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(2 * GRACE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and all it started."""
+        # What has ended by itself is to be told from what was killed here.
+        self._closed_its_pipe = self._process.poll() is None
+        end_session(self._process.pid)
+        with suppress(subprocess.TimeoutExpired):  # stuck in the kernel, such as on a dead file system
+            self._process.wait(_END_S)
+        for ear in self._ears:
+            ear.join(GRACE_S)
+        self.dismiss()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def last_words(self) -> tuple[str, str]:
+        """How a worker ended that was killed after that, with the last line it printed; and where the rest is."""
+        code = self._process.returncode
+        how = "closed its pipe" if self._closed_its_pipe or code is None else how_it_ended(code)
+        return f"the worker process {how}{self._printed.tail.last_words()}", self._printed.place()
+
+    def _read_answers(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            for line in pipe:
+                self._events.put((self, line, time.monotonic()))
+        with suppress(subprocess.TimeoutExpired):  # so that it can be said how it ended
+            self._process.wait(GRACE_S)
+        self._end()
+
+    def _read_prints(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while chunk := os.read(pipe.fileno(), 65536):
+                self._printed.add(chunk)
+
+    def _wait(self) -> None:
+        self._process.wait()
+        # Children of a dead worker may hold its pipe open, so its end cannot be waited for for ever.
+        self._ears[0].join(GRACE_S)
+        self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._events.put((self, None, time.monotonic()))
+
+
+class _Printed:
+    """What a process prints: the end of it here, all of it in a file that stops growing at a limit."""
+
+    def __init__(self, log: Path | None, pid: int) -> None:
+        self._log = log
+        self._pid = pid
+        self.tail = Tail()
+        self._written = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Keep the next bytes that were printed."""
+        self.tail.add(chunk)
+        if self._log is not None:
+            with suppress(OSError):  # a full disk: the task in hand will say so
+                self._write(self._log, chunk)
+
+    def place(self) -> str:
+        """Where all of it is, for the end of a message."""
+        return f"; more in {self._log}" if self._log is not None and self._written else ""
+
+    def _write(self, log: Path, chunk: bytes) -> None:
+        if not self._written:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+                log.replace(log.with_suffix(".old.log"))
+            now = datetime.now().astimezone().isoformat(timespec="seconds")
+            chunk = f"\n--- {now} {platform.node()} process {self._pid} ---\n".encode() + chunk
+        if self._written > MAX_LOG_BYTES:
+            return
+        self._written += len(chunk)
+        if self._written > MAX_LOG_BYTES:
+            chunk += f"\n--- more than {MAX_LOG_BYTES:,} bytes: the rest is not kept ---\n".encode()
+        with open(log, "ab") as file:
+            file.write(chunk)
+
+
+def _one_thread() -> dict[str, str]:
+    """One thread a worker, for the same sums on any machine; how it was before is told to the models it starts."""
+    before = {name: os.environ.get(name) for name in _THREAD_LIMITS}
+    return {**dict.fromkeys(_THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}

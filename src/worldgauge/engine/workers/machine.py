@@ -1,0 +1,64 @@
+"""How many workers of a kind this machine has room for, and which graphics processors each of them may see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.model import Needs
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ELSEWHERE = "run it on a cluster with --on ray://HOST:PORT"
+
+
+def rooms(needs: Needs, workers: int, who: str) -> list[dict[str, str]]:
+    """Environment of each of at most `workers` workers that fit on this machine side by side.
+
+    who: names the model in errors. Raises UsageError when not even one fits.
+    """
+    fit = workers
+    if needs.memory_gb:
+        memory_gb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+        if needs.memory_gb > memory_gb:
+            raise UsageError(f"{who} needs {needs.memory_gb:g} GB, this machine has {memory_gb:.0f} GB; {_ELSEWHERE}")
+        fit = min(fit, int(memory_gb / needs.memory_gb))
+    if needs.cpus > 1:  # more than there are is slow but works, so there is always room for one
+        fit = min(fit, max(1, int((os.cpu_count() or 1) / needs.cpus)))
+    if not needs.gpus:
+        return [{}] * fit
+    shares = gpu_shares(visible_gpus(), needs.gpus)
+    if not shares:
+        shown = ", ".join(visible_gpus()) or "none"
+        raise UsageError(
+            f"{who} needs {needs.gpus:g} GPU{'s' if needs.gpus > 1 else ''}, this machine shows {shown}; "
+            f"{_ELSEWHERE}, or say --gpus-per-worker 0"
+        )
+    return [{VISIBLE: share} for share in shares[:fit]]
+
+
+def gpu_shares(gpus: list[str], each: float) -> list[str]:
+    """What each worker may see, one entry a worker, if every one gets `each` GPUs: a share of one, or whole ones.
+
+    Shares of one are dealt out in turn, so that few workers lie on different ones.
+    """
+    if each <= 1:
+        return gpus * int(1 / each + 1e-9)
+    whole = int(each)
+    return [",".join(gpus[first : first + whole]) for first in range(0, len(gpus) - whole + 1, whole)]
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, by the names that CUDA_VISIBLE_DEVICES takes."""
+    given = os.environ.get(VISIBLE)
+    if given is not None:
+        names = [name.strip() for name in given.split(",")]
+        # CUDA itself stops at the first name that names nothing.
+        return names[: next((n for n, name in enumerate(names) if name in ("", "-1", "NoDevFiles")), len(names))]
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+        count = sum(line.startswith("GPU ") for line in listing.splitlines())
+    except (OSError, subprocess.SubprocessError):
+        count = len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
+    return [str(number) for number in range(count)]

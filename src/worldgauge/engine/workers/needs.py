@@ -1,0 +1,103 @@
+"""Who may share a pool: models that need the same of a machine. Each group gets workers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from worldgauge.core.agent import Agent
+from worldgauge.core.errors import UsageError
+from worldgauge.core.model import Needs, WorldModel
+from worldgauge.engine.store import check_slugs
+from worldgauge.engine.subjects import Asks, SubjectEntry, enter_subjects, factory_of, parse, resolve_once
+from worldgauge.engine.workers.pool import Job, Pool
+from worldgauge.engine.workers.site import Site
+from worldgauge.engine.workers.worker import Progress
+from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
+
+Model = str | WorldModel | Agent
+
+
+@dataclass(frozen=True)
+class WorkerGroup:
+    """A pool, and the models that run in its workers, as positions in the order in which models were given."""
+
+    pool: Pool
+    members: tuple[int, ...]
+
+
+def worker_groups(
+    models: Sequence[Model], site: Site, workers: int, gpus: float | None, stack: ExitStack, asks: Asks = "model"
+) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
+    """Entrants for models, in order, and the worker_groups that they fall into; pools end with `stack`.
+
+    gpus: what each worker gets, whatever the models declare. Raises what `engine.subjects.enter` raises, and
+    UsageError when there is no room for a model.
+    """
+    plain = stack.enter_context(site.pool(workers))
+    needs = _needs_of(models, plain, gpus, asks)
+    entrants: dict[int, SubjectEntry] = {}
+    made = []
+    groups = list(dict.fromkeys(needs)) or [Needs()]
+    # Where there are several, one group after another has the machine: workers end, and start when it is their turn.
+    if groups != [Needs()]:
+        plain.close()
+    for group in groups:
+        members = tuple(number for number, its in enumerate(needs) if its == group)
+        who = next((f"{asks} '{models[n]}'" for n in members), f"a {asks}")
+        pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
+        # In a worker of its own group: making a model may load its weights onto a GPU.
+        entrants.update(zip(members, enter_subjects([models[number] for number in members], pool, asks), strict=True))
+        made.append(WorkerGroup(pool, members))
+        if len(groups) > 1:
+            pool.close()
+    ordered = [entrants[number] for number in range(len(models))]
+    _check_labels(ordered)
+    return ordered, made
+
+
+def declared_needs(*, text: str, asks: Asks, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: what the model that `text` means declares. A command has to be started to say so.
+
+    Of all others the module is imported, and the model not made.
+    """
+    if is_served(text) and asks == "model":
+        model = resolve_once(text).model
+        assert isinstance(model, RemoteModel)
+        return asdict(model.needs)
+    target, _ = parse(text)
+    return asdict(Needs.of(factory_of(target, asks)[0]))
+
+
+def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None, asks: Asks) -> list[Needs]:
+    """Needs of each; the default for live models, which are here already, and behind http:, where its server has them.
+
+    With `gpus` given a command is not asked: it may not start where it sees no GPU.
+    """
+    asked = dict.fromkeys(
+        one
+        for one in models
+        if isinstance(one, str) and (not is_served(one) or (gpus is None and not one.startswith("http")))
+    )
+    found = {}
+    call = f"{__name__}:declared_needs"
+    for result in pool.run(Job(text, call, {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in asked):
+        result.raise_for(result.id)
+        found[result.id] = Needs(**result.value)
+    return [_checked(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
+
+
+def _checked(needs: Needs, text: str, gpus: float | None) -> Needs:
+    needs = needs if gpus is None else replace(needs, gpus=gpus)
+    if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
+        raise UsageError(f"model '{text}' needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
+    return needs
+
+
+def _check_labels(entrants: Sequence[SubjectEntry]) -> None:
+    try:
+        check_slugs(entrant.label for entrant in entrants)
+    except UsageError as error:
+        raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None

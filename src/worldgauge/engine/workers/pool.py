@@ -1,0 +1,346 @@
+"""A pool of workers: jobs in, results out as they come; a job that hangs or dies costs only itself.
+
+with Pool(4) as pool:
+    for result in pool.run(Job(str(n), "worldgauge.suites.x:make", {"seed": n}) for n in range(100)):
+        ...
+
+There is one scheduler, whatever the workers are: processes of this machine (`engine.local`) or of a Ray cluster
+(`engine.ray_workers`). Where they come from is told by `engine.site`.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Protocol
+
+from worldgauge.core.errors import RunError, SubjectError, UsageError
+from worldgauge.engine.workers.local import LocalWorker
+
+Watch = Callable[[str, int, int], None]
+
+RETRIES = 2
+"""How often a job is done again whose worker or model was lost."""
+
+START_S = 600.0
+"""Seconds until at least one worker must be up: a cluster may first have to find or to start a machine."""
+
+LOST = "LostError"
+_MAX_FAILED_STARTS = 5
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of `call`, "worldgauge.module:function", as function(**args, progress=report).
+
+    args: plain JSON values. deadline_s: seconds without a sign of progress after which it is
+    killed; None waits for ever. start_s: the same until its first sign, for one that first has to load
+    something; by default deadline_s. retries: how often it is done again when its worker dies or it ends
+    with LostError. The function returns plain JSON values, may call report(done, total) as often as
+    it likes, and must not mind what a lost attempt of it has left.
+    """
+
+    id: str
+    call: str
+    args: Mapping[str, Any]
+    deadline_s: float | None = None
+    retries: int = RETRIES
+    start_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a job: its value, or an error in one line.
+
+    kind, trace: type and traceback of the exception; "LostError" and None when its worker died, None and
+    None when it was killed. known: whether it was a WorldgaugeError, whose line says all.
+    seconds: of the last attempt. lost: errors of the attempts before it.
+    """
+
+    id: str
+    value: Any = None
+    error: str | None = None
+    kind: str | None = None
+    trace: str | None = None
+    known: bool = False
+    seconds: float = 0.0
+    lost: tuple[str, ...] = ()
+
+    def raise_for(self, model: str) -> None:
+        """Raise the error of a job about `model`, if any: SubjectError, or RuntimeError for a fault of ours."""
+        if self.error is None:
+            return
+        named = self.error if model in self.error else f"model '{model}': {self.error}"
+        if self.known or self.trace is None:
+            raise SubjectError(named)
+        raise RuntimeError(f"{named}\n{self.trace}")
+
+
+def check_deadline(deadline_s: float | None) -> None:
+    """Raises UsageError for a deadline that no job could meet, or that is no number."""
+    if deadline_s is not None and not 0 < deadline_s < float("inf"):
+        raise UsageError(f"the deadline must be above 0 s, got {deadline_s:g}")
+
+
+class Worker(Protocol):
+    """A process that takes JSON lines and answers in JSON lines, wherever it is (`engine.worker` is what it runs).
+
+    It puts what comes from it into the queue it was made with: (itself, line, when it came), and None
+    for the line when nothing more will come; its first line says that it is up.
+    refusal: why neither it nor any like it can work; looked at when nothing more comes.
+    """
+
+    refusal: str | None
+
+    def send(self, line: bytes) -> None:
+        """Pass one line on; a dead worker takes it and does nothing."""
+
+    def is_dead(self) -> bool:
+        """Whether nothing more will come from it."""
+
+    def dismiss(self) -> None:
+        """Let it go, without waiting; only while it has no job."""
+
+    def wait_or_kill(self) -> None:
+        """See a dismissed worker gone."""
+
+    def kill(self) -> None:
+        """End it and all it started, and see them gone."""
+
+    def last_words(self) -> tuple[str, str]:
+        """How a worker ended that died and was then killed; and where more is told, to be put behind it."""
+
+
+Event = tuple[Any, bytes | None, float]
+"""What came from a worker, None for its end, and when it came."""
+
+Hire = Callable[[int, "queue.SimpleQueue[Event]"], Worker]
+"""Starts a worker for the place with this number; it may come up much later."""
+
+
+@dataclass
+class _Attempt:
+    """A job that waits or is in a worker's hand.
+
+    lost: how each attempt before was lost, and where more is told. taken, alive: when it was taken, when it last
+    gave a sign. begun: whether it gave one.
+    """
+
+    job: Job
+    lost: list[tuple[str, str]] = field(default_factory=list)
+    taken: float = 0.0
+    alive: float = 0.0
+    begun: bool = False
+
+    def result(self, **facts: Any) -> Result:
+        before = tuple(how + where for how, where in self.lost)
+        return Result(self.job.id, **facts, seconds=time.monotonic() - self.taken, lost=before)
+
+    def hand_over(self) -> None:
+        self.taken = self.alive = time.monotonic()
+        self.begun = False
+
+    def heard(self, came: float) -> None:
+        self.alive = max(self.alive, came)
+        self.begun = True
+
+    def overdue_in(self, now: float) -> float:
+        return float("inf") if self._limit_s is None else self.alive + self._limit_s - now
+
+    def timed_out(self) -> Result:
+        lacking = "progress" if self._limit_s == self.job.deadline_s else "beginning"
+        return self.result(error=f"timed out after {self._limit_s:g} s without {lacking}")
+
+    @property
+    def _limit_s(self) -> float | None:
+        """Seconds without a sign that it is given now."""
+        return self.job.deadline_s if self.begun or self.job.start_s is None else self.job.start_s
+
+
+class Pool:
+    """`workers` processes, started when first needed; each does one job at a time with one thread.
+
+    hire: what starts a worker, by default on this machine. Leaving the context ends them; a job in hand is
+    lost, so a job's effect must be whole or absent.
+    """
+
+    def __init__(self, workers: int, hire: Hire | None = None) -> None:
+        if workers < 1:
+            raise UsageError(f"workers must be at least 1, got {workers}")
+        self._hire = hire or (lambda place, events: LocalWorker(events))
+        self._places = list(reversed(range(workers)))
+        self._place_of: dict[Worker, int] = {}
+        self._starting: dict[Worker, float] = {}
+        self._idle: list[Worker] = []
+        self._busy: dict[Worker, _Attempt] = {}
+        self._waiting: deque[_Attempt] = deque()
+        self._failed_starts = 0
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
+        """Results in the order in which jobs end. A job is taken only when a worker is free, or can be started, for it.
+
+        watch: called with (job id, done, total) whenever a job reports progress.
+        Raises RunError when workers cannot be started or refuse to work.
+        """
+        source = iter(jobs)
+        try:
+            while True:
+                self._assign(source)
+                if not self._busy and not self._waiting:
+                    return
+                yield from self._next_results(watch)
+        finally:
+            self._waiting.clear()
+            for worker in list(self._busy):
+                self._release(worker)
+
+    def close(self) -> None:
+        """End all workers."""
+        free = [*self._idle, *self._starting]
+        for worker in free:
+            worker.dismiss()
+        for worker in free:
+            worker.wait_or_kill()
+            self._forget(worker)
+        for worker in list(self._busy):
+            self._release(worker)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _assign(self, source: Iterator[Job]) -> None:
+        """Give jobs to idle workers, and start workers for jobs that find none."""
+        for worker in [worker for worker in self._idle if worker.is_dead()]:
+            self._release(worker)
+        while len(self._waiting) < len(self._idle) + len(self._starting) + len(self._places):
+            job = next(source, None)
+            if job is None:
+                break
+            self._waiting.append(_Attempt(job))
+        while self._places and len(self._waiting) > len(self._idle) + len(self._starting):
+            worker = self._hire(self._places[-1], self._events)
+            self._place_of[worker] = self._places.pop()
+            self._starting[worker] = time.monotonic()
+        while self._idle and self._waiting:
+            attempt = self._waiting.popleft()
+            worker = self._idle.pop()
+            self._busy[worker] = attempt
+            attempt.hand_over()
+            message = {"call": attempt.job.call, "args": dict(attempt.job.args)}
+            worker.send(json.dumps(message, allow_nan=False).encode("ascii"))
+
+    def _next_results(self, watch: Watch | None) -> list[Result]:
+        """Wait for one message, one end or one missed deadline; the results of jobs that ended by it."""
+        try:
+            worker, line, came = self._events.get(timeout=self._patience())
+        except queue.Empty:
+            return self._overdue(time.monotonic())
+        result = self._heard(worker, line, came, watch)
+        # Judged by when the message came: what came before it has been heard, however long that took here.
+        return ([] if result is None else [result]) + self._overdue(came)
+
+    def _patience(self) -> float | None:
+        """Seconds until something must be looked at, message or not."""
+        now = time.monotonic()
+        moments = [attempt.overdue_in(now) for attempt in self._busy.values()]
+        if not self._busy and not self._idle:
+            moments += [began + START_S - now for began in self._starting.values()]
+        first = min(moments, default=float("inf"))
+        return None if first == float("inf") else max(0.0, first)
+
+    def _heard(self, worker: Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
+        """Take in one message, None for the end of a worker; the result if a job ended by it."""
+        if worker not in self._place_of:
+            return None
+        if line is None:
+            return self._ended(worker)
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return self._lost(worker, "the worker process sent a broken message")
+        if worker in self._starting:
+            del self._starting[worker]
+            self._idle.append(worker)
+            self._failed_starts = 0
+            return None
+        attempt = self._busy[worker]
+        if "progress" in message:
+            attempt.heard(came)
+            done, total = message["progress"]
+            if watch is not None and total:
+                watch(attempt.job.id, done, total)
+            return None
+        del self._busy[worker]
+        self._idle.append(worker)
+        result = attempt.result(**message)
+        return self._again(attempt, result) if result.kind == LOST else result
+
+    def _ended(self, worker: Worker) -> Result | None:
+        """A worker has ended by itself: its job is lost, or it never came up, or it was idle."""
+        if worker in self._busy:
+            return self._lost(worker)
+        starting = worker in self._starting
+        self._release(worker)
+        if worker.refusal is not None:
+            raise RunError(worker.refusal)
+        if starting:
+            self._failed_starts += 1
+            if self._failed_starts >= _MAX_FAILED_STARTS:
+                self._places.pop()  # the others go on without it
+            if not self._place_of and not self._places:
+                raise RunError(f"no worker starts, tried {_MAX_FAILED_STARTS} times: {''.join(worker.last_words())}")
+        return None
+
+    def _overdue(self, now: float) -> list[Result]:
+        """Jobs that missed their deadline by `now`; news of others must not hide them.
+
+        They are not done again: what hung once will most likely hang again, and costs the whole deadline each time.
+        """
+        results = []
+        for worker, attempt in list(self._busy.items()):
+            if attempt.overdue_in(now) <= 0:
+                self._release(worker)
+                results.append(attempt.timed_out())
+        nobody = self._starting and not self._busy and not self._idle
+        if nobody and now - min(self._starting.values()) >= START_S:
+            raise RunError(f"no worker came up within {START_S:g} s; is there room for one where they should run?")
+        return results
+
+    def _lost(self, worker: Worker, error: str | None = None) -> Result | None:
+        attempt = self._busy.pop(worker)
+        self._release(worker)
+        how, where = (error, "") if error else worker.last_words()
+        return self._again(attempt, attempt.result(error=how, kind=LOST), where)
+
+    def _again(self, attempt: _Attempt, result: Result, where: str = "") -> Result | None:
+        """Do a lost job again, or give up: then the error tells of all attempts."""
+        attempt.lost.append((str(result.error), where))
+        times = len(attempt.lost)
+        if times <= attempt.job.retries:
+            self._waiting.appendleft(attempt)
+            return None
+        how = " | ".join(dict.fromkeys(how for how, _ in attempt.lost))
+        return replace(result, error=(f"lost {times} times: {how}" if times > 1 else how) + where)
+
+    def _release(self, worker: Worker) -> None:
+        """End a worker, dead or alive; its place is free again."""
+        worker.kill()
+        self._forget(worker)
+
+    def _forget(self, worker: Worker) -> None:
+        self._places.append(self._place_of.pop(worker))
+        self._starting.pop(worker, None)
+        self._busy.pop(worker, None)
+        if worker in self._idle:
+            self._idle.remove(worker)

@@ -1,0 +1,139 @@
+"""A folder of stored rollouts: each a lossless video under the digest of what was asked; who made them beside it.
+
+model.json             the spec and the source of the model whose rollouts these are
+ab/abcd....mp4         frames of one request, named by `digest_of` it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, SubjectError, UsageError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip, Writer
+
+MODEL = "model.json"
+VERSION = 1
+MAX_BYTES = 1 << 20
+_DECIMALS = 6
+"""To which poses and actions count as the same: sums of turns and steps differ by machine beyond them."""
+
+
+class Rollouts:
+    """The rollouts in `folder`; any number of processes may add to it at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, request: RolloutRequest) -> Clip | None:
+        """The frames of `request`; None where there are none. Raises SubjectError where they do not fit it."""
+        path = self.path_of(request)
+        if not path.is_file():
+            return None
+        clip = Clip.open(path)
+        if len(clip) != request.horizon or (clip.width, clip.height) != request.frame_size:
+            raise SubjectError(
+                f"{path}: {len(clip)} frames of {clip.width}x{clip.height} do not fit what is asked; delete it and "
+                "record it again"
+            )
+        return clip
+
+    def add(self, request: RolloutRequest, frames: Frames) -> None:
+        """Keep the frames (horizon, H, W, 3) of `request`, whole or not at all. Raises DataError on a full disk."""
+        path = self.path_of(request)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # In a folder of its own: several processes may be about the same request.
+            with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as own:
+                part = Path(own) / path.name
+                with Writer(part, fps=request.context.clip.fps, kind="lossless") as out:
+                    out.write(frames)
+                os.replace(part, path)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be written ({error.strerror})") from error
+
+    def path_of(self, request: RolloutRequest) -> Path:
+        """Where the frames of `request` lie or would lie."""
+        name = digest_of(request)
+        return self.folder / name[:2] / f"{name}.mp4"
+
+    def claim(self, spec: ModelSpec, source: str) -> None:
+        """Say whose rollouts these are. Raises UsageError where they are another model's or nothing can be written."""
+        told = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
+        text = json.dumps(told, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
+        path = self.folder / MODEL
+        if path.exists():
+            if json.loads(text) != self._read():
+                raise UsageError(f"{self.folder} holds rollouts of another model or version; give another folder")
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self.folder, prefix=".part-", delete=False) as file:
+                file.write(text)
+            os.replace(file.name, path)
+        except OSError as error:
+            raise UsageError(f"{self.folder}: cannot hold rollouts ({error.strerror})") from error
+
+    def owner(self) -> tuple[ModelSpec, str]:
+        """Spec and source of the model whose rollouts these are. Raises UsageError where that cannot be read."""
+        told = self._read()
+        try:
+            spec = dict(told["spec"])
+            pairs = {key: tuple(spec[key]) for key in ("frame_size", "crop") if spec[key] is not None}
+            return ModelSpec(**{**spec, **pairs, "inputs": frozenset(spec["inputs"])}), str(told["source"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{self.folder / MODEL}: names no model ({error}); record the rollouts again") from None
+
+    def _read(self) -> Mapping[str, Any]:
+        path = self.folder / MODEL
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise ValueError("it is too large")
+            told = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{path}: cannot be read ({why}); 'recording?of=MODEL&folder=...' makes it") from None
+        if not isinstance(told, dict) or told.get("version") != VERSION:
+            raise UsageError(f"{path}: of another version; record the rollouts again")
+        return told
+
+
+def digest_of(request: RolloutRequest) -> str:
+    """SHA-256, in hex, of all that a model may answer by: control, context (its pictures, poses, actions and camera),
+    horizon and seed. Not of the task's id, and not of depth, world and truth, which follow from the rest.
+    """
+    context = request.context
+    told = {
+        "version": VERSION,
+        "horizon": request.horizon,
+        "seed": request.seed,
+        "text": request.text,
+        "fps": context.clip.fps,
+        "camera": {"kind": type(context.camera).__name__, **asdict(context.camera)},
+        "space": context.actions.space.name,
+        "future": None if request.actions is None else request.actions.space.name,
+    }
+    digest = hashlib.sha256(json.dumps(told, allow_nan=False, sort_keys=True).encode())
+    for part in _arrays(request):
+        digest.update(repr((part.dtype.str, part.shape)).encode())
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def _arrays(request: RolloutRequest) -> Iterator[NDArray[Any]]:
+    yield request.context.clip.to_array()
+    future = None if request.actions is None else request.actions.values
+    for numbers in (request.context.poses, request.context.actions.values, request.poses, future):
+        # A zero has no sign here.
+        yield np.empty(0) if numbers is None else np.round(np.asarray(numbers, "<f8"), _DECIMALS) + 0.0

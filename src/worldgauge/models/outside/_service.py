@@ -1,0 +1,238 @@
+"""A JSON service over HTTP that is not trusted: who may be asked, how much is read, what is tried again."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
+
+from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.serving.messages import without_login
+
+T = TypeVar("T")
+
+MAX_JSON_BYTES = 1 << 20
+MAX_REDIRECTS = 3
+OUTAGES = 5
+"""Failures of one question, by connection or server, after which the service counts as down."""
+TIMEOUT_S = 60.0
+LONGEST_PAUSE_S = 15.0
+SHORTEST_PAUSE_S = 0.1
+
+
+class Deadline:
+    """Time left for one piece of work. clock: has `monotonic` and `sleep` as the module `time` does."""
+
+    def __init__(self, seconds: float, clock: Any) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._end = clock.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds; not positive once it has passed."""
+        return float(self._end - self._clock.monotonic())
+
+    def wait(self, seconds: float, why: str) -> None:
+        """Pause. Raises SubjectError, with the reason for the wait, where that would pass the deadline."""
+        if seconds >= self.left():
+            raise SubjectError(f"nothing within {self._seconds:g} s; {why}")
+        self._clock.sleep(seconds)
+
+
+class Service:
+    """One service at `url`.
+
+    headers: sent to the host of `url` alone, secret: what in them must never be shown. download_from: host, or
+    host:port, that files may lie on besides. insecure: allow http to a host that is not this machine.
+    Raises UsageError for an address that cannot be asked.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], secret: str, download_from: str, insecure: bool) -> None:
+        self._url = url.rstrip("/")
+        self._headers = headers
+        self._secret = secret
+        self._insecure = insecure
+        if "@" in url:  # before anything is told of what may be a password
+            raise UsageError(f"url {self.plain('...' + url.rpartition('@')[2])} holds a user name or a password")
+        if fault := self._fault(url, None):
+            raise UsageError(f"url {self.plain(_shown(url))} {fault}")
+        parts = urlsplit(url)
+        if parts.query or parts.fragment:
+            raise UsageError(
+                f"url {self.plain(_shown(url))} must end before '?' and '#': addresses are made by appending to it"
+            )
+        self._host = parts.netloc.lower()
+        self._download_hosts = {self._host, download_from.lower() or self._host}
+        # Handlers are named one by one: none opens files, none follows a redirect, none raises for a status.
+        self._opener = OpenerDirector()
+        self._opener.addheaders = [("User-Agent", "worldgauge")]
+        for handler in (HTTPHandler(), HTTPSHandler(), *([] if _is_loopback(parts) else [ProxyHandler()])):
+            self._opener.add_handler(handler)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        until: Deadline,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[dict[str, Any], float | None]:
+        """The JSON object that {url}/{path} answers, and the pause in seconds that it asks for (Retry-After).
+
+        Raises SubjectError for a refusal, a redirect, an outage, anything else than an object, a passed deadline.
+        """
+        url = f"{self._url}/{path}"
+        what = f"{method} {_shown(url)}"
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        kinds = {"Accept": "application/json", **({"Content-Type": "application/json"} if data else {})}
+
+        def read(answer: http.client.HTTPResponse) -> tuple[dict[str, Any], float | None]:
+            text = b"".join(_blocks(answer, MAX_JSON_BYTES, until))
+            try:
+                found = json.loads(text)
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
+                raise SubjectError(f"{what} answered {self.plain(_text(text[:80]))!r}, which is no JSON object")
+            return found, _retry_after(answer)
+
+        given = self._exchange(Request(url, data, {**kinds, **(headers or {})}, method=method), until, read)
+        if isinstance(given, str):
+            raise SubjectError(f"{what} leads on to {self.plain(_shown(given))}; give that address as url")
+        return given
+
+    def download(self, link: str, path: Path, limit: int, until: Deadline) -> None:
+        """At most `limit` bytes behind `link` into the file `path`. Redirects are held to the same hosts as links.
+
+        Raises SubjectError as `ask` does, and for links that lead elsewhere.
+        """
+
+        def save(answer: http.client.HTTPResponse) -> None:
+            with open(path, "wb") as file:
+                for block in _blocks(answer, limit, until):
+                    file.write(block)
+
+        url = _join(f"{self._url}/", link)
+        for _ in range(MAX_REDIRECTS + 1):
+            if fault := self._fault(url, self._download_hosts):
+                raise SubjectError(f"the file lies at {self.plain(_shown(url))}, which {fault}")
+            given = self._exchange(Request(url), until, save)
+            if given is None:
+                return
+            url = _join(url, given)
+        raise SubjectError(f"the file lies behind more than {MAX_REDIRECTS} redirects")
+
+    def plain(self, text: object) -> str:
+        """Words of the service as one short line of printable characters, without the secret."""
+        line = str(text).replace(self._secret, "(secret)") if self._secret else str(text)
+        return " ".join("".join(c if c.isprintable() else " " for c in line).split())[:300]
+
+    def _exchange(self, request: Request, until: Deadline, read: Callable[[http.client.HTTPResponse], T]) -> T | str:
+        """What `read` makes of the answer, or the address that it redirects to. Outages are tried again."""
+        what = f"{request.get_method()} {self.plain(_shown(request.full_url))}"
+        if urlsplit(request.full_url).netloc.lower() == self._host:
+            for name, value in self._headers.items():
+                request.add_header(name, value)
+        outages, pause = 0, 1.0
+        while True:
+            after = None
+            try:
+                with self._opener.open(request, timeout=max(SHORTEST_PAUSE_S, min(TIMEOUT_S, until.left()))) as answer:
+                    if answer.status in (200, 201, 202):
+                        return read(answer)
+                    if answer.status in (301, 302, 303, 307, 308) and answer.headers.get("Location"):
+                        return str(answer.headers["Location"])
+                    trouble, after = self._refusal(answer, until), _retry_after(answer)
+                    if answer.status < 500 and answer.status not in (408, 425, 429):
+                        raise SubjectError(f"{what} answered {trouble}")
+                    outages += answer.status != 429
+            except (OSError, http.client.HTTPException) as error:
+                outages += 1
+                trouble = self.plain(error) or type(error).__name__
+            if outages == OUTAGES:
+                raise SubjectError(f"{what} failed {OUTAGES} times, the last time with {trouble}")
+            until.wait(pause if after is None else after, f"{what}: {trouble}")
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def _refusal(self, answer: http.client.HTTPResponse, until: Deadline) -> str:
+        """Status, and the first words of the body where it has any."""
+        text = b""
+        with suppress(OSError, http.client.HTTPException, SubjectError):
+            text = next(_blocks(answer, MAX_JSON_BYTES, until), b"")
+        status = f"{answer.status} {http.client.responses.get(answer.status, '')}".strip()
+        return self.plain(f"{status}: {_text(text[:400])}" if text else status)
+
+    def _fault(self, url: str, hosts: set[str] | None) -> str | None:
+        """Why `url` must not be asked; None where it may. hosts: None allows all."""
+        if not (url.isascii() and url.isprintable()) or " " in url:
+            return "holds characters that no address has"
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError as error:
+            return f"is no address ({error})"
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            return "is no http or https address"
+        if "@" in parts.netloc:
+            return "holds a user name or a password"
+        if parts.scheme == "http" and not self._insecure and not _is_loopback(parts):
+            return "is not encrypted; use https, or give insecure=true"
+        if hosts is not None and parts.netloc.lower() not in hosts:
+            return f"is another host; where that is meant give download_from={parts.netloc.lower()}"
+        return None
+
+
+def _join(base: str, link: str) -> str:
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        return link  # no address either: `_fault` says so
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    with suppress(ValueError):
+        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
+    return False
+
+
+def _blocks(answer: http.client.HTTPResponse, limit: int, until: Deadline) -> Iterator[bytes]:
+    """The body as it comes. Raises SubjectError beyond `limit` bytes or the deadline, ConnectionError when cut off."""
+    stated, done = answer.length, 0
+    if stated is not None and stated > limit:
+        raise SubjectError(f"the service sends {stated} bytes, the limit is {limit}")
+    while block := answer.read1(1 << 16):
+        done += len(block)
+        if done > limit:
+            raise SubjectError(f"the service sends more than the limit of {limit} bytes")
+        until.wait(0.0, f"{done} bytes had come")
+        yield block
+    if stated is not None and done < stated:
+        raise ConnectionError(f"cut off after {done} of {stated} bytes")
+
+
+def _retry_after(answer: http.client.HTTPResponse) -> float | None:
+    """Seconds that the service asks to wait, given as a number or a date."""
+    given = answer.headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"\d{1,9}", given):
+        return max(SHORTEST_PAUSE_S, float(given))
+    with suppress(ValueError, TypeError):
+        return max(SHORTEST_PAUSE_S, (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _shown(url: str) -> str:
+    """An address as it may be printed and stored: the query of a signed one is a key, and so is a login."""
+    return without_login(url.split("?")[0])[:200]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,193 @@
+"""`videos`: finished videos in a folder stand in for the model that made them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn, get_args
+
+from worldgauge.core.actions import Control
+from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip, problems
+from worldgauge.models import models
+
+Longer = Literal["error", "cut"]
+Rate = Literal["same", "ignore"]
+
+SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
+
+
+@models.register("videos")
+class Videos:
+    """Finished videos of a folder, played back as if a model had just made them.
+
+    root: the video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or one of the other
+    SUFFIXES; ids may hold slashes.
+    Its frame 0 follows the last context frame. Frames of another size are resized, whatever their shape.
+    name: of the model that made them, for tables. control: what drove it, recorded with every score.
+    longer: "cut" drops the end of a video that has too many frames; they are an error else. fps: "ignore" takes
+    frames one by one whatever the rate; else rates that part by half a frame over the rollout are an error. Both are
+    rules of `rollout`; a suite that takes any video asks for it by `video_of`.
+
+    A task without a video fails, it is not skipped: its question can be asked, and a model that leaves out the hard
+    ones must not look better. Every video is read once to make the digest that stands for all of them in a task's
+    identity; links that lead out of `root` are refused, links to folders are not followed.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        name: str = "videos",
+        control: Control = "actions",
+        longer: Longer = "error",
+        fps: Rate = "same",
+    ) -> None:
+        for option, given, known in (("longer", longer, get_args(Longer)), ("fps", fps, get_args(Rate))):
+            if given not in known:
+                raise UsageError(f"videos: {option} is {given!r}; give {' or '.join(known)}")
+        self._root = Path(str(root)).expanduser()
+        self._videos = _find(self._root)
+        self._longer = longer
+        self._fps = fps
+        settings = {"videos": _digest(self._videos), "longer": longer, "fps": fps}
+        self.spec = ModelSpec(str(name), control=control, settings=settings)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """The frames of the task's video, one a chunk.
+
+        Raises SubjectError where there is no such video, or it is too short, too long, damaged, or changed since the
+        folder was read; DataError where it cannot be opened; NotApplicableError for a request of no task.
+        """
+        path = self._video_of(request.task)
+        clip = Clip.open(path)
+        self._check(clip, path, request)
+        self._refuse_damage(path)
+        return (frame[None] for frame in clip[: request.horizon].resized(*request.frame_size))
+
+    def video_of(self, task: str) -> Path:
+        """The video of a task as it lies there, whatever its length, rate and size; decoded once, to find its faults.
+
+        Raises as `rollout` does, but for what a request would ask for.
+        """
+        path = self._video_of(task)
+        Clip.open(path)
+        self._refuse_damage(path)
+        return path
+
+    def _video_of(self, task: str) -> Path:
+        """Looked up among what was found: a task's id comes from data and is never made a path to open."""
+        if not task:
+            raise NotApplicableError(f"'{self.spec.name}' holds a video for each task, and this request names no task")
+        found = self._videos.get(task, [])
+        if not found:
+            place, first, others = f"{self._root}/{task}", SUFFIXES[0], ", ".join(SUFFIXES[1:])
+            raise SubjectError(f"no video of this task: expected {place}{first} or {place}/video{first} (or {others})")
+        if len(found) > 1:
+            names = " and ".join(str(video.path) for video in found)
+            raise SubjectError(f"two videos of one task: {names}; leave one")
+        if _stamp(found[0].path) != found[0].stamp:
+            raise SubjectError(f"{found[0].path}: changed since the run began; start the run again")
+        return found[0].path
+
+    def _refuse_damage(self, path: Path) -> None:
+        # Damaged streams decode to wrong frames without an error, so the file is decoded once for its faults alone.
+        if found := problems(path):
+            raise SubjectError(f"{found[0]}; write this video again")
+
+    def _check(self, clip: Clip, path: Path, request: RolloutRequest) -> None:
+        count, wanted = len(clip), request.horizon
+        if count < wanted:
+            raise SubjectError(f"{path}: holds {count} frames, {wanted} are needed")
+        if count > wanted and self._longer == "error":
+            raise SubjectError(
+                f"{path}: holds {count} frames, {wanted} are needed; "
+                "cut off what repeats the context, and give longer=cut to drop the end"
+            )
+        rate, asked = clip.fps, request.context.clip.fps
+        if self._fps == "same" and abs(rate - asked) * wanted / asked >= 0.5:
+            raise SubjectError(
+                f"{path}: runs at {rate:g} frames/s, the recording at {asked:g}; "
+                "give fps=ignore to take its frames one by one"
+            )
+
+
+@dataclass(frozen=True)
+class _Video:
+    path: Path
+    stamp: tuple[int, int]
+    sha256: str
+
+
+def videos_in(root: Path | str) -> dict[str, list[Path]]:
+    """Files of the videos below `root`, by the id of the task that each would answer; none is opened.
+
+    Raises UsageError for what is no folder, cannot be read or holds a link that leads out of it.
+    """
+    root = Path(root).expanduser()
+    if not root.is_dir():
+        raise UsageError(f"videos: {root} is no folder; give root=FOLDER that holds <id of the task>{SUFFIXES[0]}")
+    found: dict[str, list[Path]] = {}
+    try:
+        for folder, _, files in os.walk(root, onerror=_refuse):
+            for path in sorted(Path(folder, file) for file in files):
+                if path.suffix.lower() in SUFFIXES and path.is_file():
+                    _check_inside(path, root)
+                    found.setdefault(_task_of(path.relative_to(root)), []).append(path)
+    except OSError as error:
+        raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
+    return found
+
+
+def _task_of(path: Path) -> str:
+    """Id of the task that a video answers, by its place below the root."""
+    alone = path.stem == "video" and path.parent != Path()
+    return (path.parent if alone else path.with_suffix("")).as_posix()
+
+
+def _find(root: Path) -> dict[str, list[_Video]]:
+    """All videos below `root`, read once."""
+    try:
+        found = {task: [_read(path) for path in paths] for task, paths in videos_in(root).items()}
+    except OSError as error:
+        raise UsageError(f"videos: {error.filename}: cannot be read ({error.strerror})") from error
+    if not found:
+        raise UsageError(f"videos: {root} holds no video; expected <id of the task>{SUFFIXES[0]}")
+    return found
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise error
+
+
+def _check_inside(path: Path, root: Path) -> None:
+    if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"videos: {path} is a link that leads out of {root}; put the file itself there")
+
+
+def _read(path: Path) -> _Video:
+    stamp = _stamp(path)  # before its bytes are read: a change in between is then seen at play-back
+    with open(path, "rb") as file:
+        return _Video(path, stamp, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change; (-1, 0) for a file that is gone."""
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return -1, 0
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _digest(videos: dict[str, list[_Video]]) -> str:
+    """SHA-256 over names and contents; the folder may lie elsewhere."""
+    whole = hashlib.sha256()
+    for task in sorted(videos):
+        for video in videos[task]:
+            whole.update(f"{task}{video.path.suffix}\0{video.sha256}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()

@@ -1,0 +1,12 @@
+"""Perception that metrics need: segment, embed, recover poses; defaults need no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from worldgauge.core.registry import Registry
+
+estimators: Registry[Callable[..., Any]] = Registry(
+    "estimator", __name__, group="worldgauge.estimators", in_suites="perception"
+)

@@ -1,0 +1,99 @@
+"""World decoders: from a video to the camera path it shows, in metres and on the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Image
+from worldgauge.core.registry import Registry
+from worldgauge.core.video import Clip
+
+Status = Literal["ok", "stationary", "partial", "no_scale", "failed"]
+"""ok: the whole path. stationary: the camera does not move, all points are the origin, valid. partial: a prefix of it.
+no_scale: a shape without a size, `xy` is None. failed: nothing, `xy` is None."""
+
+N_POINTS = 9
+"""Points of a decoded path (Target-Bench, all released decoders)."""
+
+
+@dataclass(frozen=True)
+class DecodeRequest:
+    """A video to decode, and the real frame that gives it its scale.
+
+    video: generated frames, the first follows the current frame. anchor: first real frame of the history; None where
+    there is none. anchor_distance_m: metres in the plane between the cameras of the anchor and of the current frame.
+    hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4, 4) where they are known without
+    decoding (embedded worlds, world frame), for the decoder `exact` alone. content, name: SHA-256 of the video
+    file, and what it is called, such as "model/scenario", for decoders that look recorded paths up; empty when unknown.
+    """
+
+    video: Clip
+    anchor: Image | None
+    anchor_distance_m: float | None
+    hfov_deg: float | None = None
+    n_points: int = N_POINTS
+    seed: int = 0
+    poses: FloatArray | None = None
+    content: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class DecodedPath:
+    """The camera path of a video.
+
+    status: see `Status`. reason: one line, empty when ok. xy: (n, 2) metres, origin and heading at the first generated
+    frame, +y ahead, +x to the right; None without a path or scale. positions: (n, 3) and rotations: (n, 3, 3),
+    camera-to-world in the camera frame of the first generated frame (x right, y down, z ahead), metres where there is
+    a scale. frame_indices: (n,) frames of the video they belong to. registered: (m,) bool, which of all m frames the
+    decoder looked at it could place. scale: metres a unit of the decoder; anchor_estimated: distance of the anchor in
+    its units; anchor_real: in metres. focal_px: in pixels of the video's own size. diagnostics: plain JSON values, such
+    as "reprojection_px", "points_per_frame", "decoder_used", "attempts", "disagreement".
+    """
+
+    status: Status
+    decoder: str
+    reason: str = ""
+    xy: FloatArray | None = None
+    positions: FloatArray | None = None
+    rotations: FloatArray | None = None
+    frame_indices: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    registered: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    scale: float | None = None
+    anchor_estimated: float | None = None
+    anchor_real: float | None = None
+    focal_px: float | None = None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Decoder(Protocol):
+    """A way to find the camera path. Made with its settings, all with defaults; registered in `decoders`.
+
+    Making one costs little, since it is made to be asked what it is: what is heavy is loaded by the first `decode`.
+    version: raised whenever the same video may get another path. settings: plain JSON values, with what else decides
+    the result (versions of libraries, files): part of what a cached path and a score are looked up by.
+    """
+
+    name: str
+    version: int
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every option in force, plain JSON values."""
+        ...
+
+    def decode(self, request: DecodeRequest) -> DecodedPath:
+        """The path; never raises for what a video may hold, that is a status. Same request, same path."""
+        ...
+
+
+decoders: Registry[Callable[..., Decoder]] = Registry(
+    "decoder", "worldgauge.perception.decoders", group="worldgauge.decoders", in_suites="decoders"
+)
+"""A registry of their own beside `estimators`: a suite takes any of them by name, and nothing else."""

@@ -1,0 +1,5 @@
+"""klt-vo: visual odometry from tracked corners."""
+
+from worldgauge.perception.decoders.klt import decoder
+
+__all__ = ["decoder"]

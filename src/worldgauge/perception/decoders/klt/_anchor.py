@@ -1,0 +1,172 @@
+"""The camera of a frame far from the video, by what its key points have in common with the first frame's.
+
+Where textures repeat, several places explain many matches (a path of equal slabs looks alike a slab further on). So
+several are tried, and the one is taken from which the whole first frame looks most like the anchor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import FloatArray
+from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.klt._tracks import Float32, sift, stretched
+from worldgauge.perception.decoders.klt._views import Placed, place
+
+ANCHOR_POINTS = 2500
+_RATIO = 0.85
+_LEAST, _LEAST_SHARE = 8, 0.03
+_SEARCH_PX, _SEARCH_DISTANCE = 6.0, 0.7
+_LEAST_AGREEING, _LEAST_LIKENESS = 12, 0.12
+_SAME_PLACE = 0.1
+"""Of the distance of the anchor: places nearer than this to one another are one."""
+_ATTEMPTS = 4
+_CANDIDATES = 3
+_PATCH = 4
+_NEIGHBOURS = 8
+
+
+@dataclass(frozen=True)
+class FirstFrame:
+    """What is known of the first frame: `image`, its pose (world to camera), points (n, 3) seen at `xy` (n, 2) pixels
+    from the image centre; the first rows have SIFT `descriptors`."""
+
+    image: Gray
+    rotation: FloatArray
+    translation: FloatArray
+    points: FloatArray
+    xy: FloatArray
+    descriptors: Float32
+    focal: float
+
+
+@dataclass(frozen=True)
+class AnchorPlace:
+    """Pose (world to camera), how many key points agree with it, how alike the views are (-1 to 1), and by how much
+    more than from any other place that was tried."""
+
+    rotation: FloatArray
+    translation: FloatArray
+    agree: int
+    likeness: float
+    lead: float
+
+
+def place_anchor(first: FirstFrame, anchor: Gray) -> AnchorPlace | None:
+    """Where `anchor` (H, W) was seen from; None where nothing can be found out."""
+    places, theirs = sift(anchor, ANCHOR_POINTS)
+    xy = places.astype(np.float64) - _middle(anchor)
+    ours = first.descriptors
+    if len(ours) < _LEAST or len(xy) < _LEAST:
+        return None
+    distances = np.sqrt(np.maximum(2 - 2 * ours @ theirs.T, 0))
+    tried = [
+        (_likeness(first, anchor, placed), placed)
+        for placed in _attempts(first.points[: len(ours)], xy, distances, first.focal)
+    ]
+    if not tried:
+        return None
+    likeness, best = max(tried, key=lambda one: one[0])
+    if best.agree.sum() < _LEAST_AGREEING or likeness < _LEAST_LIKENESS:
+        return None
+    own = _centre(best)
+    apart = _SAME_PLACE * float(np.linalg.norm(own + first.rotation.T @ first.translation))
+    others = [value for value, placed in tried if np.linalg.norm(_centre(placed) - own) > apart]
+    lead = likeness - max(others, default=0.0)
+    return AnchorPlace(best.rotation, best.translation, int(best.agree.sum()), likeness, lead)
+
+
+def _attempts(points: FloatArray, xy: FloatArray, distances: Float32, focal: float) -> Iterator[Placed]:
+    """Poses that explain some of the matches, each other ones; first of matches that stand out, then of all."""
+    for rows, columns in (_standing_out(distances), _nearest(distances)):
+        left = np.ones(len(rows), np.bool_)
+        for _ in range(_ATTEMPTS):
+            placed = place(points[rows[left]], xy[columns[left]], focal, least=_LEAST, share=_LEAST_SHARE)
+            if placed is None:
+                break
+            left[np.flatnonzero(left)[placed.agree]] = False
+            more = _where_expected(placed, points, xy, distances, focal)
+            again = place(points[more[0]], xy[more[1]], focal, least=_LEAST, share=0.3)
+            yield again or placed
+
+
+def _standing_out(distances: Float32) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs (row, column) nearest to each other, clearly nearer than the second nearest."""
+    order = np.argpartition(distances, 1, axis=1)[:, :2]
+    two = np.take_along_axis(distances, order, axis=1)
+    nearest = order[np.arange(len(order)), two.argmin(1)]
+    mutual = distances.argmin(0)[nearest] == np.arange(len(distances))
+    rows = np.flatnonzero(mutual & (two.min(1) < _RATIO * two.max(1)))
+    return rows, nearest[rows]
+
+
+def _nearest(distances: Float32) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of every row with the columns most like it."""
+    order = np.argpartition(distances, _CANDIDATES, axis=1)[:, :_CANDIDATES]
+    rows = np.repeat(np.arange(len(distances)), order.shape[1])
+    return rows, order.ravel()
+
+
+def _where_expected(
+    placed: Placed, points: FloatArray, xy: FloatArray, distances: Float32, focal: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a point and the key point most like it near where it should be seen."""
+    local = points @ placed.rotation.T + placed.translation
+    expected = focal * local[:, :2] / np.maximum(local[:, 2:], 1e-6)
+    near = (np.abs(expected[:, None] - xy[None]).max(-1) < _SEARCH_PX) & (local[:, 2:] > 0)
+    allowed = np.where(near & (distances < _SEARCH_DISTANCE), distances, np.inf)
+    nearest = allowed.argmin(1)
+    rows = np.flatnonzero(np.isfinite(allowed[np.arange(len(allowed)), nearest]))
+    mutual = allowed.argmin(0)[nearest[rows]] == rows
+    return rows[mutual], nearest[rows[mutual]]
+
+
+def _likeness(first: FirstFrame, anchor: Gray, placed: Placed) -> float:
+    """Mean correlation of patches round points of the first frame with where, and how distorted, the pose has them.
+
+    Negative correlations count as 0; -1 where fewer than a quarter of the points are in view.
+    """
+    import cv2
+
+    local = first.points @ placed.rotation.T + placed.translation
+    expected = first.focal * local[:, :2] / np.maximum(local[:, 2:], 1e-6)
+    shape = np.array([anchor.shape[1], anchor.shape[0]])
+    shown = (local[:, 2] > 1e-6) & (np.abs(expected) < shape / 2 - 2 * _PATCH).all(1)
+    if shown.sum() < max(len(shown) / 4, _NEIGHBOURS + 1):
+        return -1.0
+    here, there = first.xy[shown], expected[shown]
+    grid = np.mgrid[-_PATCH : _PATCH + 1, -_PATCH : _PATCH + 1][::-1].reshape(2, -1).T.astype(float)
+    bent = np.einsum("nij,gj->ngi", _affinities(here, there), grid)
+    patches = []
+    for image, middle, offset in ((first.image, here, grid[None]), (anchor, there, bent)):
+        at = (middle[:, None] + offset + _middle(image)).astype(np.float32)
+        smooth = cv2.GaussianBlur(stretched(image), (0, 0), 1.0).astype(np.float32)
+        patch = cv2.remap(smooth, at[..., 0], at[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        patch = patch - patch.mean(1, keepdims=True)
+        # Grain of some grey levels is no texture.
+        patches.append(patch / (np.linalg.norm(patch, axis=1, keepdims=True) + 2 * len(grid) ** 0.5))
+    return float(np.maximum((patches[0] * patches[1]).sum(1), 0).mean())
+
+
+def _affinities(here: FloatArray, there: FloatArray) -> FloatArray:
+    """(n, 2, 2): how the neighbourhood of each place `here` (n, 2) is distorted `there`."""
+    distance = np.linalg.norm(here[:, None] - here[None], axis=-1)
+    near = np.argpartition(distance, _NEIGHBOURS, axis=1)[:, : _NEIGHBOURS + 1]
+    a, b = here[near] - here[:, None], there[near] - there[:, None]
+    spread = np.einsum("nki,nkj->nij", a, a) + 1e-3 * np.eye(2)
+    bent: FloatArray = np.einsum("nki,nkj->nij", b, a) @ np.linalg.inv(spread)
+    # Neighbours at other depths would tear the patch apart.
+    return np.clip(bent, -2.0, 2.0)
+
+
+def _centre(placed: Placed) -> FloatArray:
+    centre: FloatArray = -placed.rotation.T @ placed.translation
+    return centre
+
+
+def _middle(image: Gray) -> FloatArray:
+    return (np.array([image.shape[1], image.shape[0]]) - 1) / 2

@@ -1,0 +1,314 @@
+"""`precomputed`: camera poses that somebody else has estimated, from one file a video.
+
+    decoder = decoders.get("precomputed")(folder="poses/my-model")
+    decoder.decode(DecodeRequest(video, None, None, name="sample_096_custom_segment_000_249"))
+
+Looked for are `<folder>/<content>` and then `<folder>/<name>`, of the request, with .npz, .json or .txt:
+
+npz   poses (n, 4, 4); frames (n,) whole numbers; anchor (4, 4); metric, one truth value. All but poses may be left out.
+json  {"format": "worldgauge-poses", "version": 1, "poses": [...], "frames": [...], "anchor": [...], "metric": true}
+txt   TUM: a line `seconds tx ty tz qx qy qz qw` a frame, `#` before remarks; metres
+
+So are what other tools write: ViPE's pose/*.npz (`data`, `inds`), and COLMAP's lists of images, also as
+`<folder>/<name>/images.txt`, frames numbered by the ends of the image names. They may go on beyond the video.
+
+Poses are camera-to-world, camera frame x right, y down, z ahead, of any world frame. frames: which frames of the video
+they belong to, ascending; by default all of them, or n evenly spaced ones. anchor: pose of the camera at the anchor;
+with it, the unit is whatever it is and the distance of the request gives the scale, unless `metric` says metres.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core import polyline
+from worldgauge.core.errors import DataError, ShapeError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.gates import from_start, walkable
+from worldgauge.perception.decoders.poses import (
+    Layout,
+    between,
+    checked,
+    ground_path,
+    heading_change_deg,
+    poses_of,
+    poses_of_quaternions,
+    released_path,
+)
+from worldgauge.perception.decoders.sampling import Indices, evenly_spaced
+from worldgauge.perception.published_trajectory import read_images_txt
+from worldgauge_serve import strict_json
+
+FORMAT, FORMAT_VERSION = "worldgauge-poses", 1
+SUFFIXES = (".npz", ".json", ".txt")
+IMAGE_LIST = "images.txt"
+MAX_BYTES = 64 * 2**20
+MAX_POSES = 100_000
+_MAX_SECONDS = 1e12
+_IMAGE_FIELDS = 10
+
+FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
+
+
+@decoders.register("precomputed")
+class Precomputed:
+    """Camera paths from poses in files, one a video (see `worldgauge.perception.decoders.recorded`).
+
+    folder: where they lie. layout: "poses" as above; "vggt", "spatracker", "vipe": `poses` holds what that released
+    decoder gives (`poses.Layout`). compat: "" for our rules, "released" for those of the released scripts, at
+    any speed.
+    Raises UsageError when there is no such folder, or no rule of that name.
+    """
+
+    name = "precomputed"
+    version = 2
+    cacheable = False
+
+    def __init__(self, folder: str | Path, layout: FileLayout = "poses", compat: Literal["", "released"] = "") -> None:
+        if layout not in get_args(FileLayout):
+            raise UsageError(f"decoder 'precomputed': no layout '{layout}'; known: {', '.join(get_args(FileLayout))}")
+        if compat not in ("", "released") or (compat and layout == "poses"):
+            raise UsageError(
+                "decoder 'precomputed': compat is 'released', for layouts vggt, spatracker and vipe, or ''"
+            )
+        self._folder = Path(folder)
+        if not self._folder.is_dir():
+            raise UsageError(f"decoder 'precomputed': no folder {self._folder}")
+        self._layout = layout
+        self._compat = compat
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Options, and a digest of what lies in the folder now, by names, sizes and times: paths are not cached."""
+        files = _digest_of_files(self._folder)
+        return {"folder": str(self._folder), "layout": self._layout, "compat": self._compat, "files": files}
+
+    def decode(self, request: DecodeRequest) -> DecodedPath:
+        """The path; `failed` where there is no file, or none that can be read."""
+        if len(request.video) == 0:
+            return DecodedPath("failed", self.name, "the video holds no frame")
+        try:
+            file = self._find(request)
+            recorded = read_poses(file, self._layout, request.video.fps)
+            path = self._released(recorded, request) if self._compat else self._path(recorded, request)
+        except (DataError, ShapeError) as error:
+            return DecodedPath("failed", self.name, str(error), anchor_real=request.anchor_distance_m)
+        return replace(path, diagnostics={"decoder_used": self.name, "file": file.name, **path.diagnostics})
+
+    def _find(self, request: DecodeRequest) -> Path:
+        for stem in (request.content, request.name):
+            if not stem:
+                continue
+            parts = PurePosixPath(stem).parts
+            if not parts or any(part in ("..", "/") or "\\" in part or ":" in part or "\0" in part for part in parts):
+                raise DataError(f"'{stem}' is no name of a file; use letters, digits and /")
+            for last in (*(parts[-1] + suffix for suffix in SUFFIXES), f"{parts[-1]}/{IMAGE_LIST}"):
+                file = self._folder.joinpath(*parts[:-1], last)
+                if file.is_file():
+                    return file
+        sought = request.name or request.content
+        if not sought:
+            raise DataError("the video has no name to look its poses up by")
+        raise DataError(f"{self._folder / sought}: no poses, as {', '.join(SUFFIXES)}")
+
+    def _path(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
+        count = len(request.video)
+        frames = recorded.frames if recorded.frames is not None else evenly_spaced(count, len(recorded.poses))
+        if len(frames) != len(recorded.poses):
+            raise DataError(f"{len(recorded.poses)} poses for a video of {count} frames; give 'frames'")
+        if recorded.of_longer:
+            inside = frames < count
+            recorded, frames = replace(recorded, poses=recorded.poses[inside]), frames[inside]
+        if len(frames) == 0 or frames[0] != 0 or frames[-1] >= count or (np.diff(frames) <= 0).any():
+            raise DataError(f"frames must ascend from 0 to at most {count - 1}, got {frames[:1]} to {frames[-1:]}")
+        scored = evenly_spaced(count, request.n_points)
+        registered = np.ones(len(frames), bool)
+        _, shown, short = from_start(registered, frames, scored)
+        whole = len(shown) == len(scored)
+        if short and not whole:
+            raise DataError(short)
+        anchor = None if recorded.metric else recorded.anchor
+        if anchor is None and not recorded.metric:
+            raise DataError("poses that are not metres need the pose of the 'anchor'")
+        poses = checked(recorded.poses, "poses")
+        found = ground_path(between(poses, frames, shown), anchor, request.anchor_distance_m)
+        late = "" if whole else f"the poses end at frame {frames[-1]} of {count}"
+        path = DecodedPath(
+            "no_scale" if found.fault else "ok" if whole else "partial",
+            self.name,
+            found.fault or late,
+            xy=found.xy,
+            positions=found.positions,
+            rotations=found.rotations,
+            frame_indices=shown,
+            registered=registered,
+            scale=found.scale,
+            anchor_estimated=found.anchor_estimated,
+            anchor_real=request.anchor_distance_m,
+            diagnostics={
+                "turn_deg": heading_change_deg(found.rotations),
+                "path_length": round(polyline.length(found.positions), 4),
+                "interpolated": shown[~np.isin(shown, frames)].tolist(),
+            },
+        )
+        return walkable(path, request.video.fps)
+
+    def _released(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
+        layout: Layout = self._layout  # type: ignore[assignment]
+        if layout != "vipe" and request.anchor_distance_m is None:
+            raise DataError("the distance of the anchor is not known")
+        path = released_path(recorded.raw, layout, request.anchor_distance_m)
+        if path is None:
+            return DecodedPath("no_scale", self.name, "the anchor lies exactly at the start of the path")
+        return DecodedPath(
+            "ok",
+            self.name,
+            xy=path.xy,
+            positions=path.xyz[:, [0, 2, 1]],
+            frame_indices=evenly_spaced(len(request.video), len(path.xy))
+            if len(path.xy) <= len(request.video)
+            else np.full(len(path.xy), -1),
+            registered=np.ones(len(path.xy), bool),
+            scale=path.scale,
+            anchor_estimated=path.anchor_estimated,
+            anchor_real=request.anchor_distance_m,
+            diagnostics={"compat": "released"},
+        )
+
+
+def _digest_of_files(folder: Path) -> str:
+    """SHA-256, hexadecimal, of name, bytes and time of last change of all files of poses at or below `folder`."""
+    found = []
+    for place, _, names in os.walk(folder):
+        for file in (Path(place, name) for name in names if name.endswith(SUFFIXES)):
+            with suppress(OSError):  # gone in this moment: the next look tells
+                told = file.stat()
+                found.append((file.relative_to(folder).as_posix(), told.st_size, told.st_mtime_ns))
+    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
+
+    of_longer: whether they may be of a longer video, of which the one at hand is the beginning.
+    """
+
+    poses: FloatArray
+    frames: Indices | None
+    anchor: FloatArray | None
+    metric: bool
+    raw: FloatArray
+    of_longer: bool = False
+
+
+def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
+    """Poses of an .npz, .json or .txt file. fps: rate of the video, for the seconds of a .txt.
+
+    Raises DataError naming the file, and what is wrong with it. Nothing in the file is executed.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise DataError(f"{file}: larger than {MAX_BYTES >> 20} MB")
+        if file.suffix == ".npz":
+            fields = _read_npz(file)
+        elif file.suffix == ".json":
+            fields = _read_json(file)
+        else:
+            return _read_tum(file, fps)
+        return _recorded(fields, layout)
+    except DataError:
+        raise
+    except Exception as error:  # NumPy, zipfile and zlib raise what they like at a file that is none
+        raise DataError(f"{file}: no poses ({' '.join(str(error).split())[:200]})") from error
+
+
+def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
+    if "poses" not in fields:
+        raise ValueError(f"field 'poses' is missing; there are: {', '.join(sorted(fields)) or 'none'}")
+    raw = _numbers(fields["poses"], "poses")
+    if len(np.atleast_1d(raw)) > MAX_POSES:
+        raise ValueError(f"more than {MAX_POSES} poses")
+    anchor = None if fields.get("anchor") is None else _numbers(fields["anchor"], "anchor")
+    if layout == "poses":
+        if raw.ndim != 3 or raw.shape[1:] != (4, 4) or not len(raw):
+            raise ValueError(f"poses are {raw.shape}; give (n, 4, 4)")
+        if anchor is not None and anchor.shape != (4, 4):
+            raise ValueError(f"anchor is {anchor.shape}; give (4, 4)")
+        poses = raw
+    else:
+        poses, anchor = poses_of(raw, layout)
+    frames = None
+    if fields.get("frames") is not None:
+        frames = np.asarray(fields["frames"])
+        if frames.shape != (len(poses),) or frames.dtype.kind not in "iu":
+            raise ValueError(f"frames are {frames.shape} {frames.dtype}; give {len(poses)} whole numbers")
+        frames = frames.astype(np.int64)
+    metric = fields.get("metric")
+    if metric is not None and np.asarray(metric).dtype.kind != "b":
+        raise ValueError("metric is true or false")
+    is_metric = anchor is None if metric is None else bool(metric)
+    return Recorded(poses, frames, anchor, is_metric, raw, bool(fields.get("of_longer")))
+
+
+def _numbers(values: Any, what: str) -> FloatArray:
+    found = np.asarray(values)
+    if found.dtype.kind not in "iuf":
+        raise ValueError(f"{what} are {found.dtype}; give numbers")
+    return found.astype(np.float64)
+
+
+def _read_npz(file: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
+            raise ValueError(f"unpacks to more than {MAX_BYTES >> 20} MB")
+    with np.load(file, allow_pickle=False) as arrays:
+        if {"data", "inds"} <= set(arrays.files):  # as ViPE writes them
+            return {"poses": arrays["data"], "frames": arrays["inds"], "of_longer": True}
+        return {name: arrays[name] for name in ("poses", "frames", "anchor", "metric") if name in arrays.files}
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    content = strict_json(file.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
+        raise ValueError(f"needs format '{FORMAT}' and version {FORMAT_VERSION}")
+    return content
+
+
+def _read_tum(file: Path, fps: float) -> Recorded:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if any(len(line.split()) >= _IMAGE_FIELDS for line in lines if not line.lstrip().startswith("#")):
+        return _read_image_list(file)
+    rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not rows or any(len(row) != 8 for row in rows) or len(rows) > MAX_POSES:
+        raise ValueError("needs lines of eight numbers: seconds tx ty tz qx qy qz qw")
+    table: NDArray[np.float64] = np.array(rows, np.float64)
+    if not 0 < fps < np.inf or not (np.abs(table[:, 0]) < _MAX_SECONDS).all():
+        raise ValueError(f"seconds need a video with a frame rate, and numbers below {_MAX_SECONDS:.0e}")
+    poses = poses_of_quaternions(table[:, 1:])
+    return Recorded(poses, np.rint(table[:, 0] * fps).astype(np.int64), None, True, table[:, 1:])
+
+
+def _read_image_list(file: Path) -> Recorded:
+    """Of COLMAP; the first image is frame 0, and the numbers that names end with say how far the others are."""
+    names, poses = read_images_txt(file)
+    if len(poses) > MAX_POSES:
+        raise ValueError(f"more than {MAX_POSES} poses")
+    numbers = [re.search(r"([0-9]{1,9})[^0-9]*$", name) for name in names]
+    if any(number is None for number in numbers):
+        raise ValueError("names of images must end with the number of their frame")
+    frames = np.array([int(number[1]) for number in numbers if number is not None], np.int64)
+    return Recorded(poses, frames - frames[0], None, True, poses, of_longer=True)

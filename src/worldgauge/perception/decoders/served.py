@@ -1,0 +1,200 @@
+"""A decoder that runs in an environment of its own, such as VGGT, SpatialTrackerV2 or ViPE (docs/adapters.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.model import Needs
+from worldgauge.core.video import Clip
+from worldgauge.perception.decoders._pictures import gray_at, working_size
+from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.gates import walkable
+from worldgauge.perception.decoders.poses import Layout, ground_path, poses_of, released_path
+from worldgauge.perception.decoders.sampling import evenly_spaced, every_second
+from worldgauge.perception.decoders.stillness import STILL_PX, displacement_px, stationary_path
+from worldgauge.serving import open_estimator
+from worldgauge.serving.estimator import EstimateError, Expected
+from worldgauge.serving.messages import plain
+
+KIND = "decoder"
+MAX_SKEW = 0.05
+"""How far a matrix may be from a rotation, in its entries: what 16-bit networks leave is put right, more is refused."""
+_LOOKED_AT = 17
+"""Frames that tell whether the camera moves at all."""
+_MAX_TEXT = 200
+
+
+@decoders.register("served")
+class ServedDecoder:
+    """Camera paths from poses that a server estimates: VGGT, SpatialTrackerV2, ViPE or one of your own.
+
+    at: "cmd:...", "pipe:..." or "http://..." as for models. layout: whose way the frames are chosen and the poses are
+    given ("vggt", "spatracker", "vipe"); by default as the server says. compat: "" turns poses into a path by our
+    rules (a video that stands still is not asked about), "released" by those of the released scripts, with their
+    faults and at any speed. deadline_s: longest time for one video.
+    Which frames are looked at is as released: `n_points` over the whole video, for spatracker one a second.
+    Source: Target-Bench, world decoders.
+    """
+
+    version = 2
+
+    def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
+        """Starts or reaches the server. Raises SubjectError or UsageError, in one line, when it is no decoder."""
+        if compat not in ("", "released"):
+            raise UsageError(f"decoder 'served': compat is '{compat}'; give 'released', or leave it out")
+        if not deadline_s > 0:
+            raise UsageError(f"decoder 'served': deadline_s is {deadline_s}; give seconds above 0")
+        self._remote = open_estimator(at)
+        self._remote.deadline_s = deadline_s
+        spec = self._remote.spec
+        known = get_args(Layout)
+        chosen = layout or spec.layout
+        if spec.kind != KIND or chosen not in known:
+            self._remote.close()
+            what = f"of kind '{spec.kind}'" if spec.kind != KIND else f"of layout '{chosen}'"
+            raise UsageError(f"estimator '{spec.name}' is {what}; a decoder of layout {', '.join(known)} is needed")
+        self._layout: Layout = chosen  # type: ignore[assignment]
+        self._compat = compat
+        self.name = spec.name
+        self.needs: Needs = self._remote.needs
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the server says it is, and what is made of its poses; not where it runs."""
+        remote = self._remote
+        return {
+            **{"layout": self._layout, "compat": self._compat},
+            **{"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)},
+        }
+
+    @property
+    def anchored(self) -> bool:
+        """Whether it takes its scale from a real frame at a known distance, and cannot do without."""
+        return self._layout != "vipe"
+
+    def decode(self, request: DecodeRequest) -> DecodedPath:
+        """See `Decoder.decode`; what the estimator fails at is the status "failed".
+
+        Raises LostError where the server is lost or hangs, SubjectError where its answer breaks the protocol: neither
+        says anything of the video.
+        """
+        if len(request.video) == 0:
+            return DecodedPath("failed", self.name, "the video holds no frame")
+        indices = self._frames_of(request)
+        anchored = self.anchored
+        blank = DecodedPath("failed", self.name, frame_indices=indices, anchor_real=request.anchor_distance_m)
+        try:
+            moved = None if self._compat else _displacement_px(request.video)
+            frames = np.stack(list(request.video.take(indices.tolist())))
+        except DataError as error:
+            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
+        if moved is not None and moved < STILL_PX:
+            real_m = request.anchor_distance_m
+            told = {"displacement_px": round(moved, 4), "decoder_used": self.name}
+            return stationary_path(self.name, indices, "", looked_at=len(indices), anchor_real_m=real_m, **told)
+        if anchored and (request.anchor is None or request.anchor_distance_m is None):
+            return replace(blank, status="no_scale", reason=f"'{self.name}' needs a real frame at a known distance")
+        arrays: dict[str, NDArray[Any]] = {"frames": frames}
+        if anchored:
+            arrays["anchor"] = np.ascontiguousarray(request.anchor)
+        options = {"seed": request.seed, "hfov_deg": request.hfov_deg, "fps": request.video.fps}
+        n = len(indices)
+        shapes = ((n + 1, 3, 4), (n + 1, 4, 4)) if anchored else ((n, 7),)
+        try:
+            answer = self._remote.estimate(arrays, options, {"poses": Expected(shapes)})
+            path = self._path(answer.arrays["poses"], request, blank)
+        except (EstimateError, NotApplicableError, ShapeError) as error:
+            # An estimator that failed, such as for want of memory, may do better the next time: not to be cached.
+            told = {"error": type(error).__name__} if isinstance(error, EstimateError) else {}
+            return replace(blank, reason=f"{self.name}: {error}".split("\n")[0], diagnostics=told)
+        facts = _facts(answer.facts)
+        focal = facts.get("focal_px")
+        has_focal = isinstance(focal, (int, float)) and not isinstance(focal, bool)
+        return replace(
+            path,
+            registered=np.ones(n, np.bool_),
+            focal_px=float(focal) if has_focal else None,  # type: ignore[arg-type]
+            diagnostics={"decoder_used": self.name, "layout": self._layout, **path.diagnostics, "facts": facts},
+        )
+
+    def close(self) -> None:
+        """Leave the server; a child process is ended."""
+        self._remote.close()
+
+    def _frames_of(self, request: DecodeRequest) -> NDArray[np.int64]:
+        if self._layout == "spatracker":
+            return every_second(len(request.video), request.video.fps, request.n_points - 1)
+        return evenly_spaced(len(request.video), request.n_points)
+
+    def _path(self, given: NDArray[Any], request: DecodeRequest, blank: DecodedPath) -> DecodedPath:
+        real_m = request.anchor_distance_m
+        if self._compat == "released":
+            released = released_path(given, self._layout, real_m)
+            if released is None:
+                return replace(blank, status="no_scale", reason="the anchor lies exactly at the start of the path")
+            return replace(
+                blank,
+                status="ok",
+                xy=released.xy,
+                positions=released.xyz[:, [0, 2, 1]],
+                scale=released.scale,
+                anchor_estimated=released.anchor_estimated,
+            )
+        skew = 0.0
+        if self._layout != "vipe":  # which gives quaternions
+            given, skew = _rotations_put_right(given)
+        poses, anchor = poses_of(given, self._layout)
+        path = ground_path(poses, anchor, real_m)
+        found = replace(
+            blank,
+            status="no_scale" if path.fault else "ok",
+            reason=path.fault,
+            xy=path.xy,
+            positions=path.positions,
+            rotations=path.rotations,
+            scale=path.scale,
+            anchor_estimated=path.anchor_estimated,
+            diagnostics={"skew": skew},
+        )
+        return walkable(found, request.video.fps)
+
+
+def _displacement_px(video: Clip) -> float | None:
+    """`stillness.displacement_px` of frames all over a video."""
+    size = working_size(video.width, video.height)
+    taken = video.take(evenly_spaced(len(video), _LOOKED_AT).tolist())
+    return displacement_px([gray_at(frame, size) for frame in taken])
+
+
+def _rotations_put_right(given: NDArray[Any]) -> tuple[FloatArray, float]:
+    """Matrices (n, 3 or 4, 4) with the nearest rotations, and how far the farthest entry was off. Raises ShapeError."""
+    matrices = given.astype(np.float64)
+    turns = matrices[:, :3, :3]
+    left, _, right = np.linalg.svd(turns)
+    right[:, 2] *= np.sign(np.linalg.det(left @ right))[:, None]  # a mirror is no rotation
+    nearest = left @ right
+    off = np.abs(nearest - turns).max((1, 2))
+    if off.max() > MAX_SKEW:
+        raise ShapeError(
+            f"pose {int(off.argmax())} is no rotation and translation: its matrix is off by {off.max():.2g}"
+        )
+    matrices[:, :3, :3] = nearest
+    return matrices, float(off.max())
+
+
+def _facts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a server's facts is kept: numbers, truths and short texts that a terminal can show."""
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, (bool, int, float)) or value is None:
+            kept[plain(name)[:_MAX_TEXT]] = value
+        elif isinstance(value, str):
+            kept[plain(name)[:_MAX_TEXT]] = plain(value)[:_MAX_TEXT]
+    return kept

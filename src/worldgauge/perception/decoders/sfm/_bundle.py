@@ -1,0 +1,227 @@
+"""Bundle adjustment in NumPy: cameras, points and one focal length that explain what was seen where.
+
+Levenberg-Marquardt over all of them; points are eliminated by the Schur complement, so a step costs a system of six
+unknowns a camera. A Cauchy loss takes the weight off points that drifted (iteratively reweighted least squares).
+Source: Triggs et al. 2000, "Bundle adjustment - a modern synthesis", sections 4 and 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import FloatArray
+
+LOSS_PX = 1.0
+"""Residual, in pixels, at which the loss has halved a point's weight."""
+_NEAREST = 1e-6
+_BEHIND = 1e8
+"""Squared pixels charged for a point behind its camera: more than any in front of it."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Cameras and points of one reconstruction, in a unit of its own.
+
+    rotations (F, 3, 3) and translations (F, 3): world to camera. points: (P, 3). focal: pixels, one for all.
+    """
+
+    rotations: FloatArray
+    translations: FloatArray
+    points: FloatArray
+    focal: float
+
+    @property
+    def centres(self) -> FloatArray:
+        """(F, 3): where the cameras are."""
+        centres: FloatArray = -np.einsum("fji,fj->fi", self.rotations, self.translations)
+        return centres
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """Points seen: `xy` (M, 2) pixels from the image centre, of point `point` (M,) in camera `frame` (M,).
+
+    A point is seen at most once a frame.
+    """
+
+    frame: NDArray[np.int64]
+    point: NDArray[np.int64]
+    xy: FloatArray
+
+
+def adjust(
+    scene: Scene,
+    seen: Sightings,
+    *,
+    iterations: int = 15,
+    loss_px: float | None = LOSS_PX,
+    focal_prior: tuple[float, float] | None = None,
+    tolerance: float = 1e-5,
+) -> Scene:
+    """The scene that fits `seen` best; the first camera stays where it is, the size of the whole is left free.
+
+    loss_px: scale of the Cauchy loss, None for plain squares. focal_prior: focal length and the standard deviation of
+    its logarithm; None keeps the focal length. tolerance: relative gain below which it stops.
+    """
+    damping, cost = 1e-4, cost_of(scene, seen, loss_px=loss_px, focal_prior=focal_prior)
+    for _ in range(iterations):
+        system = _Normal(scene, seen, loss_px, focal_prior)
+        while damping < 1e8:
+            candidate = system.stepped(damping)
+            new = cost_of(candidate, seen, loss_px=loss_px, focal_prior=focal_prior)
+            if new < cost:
+                break
+            damping *= 8
+        else:
+            return scene
+        gain, scene, cost = cost - new, candidate, new
+        damping = max(damping / 8, 1e-9)
+        if gain <= tolerance * cost:
+            break
+    return scene
+
+
+def cost_of(
+    scene: Scene,
+    seen: Sightings,
+    *,
+    loss_px: float | None = LOSS_PX,
+    focal_prior: tuple[float, float] | None = None,
+) -> float:
+    """What `adjust` makes small: half the sum of squared residuals under the loss, and of the focal prior."""
+    squared, valid = squared_errors(scene, seen)
+    squared = np.where(valid, squared, _BEHIND)
+    robust = squared if loss_px is None else loss_px**2 * np.log1p(squared / loss_px**2)
+    prior = 0.0 if focal_prior is None else (np.log(scene.focal / focal_prior[0]) / focal_prior[1]) ** 2
+    return float(0.5 * robust.sum() + 0.5 * prior)
+
+
+def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Squared reprojection errors (M,) in pixels, and which points lie in front of their camera."""
+    local = _local(scene, seen)
+    valid = local[:, 2] > _NEAREST
+    depth = np.where(valid, local[:, 2], 1.0)
+    difference = scene.focal * local[:, :2] / depth[:, None] - seen.xy
+    return (difference**2).sum(1), valid
+
+
+def jacobians(scene: Scene, seen: Sightings) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Residuals (M, 2) and their derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal (M, 2).
+
+    A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) + t + d, in that order of columns.
+    """
+    local = _local(scene, seen)
+    depth = np.maximum(local[:, 2], _NEAREST)
+    flat = local[:, :2] / depth[:, None]
+    by_local = np.zeros((len(local), 2, 3))
+    by_local[:, 0, 0] = by_local[:, 1, 1] = scene.focal / depth
+    by_local[:, :, 2] = -scene.focal * flat / depth[:, None]
+    turned = local - scene.translations[seen.frame]
+    by_camera = np.concatenate([np.cross(turned[:, None], by_local), by_local], axis=2)
+    by_point = by_local @ scene.rotations[seen.frame]
+    return scene.focal * flat - seen.xy, by_camera, by_point, scene.focal * flat
+
+
+def rotation_of(vectors: FloatArray) -> FloatArray:
+    """Rotation matrices (..., 3, 3) of rotation vectors (..., 3), radians (Rodrigues)."""
+    angle = np.linalg.norm(vectors, axis=-1)[..., None, None]
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    zero = np.zeros_like(x)
+    skew = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(*vectors.shape, 3)
+    # np.sinc has the pi in it; both factors are smooth at zero.
+    first, second = np.sinc(angle / np.pi), 0.5 * np.sinc(angle / (2 * np.pi)) ** 2
+    rotations: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
+    return rotations
+
+
+class _Normal:
+    """The normal equations at one scene, in blocks: cameras (and focal), points, and what couples them."""
+
+    def __init__(
+        self, scene: Scene, seen: Sightings, loss_px: float | None, focal_prior: tuple[float, float] | None
+    ) -> None:
+        self.scene = scene
+        frames, points = len(scene.rotations), len(scene.points)
+        residual, by_camera, by_point, by_focal = jacobians(scene, seen)
+        squared, valid = squared_errors(scene, seen)
+        weight = valid / (1 + squared / loss_px**2) if loss_px else valid.astype(float)
+        weighted_camera, weighted_point = by_camera * weight[:, None, None], by_point * weight[:, None, None]
+
+        self.size = 6 * frames + 1
+        self.cameras = np.zeros((self.size, self.size))
+        self.camera_side = np.zeros(self.size)
+        blocks = _summed(seen.frame, np.swapaxes(weighted_camera, 1, 2) @ by_camera, frames)
+        for k in range(frames):
+            self.cameras[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] = blocks[k]
+        self.camera_side[:-1] = _summed(seen.frame, _dot(weighted_camera, residual), frames).ravel()
+        self.cameras[:-1, -1] = _summed(seen.frame, _dot(weighted_camera, by_focal), frames).ravel()
+        self.cameras[-1, :-1] = self.cameras[:-1, -1]
+        self.cameras[-1, -1] = (weight[:, None] * by_focal**2).sum()
+        self.camera_side[-1] = (weight[:, None] * by_focal * residual).sum()
+        if focal_prior is not None:
+            self.cameras[-1, -1] += focal_prior[1] ** -2
+            self.camera_side[-1] += np.log(scene.focal / focal_prior[0]) / focal_prior[1] ** 2
+
+        self.points = _summed(seen.point, np.swapaxes(weighted_point, 1, 2) @ by_point, points)
+        self.point_side = _summed(seen.point, _dot(weighted_point, residual), points)
+        coupling = np.zeros((points, frames, 6, 3))
+        coupling[seen.point, seen.frame] = np.swapaxes(by_camera, 1, 2) @ weighted_point
+        focal_row = _summed(seen.point, _dot(weighted_point, by_focal), points)[:, None]
+        self.coupling = np.concatenate([coupling.reshape(points, 6 * frames, 3), focal_row], axis=1)
+        # The first camera is what the others are measured from.
+        self.free = np.arange(6, self.size if focal_prior is not None else self.size - 1)
+
+    def stepped(self, damping: float) -> Scene:
+        """The scene after one damped step."""
+        diagonal = np.arange(3)
+        points = self.points.copy()
+        points[:, diagonal, diagonal] += damping * self.points[:, diagonal, diagonal] + 1e-9
+        inverse = np.linalg.inv(points)
+        free = self.free
+        cameras = self.cameras[np.ix_(free, free)]
+        cameras[np.diag_indices(len(free))] += damping * np.diag(cameras) + 1e-9
+        coupling = self.coupling[:, free]
+        carried = coupling @ inverse
+        count = len(free)
+        flat_carried = carried.transpose(1, 0, 2).reshape(count, -1)
+        flat_coupling = coupling.transpose(1, 0, 2).reshape(count, -1)
+        system = cameras - flat_carried @ flat_coupling.T
+        side = self.camera_side[free] - flat_carried @ self.point_side.ravel()
+        try:
+            step = np.zeros(self.size)
+            step[free] = -np.linalg.solve(system, side)
+        except np.linalg.LinAlgError:
+            return self.scene
+        moved = -np.einsum("pij,pj->pi", inverse, self.point_side + np.einsum("pci,c->pi", self.coupling, step))
+        by_frame = step[:-1].reshape(-1, 6)
+        scene = self.scene
+        turn = rotation_of(by_frame[:, :3])
+        return replace(
+            scene,
+            rotations=turn @ scene.rotations,
+            translations=scene.translations + by_frame[:, 3:],
+            points=scene.points + moved,
+            focal=float(scene.focal * np.exp(np.clip(step[-1], -0.5, 0.5))),
+        )
+
+
+def _local(scene: Scene, seen: Sightings) -> FloatArray:
+    """Sighted points (M, 3) in the frames of their cameras."""
+    turned = np.einsum("mij,mj->mi", scene.rotations[seen.frame], scene.points[seen.point])
+    local: FloatArray = turned + scene.translations[seen.frame]
+    return local
+
+
+def _dot(jacobian: FloatArray, residual: FloatArray) -> FloatArray:
+    product: FloatArray = np.einsum("mki,mk->mi", jacobian, residual)
+    return product
+
+
+def _summed(index: NDArray[np.int64], values: FloatArray, count: int) -> FloatArray:
+    """Sums of the rows of `values` (M, ...) that share an index: (count, ...)."""
+    columns = values.reshape(len(values), -1).T
+    sums = [np.bincount(index, weights=column, minlength=count).astype(np.float64) for column in columns]
+    return np.stack(sums, axis=-1).reshape(count, *values.shape[1:])

@@ -1,0 +1,181 @@
+"""A reconstruction in a process of its own: PyCOLMAP crashes or takes for ever on some videos that no camera took.
+
+Such as a picture that slides, of an unknown field of view: no depth, so any focal length, and SIGSEGV. The two sides
+meet in a folder: `request.npz` from here, the database beside it, `answer.npz` from the child.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.sfm._mapping import Matched, Model
+from worldgauge.perception.decoders.sfm._votes import Election, elect
+from worldgauge.serving.printed import Tail, how_it_ended
+from worldgauge.serving.process import FOLDER_VARIABLE
+
+STARTS = 4
+_CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+_REQUEST, _ANSWER, _PRINTED = "request.npz", "answer.npz", "printed"
+# The child gets this process's search path, as a worker of the pool does.
+_BOOT = f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import answer; answer(sys.argv[1])"
+
+
+class BrokenOffError(Exception):
+    """A reconstruction that came to no end, with the reason in one line.
+
+    passing: it is not the video's fault alone, such as too little time or memory: it may end well another time.
+    """
+
+    def __init__(self, reason: str, *, passing: bool) -> None:
+        super().__init__(reason)
+        self.passing = passing
+
+
+def reconstruct(
+    images: Sequence[Gray], focal_px: float | None, seed: int, *, anchored: bool, max_s: float
+) -> Election | None:
+    """The model of `images` that two starts agree on, or the best of those that differ; None when there is none.
+
+    images: (H, W) uint8 of one size, in order of time. focal_px: None when unknown. anchored: whether image 0 is the
+    anchor. Raises BrokenOffError, also after max_s seconds. Nothing is left of the child or its files.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
+    except OSError as error:
+        raise BrokenOffError(f"no folder for the reconstruction: {error}", passing=True) from None
+    try:
+        np.savez(
+            folder / _REQUEST,
+            images=np.stack(images),
+            focal_px=np.nan if focal_px is None else focal_px,
+            seed=seed,
+            anchored=anchored,
+        )
+        return _election(_answer(folder, max_s))
+    except OSError as error:
+        raise BrokenOffError(f"the reconstruction could not be run: {error}", passing=True) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def answer(folder: str) -> None:
+    """The child's side: do what `folder` asks for. Ends at once when the parent does, which holds its stdin."""
+    import cv2
+
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    _leave_no_core()
+    with np.load(Path(folder, _REQUEST), allow_pickle=False) as asked:
+        request = {name: asked[name] for name in asked.files}
+    cv2.setNumThreads(1)  # whoever asks, and however busy the machine: the same bytes
+    try:
+        told = _told(_elect(request, Path(folder)))
+    except Exception as error:  # PyCOLMAP raises what it likes
+        passing = isinstance(error, (OSError, MemoryError))
+        told = {"fault": np.str_("PyCOLMAP: " + " ".join(str(error).split())[:200]), "passing": passing}
+    part = Path(folder, "part.npz")
+    np.savez(part, **told)
+    part.replace(Path(folder, _ANSWER))
+
+
+def _answer(folder: Path, max_s: float) -> dict[str, Any]:
+    """What the child says, once it has ended."""
+    with open(folder / _PRINTED, "wb") as printed:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOT, str(folder), *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=printed,
+            stderr=printed,
+            process_group=0,  # Ctrl-C is for this process, which ends the child
+        )
+    try:
+        child.wait(max(0.0, max_s))
+    except subprocess.TimeoutExpired:
+        raise BrokenOffError(f"the reconstruction took more than {max_s:.3g} s", passing=True) from None
+    finally:
+        child.kill()
+        child.wait()
+        assert child.stdin is not None
+        child.stdin.close()
+    code = child.returncode
+    if code == 0:
+        with np.load(folder / _ANSWER, allow_pickle=False) as told:
+            return {name: told[name] for name in told.files}
+    how = how_it_ended(code)
+    if how.endswith(_CRASHES):
+        raise BrokenOffError(f"the reconstruction crashed: PyCOLMAP {how}", passing=False)
+    tail = Tail()
+    tail.add((folder / _PRINTED).read_bytes())
+    raise BrokenOffError(f"the reconstruction {how}{tail.last_words()}", passing=True)
+
+
+def _elect(request: Mapping[str, Any], folder: Path) -> Election | None:
+    focal_px = None if np.isnan(request["focal_px"]) else float(request["focal_px"])
+    seed = int(request["seed"])
+    matched = Matched(list(request["images"]), focal_px, folder, seed)
+    # Every other model trusts the given field of view, if there is one.
+    ballots = [
+        partial(matched.map, seed + start, focal_fixed=focal_px is not None and start % 2 == 1)
+        for start in range(STARTS)
+    ]
+    return elect(ballots, bool(request["anchored"]))
+
+
+def _told(election: Election | None) -> dict[str, Any]:
+    """An election as arrays, exactly."""
+    if election is None:
+        return {}
+    model = election.model
+    return {
+        "images": np.array(list(model.poses), np.int64),
+        "poses": np.stack(list(model.poses.values())) if model.poses else np.zeros((0, 4, 4)),
+        "focal_px": model.focal_px,
+        "reprojection_px": model.reprojection_px,
+        "points_per_frame": model.points_per_frame,
+        "observations": model.observations,
+        "agreed": election.agreed,
+        "difference": np.nan if election.difference is None else election.difference,
+        "starts": election.starts,
+    }
+
+
+def _election(told: Mapping[str, Any]) -> Election | None:
+    if "fault" in told:
+        raise BrokenOffError(str(told["fault"]), passing=bool(told["passing"]))
+    if not told:
+        return None
+    model = Model(
+        dict(zip(told["images"].tolist(), told["poses"], strict=True)),
+        focal_px=float(told["focal_px"]),
+        reprojection_px=float(told["reprojection_px"]),
+        points_per_frame=float(told["points_per_frame"]),
+        observations=int(told["observations"]),
+    )
+    apart = float(told["difference"])
+    return Election(model, bool(told["agreed"]), None if np.isnan(apart) else apart, int(told["starts"]))
+
+
+def _end_with_parent(folder: str) -> None:
+    with suppress(OSError):
+        os.read(0, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _leave_no_core() -> None:
+    import resource
+
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

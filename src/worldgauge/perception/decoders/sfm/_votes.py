@@ -1,0 +1,93 @@
+"""Several models of one video: which of them agree, and so may be believed.
+
+Global mapping starts from random places. A sound model comes out the same from any of them; where repeated texture or
+low parallax leads it astray, each start tends to go astray in another way, with a small reprojection error each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray, align
+from worldgauge.perception.decoders.sfm._mapping import Model
+
+MAX_DIFFERENCE = 0.03
+"""Of the reach of the path. Sound models of one video differ by less than 0.015, those astray by 0.1 to 2."""
+
+
+@dataclass(frozen=True)
+class Election:
+    """The model that was chosen; `agreed` when another one made from another start shows the same path.
+
+    difference: to the nearest other model, as a share of the reach of the path; None when there is no other.
+    """
+
+    model: Model
+    agreed: bool
+    difference: float | None
+    starts: int
+
+
+def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Election | None:
+    """Draw models until two agree; of all pairs that agree then, the model with the most observations.
+
+    ballots: what makes each model, drawn two at a time. anchored: whether image 0 is the anchor, which fixes the size
+    that paths are compared at; else they are brought to one size.
+    None when no start gives a model.
+    """
+    models: list[Model] = []
+    pairs: list[tuple[int, int, float]] = []
+    for start in range(0, len(ballots), 2):
+        for draw in ballots[start : start + 2]:
+            model = draw()
+            if model is not None:
+                pairs += [(i, len(models), difference(known, model, anchored)) for i, known in enumerate(models)]
+                models.append(model)
+        agreeing = [pair for pair in pairs if pair[2] <= MAX_DIFFERENCE]
+        if agreeing:
+            # Of two parties the one that explains more of the video; in it the model that was drawn first.
+            earlier, _, apart = max(agreeing, key=lambda pair: min(models[i].observations for i in pair[:2]))
+            return Election(models[earlier], True, apart, len(models))
+    if not models:
+        return None
+    best = max(range(len(models)), key=lambda i: models[i].observations)
+    finite = [apart for a, b, apart in pairs if best in (a, b) and np.isfinite(apart)]
+    return Election(models[best], False, min(finite, default=None), len(models))
+
+
+def difference(a: Model, b: Model, anchored: bool) -> float:
+    """Root mean square distance of the cameras that both placed, as a share of their reach; infinite without enough.
+
+    With an anchor, both are moved to their first frame and scaled by their anchors: what is compared is the path that
+    would be scored, so that a wrong focal length shows as well.
+    """
+    shared = sorted(a.poses.keys() & b.poses.keys())
+    if len(shared) < 3:
+        return np.inf
+    one, other = (np.stack([model.poses[i] for i in shared]) for model in (a, b))
+    if anchored:
+        if shared[:2] != [0, 1]:
+            return np.inf
+        based = [_based(poses) for poses in (one, other)]
+        if any(each is None for each in based):
+            return np.inf
+        left, right = (each for each in based if each is not None)
+    else:
+        left, right = one[:, :3, 3], other[:, :3, 3]
+        try:
+            left = align(left, right, with_scale=True).apply(left)
+        except ShapeError:
+            return np.inf
+    reach = max(float(np.linalg.norm(path - path.mean(0), axis=1).max()) for path in (left, right))
+    return float(np.sqrt(((left - right) ** 2).sum(1).mean())) / reach if reach > 0 else np.inf
+
+
+def _based(poses: FloatArray) -> FloatArray | None:
+    """(n, 3) centres seen from image 1, in units of the distance of image 0."""
+    centres = (poses[:, :3, 3] - poses[1, :3, 3]) @ poses[1, :3, :3]
+    unit = float(np.linalg.norm(centres[0]))
+    return centres / unit if unit > 1e-9 else None

@@ -1,0 +1,65 @@
+"""Does the camera of a video move at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.contract import DecodedPath
+from worldgauge.perception.decoders.sampling import Indices
+
+STILL_PX = 0.5
+"""Target-Bench specification, section 9.3; a still room with noise and compression moves 0.1 px, a walk over 100 px."""
+
+_MIN_CORNERS = 20
+_MIN_TRACKED = 0.5
+
+
+def displacement_px(frames: Sequence[Gray]) -> float | None:
+    """How far the picture moves away from its first frame, in pixels: the largest median over the later frames.
+
+    frames: (H, W) uint8, at a longest side of 640 for `STILL_PX` to hold. Corners of the first frame are tracked
+    straight into each other frame, the last first, and no further once one shows movement: more than `STILL_PX`, or
+    half of the corners lost (infinite, as after a cut). A few things that move do not change a median.
+    None when the first frame has too little texture to tell.
+    """
+    import cv2
+
+    corners = cv2.goodFeaturesToTrack(frames[0], 400, 0.01, 8)
+    if corners is None or len(corners) < _MIN_CORNERS:
+        return None
+    track: Any = cv2.calcOpticalFlowPyrLK
+    largest = 0.0
+    for frame in reversed(frames[1:]):
+        there, found, _ = track(frames[0], frame, corners, None, winSize=(21, 21), maxLevel=3)
+        back, again, _ = track(frame, frames[0], there, None, winSize=(21, 21), maxLevel=3)
+        kept = (found.ravel() == 1) & (again.ravel() == 1) & (np.linalg.norm(back - corners, axis=-1).ravel() < 1.0)
+        if kept.mean() < _MIN_TRACKED:
+            return float("inf")
+        moved = float(np.median(np.linalg.norm((there - corners)[kept], axis=-1)))
+        largest = max(largest, moved)
+        if largest >= STILL_PX:
+            break
+    return largest
+
+
+def stationary_path(
+    decoder: str, indices: Indices, reason: str, *, looked_at: int, anchor_real_m: float | None, **diagnostics: Any
+) -> DecodedPath:
+    """The path of a camera that stays where it is: a point at the origin for each of `indices`."""
+    n = len(indices)
+    return DecodedPath(
+        "stationary",
+        decoder,
+        reason,
+        xy=np.zeros((n, 2)),
+        positions=np.zeros((n, 3)),
+        rotations=np.tile(np.eye(3), (n, 1, 1)),
+        frame_indices=indices,
+        registered=np.ones(looked_at, bool),
+        anchor_real=anchor_real_m,
+        diagnostics={"turn_deg": 0.0, "path_length": 0.0, **diagnostics},
+    )

@@ -1,0 +1,353 @@
+"""What stands behind the papers' learned metrics: networks, run here or by a server; no weights come with worldgauge.
+
+    found = open_perception("dinov3-b16", "dino")
+    if isinstance(found, Unavailable): print(found.reason)          # no text given, or no weights here
+    else: tokens = found.tokens(np.stack([prepared(frame) for frame in clip]))
+
+| what | given by | is asked for |
+| --- | --- | --- |
+| "lpips" | a network, weight files "FILE,FILE" (read here without torch), or a server | `distances(x, y)` (n,) |
+| "dino" | a network or a server | `tokens(frames)` (n, 201, 768) |
+| "aesthetic" | a network, a server of features with a head file, "FILE,cmd:...", or of scores | `scores(frames)` (n,) |
+| "imaging" | a network or a server | `scores(frames)` (n,) |
+| "video" | a network or a server | `features(frames)` (400,) |
+
+A network is named as its weights are (`worldgauge weights list`), a server as models are: "cmd:...", "pipe:...",
+"http://...". A server's spec has kind = what, and `layout` says what it gives where there is a choice. Both get float32
+arrays, channels last; a server at most BATCH frames a question:
+
+| kind | layout | gets | gives |
+| --- | --- | --- | --- |
+| dino | | frames (n, 224, 224, 3), normalised | tokens (n, 201, 768), class token and four registers first |
+| aesthetic | features | frames (n, 224, 224, 3), normalised | features (n, 768), of any length |
+| aesthetic | scores | the same | scores (n,), the head's own, roughly 0 to 10 |
+| imaging | | frames (n, H, W, 3) in [-1, 1], MIND at 720 x 1280 | scores (n,), roughly 0 to 100 |
+| lpips | | x and y (n, H, W, 3) in [-1, 1], MIND at 720 x 1280 | distances (n,) |
+| video | | video (1, T, 224, 224, 3) in [-1, 1] | features (1, 400) |
+
+Source: MIND, sections on frame-pair metrics, the DINO feature error and visual quality; LoopNav, section on FVD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import (
+    DataError,
+    MissingExtraError,
+    ShapeError,
+    UnknownNameError,
+    UsageError,
+    WorldgaugeError,
+)
+from worldgauge.core.model import Needs
+from worldgauge.metrics.feature_heads import aesthetic, imaging
+from worldgauge.perception import estimators
+from worldgauge.perception._network_inputs import clip_input, dino_input, musiq_input
+from worldgauge.perception.answer_cache import cached_rows
+from worldgauge.perception.features import Lpips
+from worldgauge.perception.naming import What, file_digest, missing_reason, named_by, network_digest
+from worldgauge.perception.networks.i3d import i3d_input
+from worldgauge.perception.sources import BATCH as BATCH
+from worldgauge.perception.sources import NetworkSource, network_names, source_of
+from worldgauge.weights import AbsentWeightsError, read_tensors
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+TOKENS, CHANNELS = 201, 768
+VIDEO_CHANNELS = 400
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """What cannot be measured, and why: one line that says what to do."""
+
+    what: str
+    reason: str
+
+
+class _Asked:
+    """Perception of one kind, from a server or from a network that is run here; `close` leaves it."""
+
+    kind: What
+    layouts: tuple[str, ...] = ("",)
+
+    def __init__(self, at: str | None = None) -> None:
+        if at is None:
+            raise WorldgaugeError(missing_reason(self.kind))
+        self._source = source_of(at, self.kind, self.layouts)
+        self.name = self._source.name
+        self.needs: Needs = self._source.needs
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What changes the answers; not where they come from."""
+        return self._source.settings
+
+    def close(self) -> None:
+        """Leave what is asked; a child process is ended."""
+        self._source.close()
+
+    def _ask(
+        self, frames: Mapping[str, Float32], seen_as: Callable[[Float32], Float32], answer: str, sides: tuple[int, ...]
+    ) -> NDArray[Any]:
+        """The array `answer` (n, *sides) to frames (n, H, W, 3), which may be two stacks side by side."""
+        (n,) = {_checked(stack) for stack in frames.values()}
+        parts = [np.zeros((0, *sides), np.float32)]
+        for start in range(0, n, BATCH):
+            shown = {name: seen_as(stack[start : start + BATCH]) for name, stack in frames.items()}
+            parts.append(self._source.rows(shown, answer, sides))
+        return np.concatenate(parts if len(parts) == 1 else parts[1:])
+
+
+@estimators.register("dino", needs="weights", version=1)
+class Dino(_Asked):
+    """DINO patch tokens: MIND's are DINOv3 ViT-B/16.
+
+    at: address of a server of kind "dino", or the name of a network whose weights are here. parity: "released" shows
+    the network what the released scorer does, frames divided by 255 twice.
+    Raises WorldgaugeError without either, UsageError or SubjectError when it is no good, else as `open_network`.
+    """
+
+    kind: What = "dino"
+
+    def __init__(self, at: str | None = None, parity: str | None = None) -> None:
+        self._released = _is_released(parity)
+        super().__init__(at)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `_Asked.settings`."""
+        return {**super().settings, "parity": "released" if self._released else None}
+
+    def tokens(self, frames: Float32) -> Float32:
+        """(n, tokens, channels) of frames (n, H, W, 3) float32 in [0, 1], the class token and four registers first.
+
+        DINOv3 ViT-B/16 and servers: (n, 201, 768), 0.6 MB a frame: ask for a few frames of a long clip at a time.
+        Raises ShapeError, and as `RemoteEstimator.estimate`.
+        """
+        seen = self._ask(
+            {"frames": frames}, lambda part: dino_input(part, released=self._released), "tokens", (TOKENS, CHANNELS)
+        )
+        return np.asarray(seen, np.float32)
+
+
+@estimators.register("aesthetic", needs="weights", version=1)
+class Aesthetic(_Asked):
+    """Aesthetic score: CLIP ViT-L/14 and LAION's linear head.
+
+    at: address of a server of kind "aesthetic", or the name of a network whose weights are here. head: weight file
+    (`weight` (1, 768), `bias` (1,)) where a server gives features. Raises as `Dino`, and DataError for the file.
+    """
+
+    kind: What = "aesthetic"
+    layouts = ("features", "scores")
+
+    def __init__(self, at: str | None = None, head: str | Path | None = None) -> None:
+        self._head = None if head is None else _Head.read(Path(head))
+        super().__init__(at)
+        if isinstance(self._source, NetworkSource):
+            own = self._source.network
+            self._head, self._features = _Head(own.weight, own.bias, ""), True  # type: ignore[attr-defined]
+            return
+        self._features = self._source.layout == "features"
+        if self._features != (self._head is not None):
+            self.close()
+            raise UsageError(
+                f"estimator '{self.name}' gives {self._source.layout}: "
+                + ("name the head's weight file before its address, FILE,cmd:..." if self._features else "no head file")
+            )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `_Asked.settings`."""
+        own = self._head is None or not self._head.digest
+        return {**super().settings, "head": None if own else self._head.digest}  # type: ignore[union-attr]
+
+    def scores(self, frames: Float32) -> Float64:
+        """Aesthetic scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        if self._head is None:
+            return self._ask({"frames": frames}, clip_input, "scores", ()).astype(np.float64) / 10
+        head = self._head
+        features = self._ask({"frames": frames}, clip_input, "features", (CHANNELS,))
+        return np.array([aesthetic(feature, head.weight, head.bias) for feature in features], np.float64)
+
+
+@estimators.register("imaging", needs="weights", version=1)
+class Imaging(_Asked):
+    """Imaging quality: MUSIQ of SPAQ.
+
+    at: address of a server of kind "imaging", or the name of a network whose weights are here. Raises as `Dino`.
+    """
+
+    kind: What = "imaging"
+
+    def scores(self, frames: Float32) -> Float64:
+        """Imaging scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        raw = self._ask({"frames": frames}, musiq_input, "scores", ())
+        return np.array([imaging(float(each)) for each in raw], np.float64)
+
+
+class AskedLpips(_Asked):
+    """LPIPS from a server of kind "lpips", or by a network whose weights are here."""
+
+    kind: What = "lpips"
+
+    def distances(self, x: Float32, y: Float32) -> Float64:
+        """Distances (n,) of frames x and y, each (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        _check_pair(x, y)
+        return self._ask({"x": x, "y": y}, musiq_input, "distances", ()).astype(np.float64)
+
+
+class VideoFeatures(_Asked):
+    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here."""
+
+    kind: What = "video"
+
+    def features(self, frames: Iterable[NDArray[np.uint8]]) -> Float64:
+        """(400,) of a video of T frames (H, W, 3) uint8, T at least 10. Raises ShapeError, and as `Dino.tokens`."""
+        seen = {"video": i3d_input(frames)[None]}
+        (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
+        return np.asarray(found, np.float64)
+
+
+class LocalLpips:
+    """LPIPS from weight files, without torch: about 0.6 s a pair of 1280x720 on one core.
+
+    files: as `estimators.features.Lpips` takes them. Raises DataError.
+    """
+
+    name = "lpips"
+    needs = Needs()
+
+    def __init__(self, files: str) -> None:
+        paths = files.split(",")
+        self._network = Lpips(paths)
+        self._digests = [file_digest(Path(path)) for path in paths]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What changes the answers: the content of the files."""
+        return {"estimator": self.name, "weights": list(self._digests)}
+
+    def _looked(self, pairs: Mapping[str, NDArray[Any]]) -> dict[str, Float64]:
+        found = [self._network.distance(*pair) for pair in zip(pairs["x"], pairs["y"], strict=True)]
+        return {"distances": np.array(found, np.float64)}
+
+    def distances(self, x: Float32, y: Float32) -> Float64:
+        """See `AskedLpips.distances`. Raises ShapeError."""
+        _check_pair(x, y)
+        return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+Perception = Dino | Aesthetic | Imaging | VideoFeatures | AskedLpips | LocalLpips
+
+
+@overload
+def open_perception(text: str | None, what: Literal["dino"], *, parity: str | None = None) -> Dino | Unavailable: ...
+@overload
+def open_perception(
+    text: str | None, what: Literal["aesthetic"], *, parity: str | None = None
+) -> Aesthetic | Unavailable: ...
+@overload
+def open_perception(
+    text: str | None, what: Literal["imaging"], *, parity: str | None = None
+) -> Imaging | Unavailable: ...
+@overload
+def open_perception(
+    text: str | None, what: Literal["video"], *, parity: str | None = None
+) -> VideoFeatures | Unavailable: ...
+@overload
+def open_perception(
+    text: str | None, what: Literal["lpips"], *, parity: str | None = None
+) -> LocalLpips | AskedLpips | Unavailable: ...
+def open_perception(text: str | None, what: What, *, parity: str | None = None) -> Perception | Unavailable:
+    """What `text` names for `what`; Unavailable when there is no text, or the network's weights or torch are not here.
+
+    See the table at the top. parity: "released" for what the released scorer shows its networks (only "dino" differs).
+    To be closed after use.
+    Raises UnknownNameError for `what` or a network, UsageError or SubjectError where a server cannot be had or is of
+    another kind, DataError for a weight file.
+    """
+    if what not in get_args(What):
+        raise UnknownNameError("perception", what, get_args(What))
+    released = "released" if _is_released(parity) else None
+    if text is None:
+        return Unavailable(what, missing_reason(what))
+    named = named_by(text, what)
+    try:
+        if what == "lpips":
+            return LocalLpips(text) if named.files else AskedLpips(text)
+        if what == "aesthetic":
+            return Aesthetic(named.asked, named.files[0] if named.files else None)
+        if what == "video":
+            return VideoFeatures(named.asked)
+        return Dino(named.asked, released) if what == "dino" else Imaging(named.asked)
+    except (AbsentWeightsError, MissingExtraError) as error:
+        return Unavailable(what, str(error))
+
+
+def load_network(text: str | None, what: What, parity: str | None = None) -> Perception | Unavailable:
+    """As `open_perception`; never closed before the process ends, since behind it may be a large network.
+
+    Weights that come or change meanwhile are another one. Files that are not what they should be cost their metric and
+    no other: a reason, as for absent ones.
+    """
+    known = text is not None and text in network_names(what)
+    return _perceived(text, what, parity, network_digest(str(text)) if known else "")
+
+
+@lru_cache(maxsize=8)
+def _perceived(text: str | None, what: What, parity: str | None, weights: str) -> Perception | Unavailable:
+    try:
+        return open_perception(text, what, parity=parity)
+    except DataError as error:
+        return Unavailable(what, str(error))
+
+
+class _Head(NamedTuple):
+    """Weight (768,) and bias of a linear head. digest: of its file, empty where it comes with its network."""
+
+    weight: NDArray[np.floating[Any]]
+    bias: float
+    digest: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> _Head:
+        """Raises DataError."""
+        tensors = read_tensors(path)
+        weight, bias = (np.asarray(tensors.get(name, ())).reshape(-1) for name in ("weight", "bias"))
+        if weight.shape != (CHANNELS,) or bias.shape != (1,) or not np.isfinite([*weight, *bias]).all():
+            found = f"got {weight.shape} and {bias.shape}"
+            raise DataError(f"{path}: a head has finite 'weight' (1, {CHANNELS}) and 'bias' (1,), {found}")
+        return cls(weight, float(bias[0]), file_digest(path))
+
+
+def _is_released(parity: str | None) -> bool:
+    if parity not in (None, "released"):
+        raise UsageError(f"parity is '{parity}'; give 'released', or leave it out")
+    return parity == "released"
+
+
+def _checked(frames: Float32) -> int:
+    if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
+        raise ShapeError(f"expected frames (n, H, W, 3) float32 in [0, 1], got {frames.shape} {frames.dtype}")
+    return len(frames)
+
+
+def _check_pair(x: Float32, y: Float32) -> None:
+    _checked(x)
+    _checked(y)
+    if x.shape != y.shape:
+        raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}; prepare both at one size")

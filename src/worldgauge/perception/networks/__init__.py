@@ -1,0 +1,96 @@
+"""Published networks, run here in torch from weights that you have brought (`worldgauge weights`).
+
+    network = open_network("lpips-alex")
+    network.answer({"x": x, "y": y})["distances"]
+
+Each is registered in `networks` under the name of its set of weights. torch is imported when one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from worldgauge.core.registry import Registry
+from worldgauge.perception.networks.place import Place, Precision, place, transformers_for
+from worldgauge.weights import opened
+
+__all__ = [
+    "Network",
+    "Place",
+    "Precision",
+    "Ready",
+    "RowNetwork",
+    "networks",
+    "open_network",
+    "place",
+    "ready",
+    "usual_precision",
+]
+
+
+class Network(Protocol):
+    """Made as `Class(folder, place)`: folder holds the files of its set. Raises DataError for files that do not fit.
+
+    version: raised whenever the same input may get another answer.
+    """
+
+    name: str
+    version: int
+
+
+class RowNetwork(Network, Protocol):
+    """A network that answers row by row: row i of every answer belongs to row i of what it is shown, and to no other.
+
+    It works through many rows in parts, so that memory does not grow with their number.
+    """
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Arrays by name, as the table in `estimators.perception` gives them. Raises ShapeError."""
+        ...
+
+
+networks: Registry[Callable[[Path, Place], Any]] = Registry("network", __name__, group="worldgauge.networks")
+"""Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
+half: whether its numbers survive float16, as measured (docs/weights.md)."""
+
+
+class Ready(NamedTuple):
+    """A network with its weights. identity: what its answers depend on besides what it is shown, plain JSON values."""
+
+    network: Any
+    identity: Mapping[str, Any]
+
+
+def ready(name: str, *, device: str = "", precision: Precision | None = None) -> Ready:
+    """The network `name` with its weights, and who it is. precision: None for `usual_precision`.
+
+    Raises UnknownNameError, AbsentWeightsError, MissingExtraError without torch, DataError for wrong files.
+    """
+    make = networks.get(name)
+    weights = opened(name)
+    transformers_for(f"network '{name}'")
+    where = place(device)
+    where = place(where.device, precision or usual_precision(name, where.device))
+    network = make(weights.folder, where)
+    kind = where.device.partition(":")[0]  # the last bits differ between kinds of device, and versions
+    identity = {
+        **{"network": name, "version": network.version, "weights": weights.digest},
+        **{"precision": where.precision, "device": kind},
+        **{module: version(module) for module in ("torch", "transformers")},
+    }
+    return Ready(network, identity)
+
+
+def usual_precision(name: str, device: str) -> Precision:
+    """float16 on CUDA of networks whose numbers survive it (docs/weights.md), float32 elsewhere."""
+    return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
+
+
+def open_network(name: str, *, device: str = "", precision: Precision | None = None) -> Any:
+    """As `ready`, the network alone."""
+    return ready(name, device=device, precision=precision).network

@@ -1,0 +1,105 @@
+"""Depth in metres from one picture: Depth Anything, the variants that were trained on metres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.perception._network_inputs import IMAGENET
+from worldgauge.perception.networks import Place, networks
+from worldgauge.perception.networks._frames import framewise
+from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
+from worldgauge.perception.networks.place import torch_for
+
+SHORTER_PX, PATCH_PX = 518, 14
+MAX_ASPECT = 4.0
+"""Longer side by shorter: its work grows with the square of that, and it has seen no such picture."""
+_MEAN, _DEVIATION = (np.array(of, np.float32) for of in IMAGENET)
+
+
+@networks.register("depth-anything", what="depth")
+class DepthAnything:
+    """Depth Anything with a head for metres: up to 20 m indoors or 80 m outdoors, as its weights were trained.
+
+    folder: config.json and model.safetensors as published for transformers (Depth-Anything-V2-Metric-*-hf).
+    Raises DataError for files of another network, and of one that gives relative depth.
+    Source: Yang et al. 2024, "Depth Anything V2", metric depth; frames are seen as its authors' own program shows them.
+    """
+
+    name = "depth-anything"
+    version = 1
+
+    def __init__(self, folder: Path, place: Place) -> None:
+        self._model = load_pretrained("DepthAnythingForDepthEstimation", folder, place, what=f"'{self.name}'")
+        self._place = place
+        config = self._model.config
+        if config.depth_estimation_type != "metric":
+            raise DataError(
+                f"{folder / CONFIG}: gives {config.depth_estimation_type} depth, which has no unit; "
+                "take the files of a metric one, Depth-Anything-V2-Metric-Outdoor-Small-hf or a sibling"
+            )
+        backbone = config.backbone_config
+        for field, found, value in (
+            ("patch_size", config.patch_size, PATCH_PX),
+            ("backbone", backbone.model_type, "dinov2"),
+            ("backbone's patch_size", backbone.patch_size, PATCH_PX),
+        ):
+            if found != value:
+                raise DataError(
+                    f"{folder / CONFIG}: not '{self.name}', whose {field} is {value}: this one's is {found}"
+                )
+        if not 0 < config.max_depth < np.inf:
+            raise DataError(f"{folder / CONFIG}: max_depth is {config.max_depth}; metres above 0 are needed")
+        self.farthest_m = float(config.max_depth)
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """frames (n, H, W, 3) uint8 RGB -> depth (n, H, W) float32, metres along the optical axis, above 0.
+
+        No frame is answered with another beside it, so its depth does not depend on what else is asked.
+        Raises ShapeError for other frames, and for such that are longer than `MAX_ASPECT`.
+        """
+        frames = arrays["frames"]
+        if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8 or 0 in frames.shape[1:]:
+            raise ShapeError(f"expected frames (n, H, W, 3) uint8, got {frames.shape} {frames.dtype}")
+        sides = frames.shape[1:3]
+        depth = np.empty(frames.shape[:3], np.float32)
+        for frame, out in zip(frames, depth, strict=True):
+            shown = prepared(frame)[None]
+            out[:] = framewise(shown, self._place, lambda pixels: self._depth(pixels, sides), sides=sides, at_once=1)
+        return {"depth": depth}
+
+    def _depth(self, pixels: Any, sides: tuple[int, ...]) -> Any:
+        """(1, H, W) in float32: brought to the frame's size from corner to corner, as the network's own layers are."""
+        found = self._model(pixel_values=pixels.to(self._place.dtype)).predicted_depth.float()
+        resized = torch_for(self.name).nn.functional.interpolate
+        return resized(found[:, None], size=sides, mode="bilinear", align_corners=True)[:, 0]
+
+
+def prepared(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """What the network is shown, (h, w, 3) float32, of a frame (H, W, 3) uint8 RGB.
+
+    Bicubic without smoothing (OpenCV's, a = -0.75), then ImageNet's mean and deviation are taken out; values that the
+    filter takes below black or above white stay.
+    """
+    import cv2
+
+    size = seen_size(frame.shape[1], frame.shape[0])
+    scaled = cv2.resize(frame.astype(np.float32) / np.float32(255), size, interpolation=cv2.INTER_CUBIC)
+    return np.asarray((scaled - _MEAN) / _DEVIATION, np.float32)
+
+
+def seen_size(width: int, height: int) -> tuple[int, int]:
+    """Width and height at which a frame is seen: the shorter side 518, the longer the nearest multiple of 14.
+
+    Raises ShapeError for a frame that is longer than `MAX_ASPECT`.
+    """
+    shorter = min(width, height)
+    if max(width, height) > MAX_ASPECT * shorter:
+        raise ShapeError(f"a frame of {width}x{height} is too long; at most {MAX_ASPECT:g} times its shorter side")
+    across, down = (round(SHORTER_PX / shorter * side / PATCH_PX) * PATCH_PX for side in (width, height))
+    return across, down

@@ -1,0 +1,196 @@
+"""LPIPS: how far two images are apart in the layers of a network that was trained to name what images show.
+
+    open_network("lpips-alex").answer({"x": x, "y": y})["distances"]
+
+`worldgauge.perception.features.Lpips` is the AlexNet one without torch, and the check of this one.
+Source: Zhang et al. 2018, equation 1, version 0.1 of the weights; MIND, frame-pair metrics; LoopNav, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.perception.networks import networks
+from worldgauge.perception.networks.place import Place, inference, torch_for
+from worldgauge.weights import read_tensors
+
+
+class _Layer(NamedTuple):
+    """A convolution `features.NUMBER` with its ReLU. pooled: side of the max pooling before it, stride 2; 0: none."""
+
+    number: int
+    kernel: int
+    stride: int = 1
+    padding: int = 1
+    pooled: int = 0
+    compared: bool = False
+
+
+_ALEX = (
+    _Layer(0, 11, stride=4, padding=2, compared=True),
+    _Layer(3, 5, padding=2, pooled=3, compared=True),
+    _Layer(6, 3, pooled=3, compared=True),
+    _Layer(8, 3, compared=True),
+    _Layer(10, 3, compared=True),
+)
+_VGG = (
+    *(_Layer(0, 3), _Layer(2, 3, compared=True)),
+    *(_Layer(5, 3, pooled=2), _Layer(7, 3, compared=True)),
+    *(_Layer(10, 3, pooled=2), _Layer(12, 3), _Layer(14, 3, compared=True)),
+    *(_Layer(17, 3, pooled=2), _Layer(19, 3), _Layer(21, 3, compared=True)),
+    *(_Layer(24, 3, pooled=2), _Layer(26, 3), _Layer(28, 3, compared=True)),
+)
+_SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
+
+
+class _Lpips:
+    """Distances of pairs of images, one pair at a time: rows do not depend on each other, nor memory on their number.
+
+    folder: holds the trunk and the linear heads, as published. Raises DataError naming file and tensor.
+    In half precision the trunk is; what it gives is compared in float32.
+    """
+
+    name: str
+    version = 1
+    least: int  # pixels a side, for one value in the last layer
+    layers: tuple[_Layer, ...]
+    files: tuple[str, str]
+
+    def __init__(self, folder: Path, place: Place) -> None:
+        torch = torch_for("LPIPS")
+        self._place = place
+        trunk, heads = (folder / name for name in self.files)
+        convolutions, widths = _trunk(trunk, self.layers)
+        self._convolutions = [
+            # Channels last is how images come, and a fifth faster on processors.
+            (self._here(weight).contiguous(memory_format=torch.channels_last), self._here(bias))
+            for weight, bias in convolutions
+        ]
+        self._heads = [torch.from_numpy(head).to(place.device) for head in _heads(heads, widths)]
+        self._shift, self._scale = (
+            torch.tensor(each, device=place.device).reshape(1, 3, 1, 1) for each in (_SHIFT, _SCALE)
+        )
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """x, y: (n, H, W, 3) float32 in [-1, 1], `least` pixels a side or more. Gives distances (n,) float64, >= 0.
+
+        Raises ShapeError, also where a distance is not finite: by the images, or out of the range of float16.
+        """
+        x, y = (self._checked(arrays, name) for name in ("x", "y"))
+        if x.shape != y.shape:
+            raise ShapeError(f"{self.name}: images differ in shape: {x.shape} and {y.shape}")
+        with inference(self._place):
+            distances = np.array([self._between(*pair) for pair in zip(x, y, strict=True)], np.float64)
+        if not np.isfinite(distances).all():
+            row = int(np.argmin(np.isfinite(distances)))
+            raise ShapeError(f"{self.name}: the distance of pair {row} is not finite; images must be, try float32")
+        return {"distances": distances}
+
+    def _between(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
+        torch = torch_for("LPIPS")
+        total = torch.zeros((), dtype=torch.float64, device=self._place.device)
+        for one, other, head in zip(self._compared(x), self._compared(y), self._heads, strict=True):
+            apart = _unit(one).sub_(_unit(other)).square_()
+            total += torch.nn.functional.conv2d(apart, head).mean(dtype=torch.float64)
+        return float(total)
+
+    def _compared(self, image: NDArray[np.float32]) -> Iterator[Any]:
+        """Activations (1, C, h, w) of the layers that are compared, each to be read before the next is asked for."""
+        torch = torch_for("LPIPS")
+        functional = torch.nn.functional
+        shown = (
+            torch.from_numpy(np.require(image, requirements=["C", "W"])).to(self._place.device).permute(2, 0, 1)[None]
+        )
+        x = ((shown - self._shift) / self._scale).to(self._place.dtype)
+        for layer, (weight, bias) in zip(self.layers, self._convolutions, strict=True):
+            if layer.pooled:
+                x = functional.max_pool2d(x, layer.pooled, 2)
+            x = functional.conv2d(x, weight, bias, layer.stride, layer.padding).relu_()
+            if layer.compared:
+                yield x
+
+    def _here(self, tensor: NDArray[np.float32]) -> Any:
+        return torch_for("LPIPS").from_numpy(tensor).to(self._place.device, self._place.dtype)
+
+    def _checked(self, arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
+        images = arrays.get(name, np.zeros(0))
+        fits = images.ndim == 4 and images.shape[3] == 3 and min(images.shape[1:3]) >= self.least
+        if not fits or images.dtype != np.float32:
+            raise ShapeError(
+                f"{self.name}: expected {name} (n, H, W, 3) float32 in [-1, 1], {self.least} pixels a side or more, "
+                f"got {images.shape} {images.dtype}"
+            )
+        return images
+
+
+@networks.register("lpips-alex", what="lpips")
+class LpipsAlex(_Lpips):
+    """LPIPS 0.1 with AlexNet's five layers: what the papers report."""
+
+    name = "lpips-alex"
+    least = 31
+    layers = _ALEX
+    files = ("alexnet-owt-7be5be79.pth", "alex.pth")
+
+
+@networks.register("lpips-vgg", what="lpips")
+class LpipsVgg(_Lpips):
+    """LPIPS 0.1 with five of VGG16's thirteen layers: as a loss more than as a measure, and much slower."""
+
+    name = "lpips-vgg"
+    least = 16
+    layers = _VGG
+    files = ("vgg16-397923af.pth", "vgg.pth")
+
+
+def _unit(activations: Any) -> Any:
+    """(1, C, h, w) float32 of unit length over channels."""
+    x = activations.float()
+    return x / (torch_for("LPIPS").linalg.vector_norm(x, dim=1, keepdim=True) + 1e-10)
+
+
+def _trunk(
+    path: Path, layers: tuple[_Layer, ...]
+) -> tuple[list[tuple[NDArray[np.float32], NDArray[np.float32]]], list[int]]:
+    """Weight and bias of each convolution, and how many channels each layer has that is compared.
+
+    What else the file holds, such as the layers that name the image, is left.
+    """
+    tensors = read_tensors(path)
+    convolutions, widths, channels = [], [], 3
+    for number, kernel, *_, compared in layers:
+        weight = _tensor(tensors, f"features.{number}.weight", (None, channels, kernel, kernel), path)
+        channels = len(weight)
+        convolutions.append((weight, _tensor(tensors, f"features.{number}.bias", (channels,), path)))
+        widths += [channels] if compared else []
+    return convolutions, widths
+
+
+def _heads(path: Path, widths: list[int]) -> list[NDArray[np.float32]]:
+    """Weight (1, C, 1, 1) of each channel in each layer that is compared."""
+    tensors = read_tensors(path)
+    return [_tensor(tensors, f"lin{i}.model.1.weight", (1, width, 1, 1), path) for i, width in enumerate(widths)]
+
+
+def _tensor(
+    tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], path: Path
+) -> NDArray[np.float32]:
+    """Raises DataError for a tensor that is not there, of another shape (None: any number), or not finite."""
+    if name not in tensors:
+        raise DataError(f"{path}: holds no tensor '{name}'; take the file as published")
+    tensor = np.asarray(tensors[name])
+    fits = len(tensor.shape) == len(shape) and all(
+        due in (None, side) for due, side in zip(shape, tensor.shape, strict=True)
+    )
+    if not fits or 0 in tensor.shape:
+        due_shape = "x".join("N" if side is None else str(side) for side in shape)
+        raise DataError(f"{path}: tensor '{name}' is {'x'.join(map(str, tensor.shape))}, expected {due_shape}")
+    if not np.isfinite(tensor).all():
+        raise DataError(f"{path}: tensor '{name}' holds values that are not finite")
+    return np.ascontiguousarray(tensor, np.float32)

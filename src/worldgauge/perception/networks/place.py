@@ -1,0 +1,89 @@
+"""Where networks run, and in what precision."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from worldgauge.core.errors import MissingExtraError, UsageError
+
+Precision = Literal["float32", "bfloat16", "float16"]
+_lock = threading.Lock()
+_inside: list[None] = []
+_before = [False, False]
+
+
+@dataclass(frozen=True)
+class Place:
+    """device: as torch names it, "cpu" or "cuda". precision: of the weights and of what flows between the layers."""
+
+    device: str
+    precision: Precision = "float32"
+
+    @property
+    def dtype(self) -> Any:
+        """The precision as torch has it."""
+        return getattr(torch_for("a network"), self.precision)
+
+
+def place(device: str = "", precision: Precision = "float32") -> Place:
+    """`device` or, when none is named, CUDA where there is one and the processor elsewhere.
+
+    Raises MissingExtraError without torch, UsageError for a device that is not here or an unknown precision.
+    """
+    torch = torch_for("a network")
+    if precision not in get_args(Precision):
+        raise UsageError(f"precision is '{precision}'; one of {', '.join(get_args(Precision))}")
+    there = torch.cuda.is_available()
+    chosen = device or ("cuda" if there else "cpu")
+    if chosen != "cpu" and not (chosen.startswith("cuda") and there):
+        raise UsageError(f"device '{chosen}' is not here; torch sees {'cpu and cuda' if there else 'cpu only'}")
+    return Place(chosen, precision)
+
+
+def torch_for(what: str) -> Any:
+    """The module torch. Raises MissingExtraError, saying what needs it."""
+    return _module("torch", what)
+
+
+def transformers_for(what: str) -> Any:
+    """The module transformers. Raises MissingExtraError, saying what needs it."""
+    torch_for(what)
+    return _module("transformers", what)
+
+
+@contextmanager
+def inference(where: Place) -> Iterator[None]:
+    """Without gradients; in float32 with all its bits, also where the device would round products to fewer."""
+    torch = torch_for("a network")
+    with _exact(torch), torch.inference_mode():
+        yield
+
+
+@contextmanager
+def _exact(torch: Any) -> Iterator[None]:
+    """No TF32 while any thread is inside: the flags are of the process, so the first sets and the last restores."""
+    matmul, convolution = torch.backends.cuda.matmul, torch.backends.cudnn
+    with _lock:
+        if not _inside:
+            _before[:] = matmul.allow_tf32, convolution.allow_tf32
+            matmul.allow_tf32 = convolution.allow_tf32 = False
+        _inside.append(None)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside.pop()
+            if not _inside:
+                matmul.allow_tf32, convolution.allow_tf32 = _before
+
+
+def _module(name: str, what: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingExtraError(what, "torch") from None

@@ -1,0 +1,112 @@
+"""images.txt: a COLMAP list of images, which MIND's test clips carry as their ground-truth camera path.
+
+Its poses map the world to the camera, in the OpenCV camera's axes. The world is whatever wrote them: published lists
+are estimates at a scale of their own, those written here are in our world frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import FloatArray, invert, quaternion_of_pose
+from worldgauge.core.io import read_text, write_file
+
+MAX_BYTES = 64 * 2**20
+_FIELDS = 10
+
+
+class ImageList(NamedTuple):
+    """Names of n images, sorted, and their camera-to-world poses (n, 4, 4)."""
+
+    names: tuple[str, ...]
+    poses: FloatArray
+
+
+def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] = "ours") -> ImageList:
+    """The list of a file, or of a text with at least one line break; sorted by image name.
+
+    reader: "released" skips the line after each pose, so that of a file without lines of 2-D points every other pose
+    is lost (specification mind, B14); "ours" skips what is no pose.
+    Raises DataError for a file that cannot be read, is too large, holds no pose, or a pose that is not finite.
+    """
+    is_text = isinstance(source, str) and "\n" in source
+    text = str(source) if is_text else read_text(Path(source), MAX_BYTES)
+    where = "the list" if is_text else str(source)
+    rows = sorted(_rows(text.splitlines(), where, skip=reader == "released"), key=lambda row: row[0])
+    if not rows:
+        raise DataError(f"{where}: holds no pose; expected lines 'id qw qx qy qz tx ty tz camera name'")
+    values = np.array([numbers for _, numbers in rows], np.float64)
+    world_to_camera = np.zeros((len(rows), 4, 4))
+    world_to_camera[:, :3, :3] = _rotations(values[:, :4])
+    world_to_camera[:, :3, 3] = values[:, 4:]
+    world_to_camera[:, 3, 3] = 1.0
+    return ImageList(tuple(name for name, _ in rows), invert(world_to_camera))
+
+
+def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None = None) -> Path:
+    """Write camera-to-world `poses` (n, 4, 4) as a list with an empty line of 2-D points after each.
+
+    names: of the images; `images/frame_000000.jpg` and so on by default. Raises DataError when it cannot be written.
+    """
+    names = names if names is not None else [f"images/frame_{i:06d}.jpg" for i in range(len(poses))]
+    lines = ["# Image list with two lines of data per image:", f"# Number of images: {len(poses)}"]
+    turned = invert(poses)
+    values = np.concatenate([_quaternions(turned[:, :3, :3]), turned[:, :3, 3]], axis=1).tolist()
+    for number, (name, row) in enumerate(zip(names, values, strict=True), 1):
+        lines += [f"{number} {' '.join(map(repr, row))} 1 {name}", ""]
+    write_file(path, "\n".join(lines) + "\n")
+    return path
+
+
+def _rows(lines: Iterable[str], where: str, skip: bool) -> Iterator[tuple[str, list[float]]]:
+    """Name and seven numbers of each line that is a pose."""
+    walk = iter(enumerate(lines, 1))
+    for number, line in walk:
+        if line.startswith("#"):
+            continue
+        fields = line.split(maxsplit=_FIELDS - 1)
+        if len(fields) < _FIELDS or (not skip and _is_number(fields[-1].split()[0])):
+            continue
+        try:
+            values = [float(field) for field in fields[1:8]]
+        except ValueError as error:
+            raise DataError(f"{where}: line {number} is no pose ({error}); write or download it again") from error
+        if not all(map(math.isfinite, values)) or not any(values[:4]):
+            raise DataError(f"{where}: line {number}: a pose that is not finite; write or download it again")
+        yield fields[-1].strip(), values
+        if skip:
+            next(walk, None)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a tenth field belongs to a line of 2-D points rather than being an image's name."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _rotations(quaternions: FloatArray) -> FloatArray:
+    """Rotations (n, 3, 3) of quaternions (n, 4) in the order w, x, y, z, of any length but none."""
+    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+def _quaternions(rotations: FloatArray) -> FloatArray:
+    """w, x, y, z (n, 4), w not negative, of rotations (n, 3, 3)."""
+    right, up, ahead = -rotations[..., 1], -rotations[..., 2], rotations[..., 0]
+    quaternions = np.roll(quaternion_of_pose(np.stack([right, up, ahead], -1)), 1, axis=-1)
+    unsigned: FloatArray = quaternions * np.where(quaternions[..., :1] < 0, -1.0, 1.0)
+    return unsigned

@@ -1,0 +1,233 @@
+"""Segmenters: which thing does each pixel show? Exact from a world's view, or by colour from the frame alone.
+
+    scene = estimators.get("colour")().segment(rgb).scene()
+
+`scene` is what `worldgauge.metrics.sgcs` compares. The exact segmenter reads the rendered view in place of pixels;
+the colour one knows the textures of the embedded worlds and is meant for their frames only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import NotApplicableError, ShapeError
+from worldgauge.metrics.segmentation import category_iou, confusion, pixel_accuracy
+from worldgauge.metrics.sgcs import (
+    CATEGORIES,
+    Instances,
+    frame_sgcs,
+    instance_table,
+    instances_from_labels,
+    instances_from_masks,
+    video_score,
+)
+from worldgauge.perception import _colour, estimators
+from worldgauge.worlds import View
+from worldgauge.worlds.voxel.blocks import CATEGORIES as VOXEL_CATEGORIES
+
+MIN_SHARE = 5e-4
+"""Smallest instance as a share of the image: 115 pixels at 640x360.
+
+Measured over 72 frames: stored as JPEG, a frame loses 0.08 of its colour SGCS against itself; it would lose 0.12 if
+instances of 30 pixels counted.
+"""
+
+CONFIDENCE = 0.5
+"""Masks of a prompted segmenter at or below this are dropped (LoopNav, section 3.3)."""
+
+COUNTABLE = ("building", "tree", "flower", "water")
+"""Categories that come in instances; the others are one mask each, wherever in the image they lie."""
+
+_COUNTABLE_INDICES = [CATEGORIES.index(name) + 1 for name in COUNTABLE]
+
+
+class Segmentation(Protocol):
+    """What a segmenter found in one frame."""
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, tiny ones left out."""
+        ...
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        ...
+
+
+class Segmenter(Protocol):
+    """Finds the instances of CATEGORIES in a frame. Same frame, same result.
+
+    What `Exact` and `Colour` are, and what a segmenter with weights of its own (such as SAM 3) has to be.
+    """
+
+    name: str
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Segmentation:
+        """rgb: (H, W, 3) uint8. view: what the world's camera saw, for segmenters that read it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One label a pixel. category: (H, W) uint16, 0 for none, i + 1 for CATEGORIES[i]. instance: (H, W) uint16.
+
+    Pixels of one category and one instance number are one mask; number 0 is stuff, one mask a category.
+    """
+
+    category: NDArray[np.uint16]
+    instance: NDArray[np.uint16]
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, those under MIN_SHARE of the image left out."""
+        return instances_from_labels(self.category, self.instance, min_area=min_area(self.category.shape))
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        found: dict[str, list[NDArray[np.bool_]]] = {}
+        for (index, number), (area, *_) in zip(
+            *instance_table(self.category, self.instance, len(CATEGORIES)), strict=True
+        ):
+            if area >= min_area(self.category.shape):
+                mask = (self.category == index) & (self.instance == number)
+                found.setdefault(CATEGORIES[index - 1], []).append(mask)
+        return found
+
+
+@dataclass(frozen=True)
+class Masks:
+    """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap.
+
+    The `Segmentation` of `Sam3`, and of a segmenter that you bring.
+    """
+
+    found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
+
+    def scene(self) -> dict[str, Instances]:
+        """Instances by category, those of confidence above CONFIDENCE and not empty."""
+        return instances_from_masks(self.masks())
+
+    def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
+        """Their masks (H, W), in the same order."""
+        kept = {
+            name: [mask for mask, confidence in group if confidence > CONFIDENCE and mask.any()]
+            for name, group in self.found.items()
+        }
+        return {name: group for name, group in kept.items() if group}
+
+
+@estimators.register("exact", needs="view", version=1)
+class Exact:
+    """Exact masks of an embedded world: countable things by their object number, the others one mask a category.
+
+    categories: names of the view's category indices (`World.categories`); names outside the paper's ten are none.
+    """
+
+    name = "exact"
+
+    def __init__(self, categories: Sequence[str] = VOXEL_CATEGORIES) -> None:
+        self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+        """Labels of `view`, tiny instances set to none; raises NotApplicableError without one."""
+        if view is None:
+            raise NotApplicableError("the exact segmenter needs the world's view; take 'colour' for frames alone")
+        category = self._index[view.category]
+        instance = np.where(np.isin(category, _COUNTABLE_INDICES), view.instance, 0).astype(np.uint16)
+        for key, (area, *_) in zip(*instance_table(category, instance, len(CATEGORIES)), strict=True):
+            if area < min_area(category.shape):
+                category[(category == key[0]) & (instance == key[1])] = 0
+        return Labels(category, instance)
+
+
+@estimators.register("colour", needs="rgb", version=1)
+class Colour:
+    """Segmentation of embedded-world frames by what their colours are painted for; no weights.
+
+    Touching things of one category are one instance to it. It knows absolute colours: a cast or another exposure
+    changes its answer, so the same segmenter belongs on both sides of a comparison.
+    """
+
+    name = "colour"
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+        """Labels of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError on anything else."""
+        if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
+            raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+        category = _colour.classify(rgb)
+        smallest = min_area(category.shape)
+        areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
+        category[np.isin(category, np.flatnonzero(areas < smallest))] = 0
+        instance = np.zeros(category.shape, np.uint16)
+        for index in _COUNTABLE_INDICES:
+            mask = category == index
+            if mask.any():
+                parts = _colour.number_components(mask, smallest)
+                instance += parts
+                category[mask & (parts == 0)] = 0
+        return Labels(category, instance)
+
+
+@estimators.register("sam3", needs="weights", version=1)
+class Sam3:
+    """The paper's text-prompted segmenter, from weights that you bring: `worldgauge weights pull sam3`.
+
+    What it has seen in a frame once is kept. Raises AbsentWeightsError, and MissingExtraError without torch.
+    """
+
+    name = "sam3"
+
+    def __init__(self) -> None:
+        from worldgauge.perception.networks import ready
+
+        self._network, self._identity = ready(self.name)
+
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Masks:
+        """Masks of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError."""
+        from worldgauge.perception.answer_cache import cached
+        from worldgauge.perception.networks.sam3 import packed, unpacked
+
+        def look() -> dict[str, NDArray[Any]]:
+            arrays = packed(self._network.segment(rgb, CATEGORIES))
+            del arrays["categories"]
+            return arrays
+
+        identity = {**self._identity, "categories": list(CATEGORIES)}
+        kept = cached(identity, f"{rgb.shape} {rgb.dtype} ".encode() + rgb.tobytes(), look)
+        return Masks(unpacked({**kept, "categories": np.array(CATEGORIES)}))
+
+
+class Accuracy(NamedTuple):
+    """Agreement of a segmenter with exact labels: shares of pixels, and SGCS of its masks against the exact ones."""
+
+    pixel_accuracy: float | None
+    iou: dict[str, float | None]
+    sgcs: float | None
+    frames: int
+
+
+def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
+    """How good a segmenter is, over pairs (its labels, exact labels) of the same frames.
+
+    pixel_accuracy: see `metrics.segmentation`. iou: by category over all frames together, None where it
+    occurs in neither. sgcs: mean over frames. Raises ShapeError without frames.
+    """
+    size = len(CATEGORIES)
+    counts = np.zeros((size + 1, size + 1), np.int64)
+    scores: list[float | None] = []
+    for got, exact in pairs:
+        counts += confusion(got.category, exact.category, size)
+        height, width = exact.category.shape
+        scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
+    if not scores:
+        raise ShapeError("no frames to measure a segmenter on")
+    iou = dict(zip(CATEGORIES, category_iou(counts), strict=True))
+    return Accuracy(pixel_accuracy(counts), iou, video_score(scores).value, len(scores))
+
+
+def min_area(shape: Sequence[int]) -> int:
+    """Pixels of the smallest instance that counts in an image of `shape` (H, W)."""
+    return max(1, round(MIN_SHARE * shape[0] * shape[1]))

@@ -1,0 +1,125 @@
+"""Where the answers of a learned network come from: a server of the user, or the network itself, run here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.core.model import Needs
+from worldgauge.perception.answer_cache import cached_rows
+from worldgauge.perception.networks import RowNetwork, networks, ready
+from worldgauge.serving import is_served, open_estimator
+from worldgauge.serving.estimator import Expected
+
+Arrays = Mapping[str, NDArray[np.float32]]
+
+BATCH = 10
+"""Rows a question to a server."""
+
+
+class Source(Protocol):
+    """Answers of one kind. name: of the network. layout: what a server gives where there is a choice, else empty."""
+
+    name: str
+    layout: str
+    needs: Needs
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What changes the answers; not where they come from."""
+        ...
+
+    def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
+        """The array `answer` (n, *sides) to arrays of n rows; sides: None where the network itself says."""
+        ...
+
+    def close(self) -> None:
+        """Leave it; a child process is ended."""
+        ...
+
+
+def source_of(text: str, kind: str, layouts: tuple[str, ...]) -> Source:
+    """A server where `text` is its address, else the network of that name.
+
+    Raises UsageError where it is of another kind, SubjectError for a server that does not start, and as `ready`.
+    """
+    return ServerSource(text, kind, layouts) if is_served(text) else NetworkSource(text, kind)
+
+
+def network_names(kind: str) -> list[str]:
+    """Networks that can be run here, of one kind."""
+    return [entry.name for entry in networks if entry.facts["what"] == kind]
+
+
+class ServerSource:
+    """A server of one kind."""
+
+    def __init__(self, at: str, kind: str, layouts: tuple[str, ...]) -> None:
+        self._remote = open_estimator(at)
+        spec = self._remote.spec
+        if spec.kind != kind or spec.layout not in layouts:
+            self._remote.close()
+            wanted = f"kind '{kind}'" + (f" and layout {' or '.join(layouts)}" if any(layouts) else "")
+            raise UsageError(
+                f"estimator '{spec.name}' has kind '{spec.kind}' and layout '{spec.layout}'; one of {wanted} is needed"
+            )
+        self.name, self.layout = spec.name, spec.layout
+        self.needs = self._remote.needs
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `Source.settings`."""
+        remote = self._remote
+        told = {"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)}
+        return {"estimator": self.name, "layout": self.layout, **told}
+
+    def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
+        """See `Source.rows`; at most BATCH rows a question."""
+        if sides is None:
+            raise WorldgaugeError(f"what a server of '{self.name}' has to answer is not told")
+        (n,) = {len(array) for array in arrays.values()}
+        parts = [np.zeros((0, *sides), np.float32)]
+        for start in range(0, n, BATCH):
+            part = slice(start, min(start + BATCH, n))
+            expected = {answer: Expected(((part.stop - start, *sides),))}
+            shown = {name: array[part] for name, array in arrays.items()}
+            parts.append(self._remote.estimate(shown, {}, expected).arrays[answer])
+        return np.concatenate(parts)
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        self._remote.close()
+
+
+class NetworkSource:
+    """A network run here. What it has answered once it is not asked again, in this run or the next."""
+
+    layout = ""
+    needs = Needs()
+
+    def __init__(self, name: str, kind: str) -> None:
+        if name not in networks:
+            raise UnknownNameError(f"network for {kind}", name, network_names(kind))
+        what = networks.entry(name).facts["what"]
+        if what != kind:
+            known = " or ".join(network_names(kind)) or "none"
+            raise UsageError(f"network '{name}' is for '{what}'; for '{kind}' there is {known}")
+        self.network: RowNetwork
+        self.network, self._identity = ready(name)
+        self.name = name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `Source.settings`."""
+        return {"estimator": self.name, **self._identity}
+
+    def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
+        """See `Source.rows`."""
+        return cached_rows(self._identity, arrays, self.network.answer)[answer]
+
+    def close(self) -> None:
+        """Nothing is held that is not given back with the object."""

@@ -1,0 +1,159 @@
+"""The charts of the page, drawn from evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from worldgauge.report.charts import curves
+from worldgauge.report.charts.appearance import Appearance
+from worldgauge.report.charts.curves import Curve, Look, Spot
+from worldgauge.report.compare import Comparison, Standing
+from worldgauge.report.evidence import Entrant, Evidence, cell_of
+from worldgauge.report.verdict import stands_in
+from worldgauge.report.words import number
+
+SHARP = 0.8
+"""Share of the truth's sharpness above which a subject is called sharp."""
+
+
+def sharp_yet_wrong(
+    evidence: Evidence,
+    looks: Mapping[str, Look],
+    metric: str,
+    name: str,
+    compared: Comparison,
+    shown: Appearance,
+    floor: Collection[str],
+) -> Markup:
+    """Every subject by how good its frames look (x) and by its score (y, with its interval)."""
+    spots = []
+    for entrant in evidence.entrants:
+        x, standing = shown.mean(entrant.label), compared.by_label.get(entrant.label)
+        if x is None or standing is None:
+            continue
+        xs, ys = shown.values[entrant.label], entrant.values(metric)
+        cloud = [(xs[task], ys[task]) for task in ys if task in xs]
+        remark = standing.flag
+        if stands_in(entrant, floor) and shown.relative and x > SHARP:
+            remark = "sharp, wrong place"
+        spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
+    spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
+    title = f"{name} against {shown.name}"
+    return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name)
+
+
+def over_frames(
+    evidence: Evidence,
+    looks: Mapping[str, Look],
+    metric: str,
+    name: str,
+    *,
+    unit: bool,
+    cell_of: Callable[[Mapping[str, Any]], str] = cell_of,
+) -> list[tuple[str, Markup]]:
+    """One panel a cell of `cell_of`: the mean score by generated frame. Cells without series are left out."""
+    cells: dict[str, list[str]] = {}
+    for task, group in evidence.groups.items():
+        cells.setdefault(cell_of(group), []).append(task)
+    panels = []
+    for place, (cell, tasks) in enumerate(cells.items()):
+        drawn = []
+        for entrant in evidence.entrants:
+            found = entrant.by_metric.get(metric, {})
+            series = [found[task].series for task in tasks if task in found and found[task].series]
+            if series:
+                drawn.append(Curve(looks[entrant.label], curves.mean_curve(series)))
+        drawn = [curve for curve in drawn if curve.points]
+        if drawn:
+            spoken = "; ".join(
+                f"{c.look.label} from {number(c.points[0][1])} to {number(c.points[-1][1])}" for c in drawn
+            )
+            title = f"{name} over generated frames, {cell}"
+            chart = curves.line_chart(
+                f"frames-{place}", title, spoken, drawn, x_label="generated frame", y_label=name, unit=unit
+            )
+            panels.append((cell, chart))
+    return panels
+
+
+def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
+    """(label, infinite values of single frames, all of them) of subjects that have any: no curve can show them."""
+    found = []
+    for entrant in evidence.entrants:
+        values = [v for s in entrant.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
+        endless = sum(map(math.isinf, values))
+        if endless:
+            found.append((entrant.label, endless, len(values)))
+    return found
+
+
+def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
+    """All subjects by their overall mean, with intervals; ranks where the data can give them."""
+    rows = [
+        curves.Level(
+            looks[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
+        )
+        for s in placed
+    ]
+    spoken = "; ".join(
+        f"{s.label}: {f'no rank, {s.flag}' if s.flag else f'rank {s.rank}'}, {number(s.mean)}" for s in placed
+    )
+    return curves.forest("ranking", f"Ranks by {name}", spoken, rows, x_label=f"mean {name}")
+
+
+def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
+    """Subjects that were run with several context lengths: name -> (frames or None for all, label), shortest first."""
+    same: dict[tuple[str, str], list[Entrant]] = {}
+    for entrant in evidence.entrants:
+        own = {k: v for k, v in entrant.facts["subject"]["settings"].items() if k != "max_context"}
+        same.setdefault((entrant.source, str(own)), []).append(entrant)
+    found = {}
+    for (source, _), runs in same.items():
+        if len({run.context for run in runs}) > 1:
+            names = {run.subject for run in runs}
+            found[names.pop() if len(names) == 1 else source] = sorted(
+                ((run.context, run.label) for run in runs), key=lambda run: (run[0] is None, run[0] or 0)
+            )
+    return found
+
+
+def memory_budget(
+    looks: Mapping[str, Look],
+    name: str,
+    compared: Comparison,
+    found: Mapping[str, Sequence[tuple[int | None, str]]],
+    *,
+    unit: bool,
+) -> Markup:
+    """Score against context frames, doubling scale by place: one tick a length, "all" last."""
+    lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
+    drawn = []
+    for subject, runs in found.items():
+        points = [
+            (float(lengths.index(context)), s.mean, s.low, s.high)
+            for context, label in runs
+            if (s := compared.by_label.get(label)) is not None
+        ]
+        drawn.append(Curve(Look(looks[runs[0][1]].key, looks[runs[0][1]].colour, subject), tuple(points)))
+    spoken = "; ".join(
+        f"{c.look.label}: " + ", ".join(f"{lengths[int(x)] or 'all'} frames {number(y)}" for x, y, _, _ in c.points)
+        for c in drawn
+    )
+    return curves.line_chart(
+        "budget",
+        f"{name} against frames of memory",
+        spoken,
+        drawn,
+        x_label="context frames",
+        y_label=name,
+        unit=unit,
+        ticks=[(float(k), "all" if c is None else str(c)) for k, c in enumerate(lengths)],
+    )
+
+
+def _interval(standing: Standing) -> tuple[float, float] | None:
+    return None if standing.low is None or standing.high is None else (standing.low, standing.high)

@@ -1,0 +1,79 @@
+"""Stills: the frames of every film that were looked at, side by side in one small picture a film."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.core.video import Clip, resize
+
+MOST = 9
+"""Frames in a row; of more, evenly many are shown."""
+GAP_PX = 3
+STEPS = ((128, 74), (128, 56), (112, 44), (96, 34), (96, 18))
+"""(width of a frame in px, WebP quality), tried in turn until the picture fits its budget."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One film's stills. data: WebP, `size` (width, height) px. frames: indices shown, of `looked` that were looked at.
+
+    times_s: when they are shown, in seconds from the first frame. length: frames of the film.
+    """
+
+    name: str
+    data: bytes
+    size: tuple[int, int]
+    frames: tuple[int, ...]
+    times_s: tuple[float, ...]
+    looked: int
+    length: int
+
+    @property
+    def encoded(self) -> str:
+        """The picture as an address that holds it."""
+        return f"data:image/webp;base64,{base64.b64encode(self.data).decode()}"
+
+
+def contact_sheet(
+    clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int
+) -> tuple[list[Row], list[tuple[str, str]]]:
+    """A row for each of `clips` (name -> clip), at most about `budget` bytes each; and (name, why) of broken ones.
+
+    stills: name -> indices of frames; a clip without any gets as many as the others have, evenly spread.
+    """
+    usual = max((len(each) for each in stills.values()), default=0) or MOST
+    rows, broken = [], []
+    for name, clip in clips.items():
+        asked = [i for i in stills.get(name, ()) if 0 <= i < len(clip)]
+        indices = asked or sorted({int(i) for i in np.linspace(0, len(clip) - 1, usual)})
+        shown = tuple(indices[int(k)] for k in np.linspace(0, len(indices) - 1, min(len(indices), MOST)))
+        try:
+            frames = list(clip.take(shown))
+        except WorldgaugeError as error:
+            broken.append((name, str(error)))
+            continue
+        data, size = _picture(frames, budget)
+        times = tuple(i / clip.fps if clip.fps else 0.0 for i in shown)
+        rows.append(Row(name, data, size, shown, times, len(indices), len(clip)))
+    return rows, broken
+
+
+def _picture(frames: Sequence[NDArray[np.uint8]], budget: int) -> tuple[bytes, tuple[int, int]]:
+    """The frames in a row as WebP, as fine as the budget lets it be."""
+    for width, quality in STEPS:
+        tall = max(1, round(width * frames[0].shape[0] / frames[0].shape[1]))
+        sheet = np.full((tall, len(frames) * (width + GAP_PX) - GAP_PX, 3), 255, np.uint8)
+        for k, frame in enumerate(frames):
+            left = k * (width + GAP_PX)
+            sheet[:, left : left + width] = resize(frame, width, tall)
+        _, coded = cv2.imencode(".webp", sheet[:, :, ::-1], [cv2.IMWRITE_WEBP_QUALITY, quality])
+        if coded.nbytes <= budget:
+            break
+    return coded.tobytes(), (sheet.shape[1], sheet.shape[0])

@@ -1,0 +1,1 @@
+"""Agents that answer problems: language models, and references that need none."""

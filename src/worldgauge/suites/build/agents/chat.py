@@ -1,0 +1,115 @@
+"""`chat`: a language model that sees, behind an endpoint, answers; one answer a task, without examples of the set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from worldgauge.chat.client import AnswerError, Chat, ChatModel, Message, Question, Reply
+from worldgauge.chat.client.model import Replay
+from worldgauge.chat.endpoint import open_chat
+from worldgauge.chat.prompt_runner import Asker
+from worldgauge.chat.prompts import Prompts
+from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.agents._prompting import fields_of, prompt_of
+
+MAX_TOKENS = 8192
+"""Of an answer unless said otherwise: a matrix costs at least a token a cell (the release: 1024 or 2048 for some)."""
+
+
+@agents.register("chat")
+class ChatAgent:
+    """Asks a model with our prompts, all pictures attached; what it says is the answer, cut off or not.
+
+    model: MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1, or a live Chat. temperature, top_p,
+    max_tokens: of every answer; None leaves the first two to the endpoint, which some models want. prompts: folder
+    whose files replace ours. recording: folder that keeps all that is said, replay: "use", "only" or "off"
+    (docs/chat.md). input_price, output_price: of a million tokens, budget: cap in the same money. requests_per_minute,
+    concurrency: of calls. key_env: environment variable that holds the key. Raises UsageError for what cannot be meant.
+    """
+
+    def __init__(
+        self,
+        model: str | Chat,
+        *,
+        temperature: float | None = 0.0,
+        top_p: float | None = 1.0,
+        max_tokens: int = MAX_TOKENS,
+        prompts: str | Path | None = None,
+        recording: str | Path | None = None,
+        replay: Replay = "use",
+        input_price: float | None = None,
+        output_price: float | None = None,
+        budget: float | None = None,
+        requests_per_minute: int | None = None,
+        concurrency: int = 8,
+        key_env: str | None = None,
+    ) -> None:
+        if isinstance(model, str):
+            self._chat: Chat = open_chat(
+                model,
+                recording,
+                replay=replay,
+                input_price=input_price,
+                output_price=output_price,
+                budget=budget,
+                requests_per_minute=requests_per_minute,
+                concurrency=concurrency,
+                key_env=key_env,
+            )
+        else:
+            self._chat = model
+        self._prompts = Prompts("worldgauge.suites.build", prompts)
+        self._sampling = _sampling(temperature, top_p, max_tokens)
+        identity = self._chat.identity if isinstance(self._chat, ChatModel) else {"model": type(self._chat).__name__}
+        name = str(identity["model"]).rpartition("/")[2]
+        self.spec = AgentSpec(name, settings={**identity, "prompts": self._prompts.digest, **self._sampling})
+
+    def answer(self, problem: Problem) -> Answer:
+        """What the model says; no words, noted as a problem, where it refuses or is silent.
+
+        Raises EndpointError for an outage and BudgetError when the money is spent.
+        """
+        # One asker an answer: its notes must not mix with those of another thread.
+        asker = Asker(self._chat, self._prompts)
+        fields = fields_of(problem)
+        try:
+            answered = asker.ask(
+                prompt_of(problem),
+                lambda squeeze: fields,
+                _whole,
+                seed=problem.seed,
+                asks=1,
+                allow_truncated=True,
+                **self._sampling,
+            )
+        except AnswerError:
+            (note,) = asker.taken()
+            return Answer("", _without_reply(note))
+        reply = answered.value
+        return Answer(reply.text, {**_without_reply(answered.note), "finish": reply.finish_reason})
+
+
+def _sampling(temperature: float | None, top_p: float | None, max_tokens: int) -> dict[str, Any]:
+    """How answers are drawn, as arguments of `Chat.ask`. Raises UsageError now for what would fail at every task."""
+    try:
+        drawn: dict[str, Any] = {
+            "temperature": None if temperature is None else float(temperature),
+            "top_p": None if top_p is None else float(top_p),
+            "max_tokens": int(max_tokens),
+        }
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"agent 'chat': temperature, top_p and max_tokens are numbers: {error}") from None
+    Question((Message("user", "?"),), **drawn)
+    return drawn
+
+
+def _whole(reply: Reply) -> Reply:
+    return reply
+
+
+def _without_reply(note: Mapping[str, Any]) -> dict[str, Any]:
+    """A note without the words, which are the answer already."""
+    return {name: value for name, value in note.items() if name != "reply"}

@@ -1,0 +1,175 @@
+"""What the build suite has beside running it: its data, from our own structures or yours, single files, and votes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.options import Json, Out, Seed, Settings, resumable, settings_of
+
+if TYPE_CHECKING:
+    from worldgauge.suites.build.curation.curate import Curated
+    from worldgauge.suites.build.curation.rules import Reason
+
+_SHOWN = 20
+"""Lines of a list; the rest is counted."""
+
+
+def curate(
+    source: Annotated[Path, typer.Argument(help="Folder of structure files; or, with --boxes, a world.")],
+    out: Out,
+    boxes: Annotated[
+        Path | None, typer.Option(help="JSON of marked boxes of a world: {name: {start_pos, end_pos, metadata}}.")
+    ] = None,
+    chat: Annotated[
+        str | None, typer.Option(help="MODEL@URL of a language model that writes the instructions; else by template.")
+    ] = None,
+    recording: Annotated[Path | None, typer.Option(help="Folder that keeps all that the model says.")] = None,
+    prices: Annotated[str | None, typer.Option(help="IN,OUT of a million tokens.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Most that is spent through the recording, in that money.")
+    ] = None,
+    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="Folder whose instruction-writer.txt replaces ours.")] = None,
+    waive: Annotated[
+        list[str] | None, typer.Option(help="A reason for rejection that is overlooked. Can be repeated.")
+    ] = None,
+    size: Annotated[int, typer.Option(help="Side of the pictures in pixels.")] = 512,
+    seed: Seed = 42,
+    json: Json = False,
+) -> None:
+    """From structure files, or marked boxes of a world, to a data set: filtered, pictured, with instructions."""
+    from worldgauge.chat.endpoint import open_chat
+    from worldgauge.engine.suite.settings import chat_prices
+    from worldgauge.suites.build.curation import curate as engine
+    from worldgauge.terminal.progress import Bars
+
+    given = {"recording": recording, "prices": prices, "budget": budget, "key-env": key_env, "prompts": prompts}
+    if chat is None and (lone := [name for name, value in given.items() if value is not None]):
+        raise UsageError(f"--{lone[0]} goes with --chat")
+    spent_in, spent_out = chat_prices("curate", prices)
+    with resumable(), Bars() as bars:
+        made = engine.curate(
+            source,
+            out,
+            boxes=boxes,
+            instructions="template"
+            if chat is None
+            else open_chat(
+                chat, recording, input_price=spent_in, output_price=spent_out, budget=budget, key_env=key_env
+            ),
+            prompts=prompts,
+            seed=seed,
+            size_px=size,
+            waive=[_reason(name) for name in waive or ()],
+            progress=lambda done, total, name: bars.bar("structures", done, total),
+        )
+    _show_curated(made, json)
+
+
+def structure(
+    file: Annotated[Path, typer.Argument(help=".nbt, .schem or .litematic; with --box a world.")],
+    box: Annotated[
+        str | None, typer.Option(help="Corners of a box of a world, both included: x,y,z:x,y,z in blocks.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write it: .nbt or .schem opens in the game, .png is a picture.")
+    ] = None,
+    pack: Annotated[
+        Path | None, typer.Option(help="A resource pack, folder or zip, whose mean colours the picture takes.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What a structure file holds: size, blocks, difficulty; and written in another format, or as a picture."""
+    from worldgauge.worlds.blocks.structures.describe import MOST_SIDE_NBT, facts_of, look, save
+
+    found = look(file, box)
+    if out is not None:
+        save(found.blueprint, out, pack)
+    facts = {"file": str(file), "written": None if out is None else str(out), **facts_of(found)}
+    if json:
+        _object(facts)
+        return
+    width, height, depth = facts["size"]
+    print(f"{file}: {facts['format']}, {width} wide, {height} high, {depth} deep, {facts['blocks']} blocks")
+    if facts["difficulty"] is not None:
+        print(f"  difficulty {facts['difficulty']}, {facts['tier']}")
+    for name, count in list(facts["materials"].items())[:_SHOWN]:
+        print(f"  {count:6d}  {name}")
+    if (more := len(facts["materials"]) - _SHOWN) > 0:
+        print(f"  and {more} more materials")
+    for warning in facts["warnings"]:
+        print(f"  warning: {warning}")
+    if out is not None:
+        print(f"written {out}")
+        if out.suffix.lower() == ".nbt" and max(width, height, depth) > MOST_SIDE_NBT:
+            print(
+                f"  note: structure blocks of the game load {MOST_SIDE_NBT} blocks a side at most; .schem has no limit"
+            )
+
+
+def vote(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of two agents or more, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="File of the ballots, a line a brief.")] = Path("votes.jsonl"),
+    rounds: Annotated[int, typer.Option(help="Rounds of each tournament.", min=1)] = 3,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Let the builds of several agents for the same briefs meet (creativity), in a Swiss tournament; --set critic=chat
+    to have a language model choose."""
+    from dataclasses import asdict
+
+    from worldgauge.suites.build.voting.vote import vote as hold
+    from worldgauge.terminal.progress import Bars
+    from worldgauge.terminal.tables import headline
+
+    with resumable(), Bars() as bars:
+        table = hold(
+            runs,
+            out=out,
+            rounds=rounds,
+            settings=settings_of(settings),
+            progress=lambda done, total: bars.bar("briefs", done, total),
+        )
+    if json:
+        _object({"ballots": str(out), "table": asdict(table)})
+        return
+    headline(table)
+    for note in table.notes:
+        print(note)
+    print(f"ballots {out}")
+
+
+def _show_curated(made: Curated, json: bool) -> None:
+    rejected = {name: [one.text for one in why] for name, why in made.rejected.items()}
+    if json:
+        lost = {"rejected": rejected, "duplicates": dict(made.duplicates), "unreadable": dict(made.unreadable)}
+        _object({"root": str(made.root), "accepted": list(made.accepted), "tasks": made.tasks, **lost})
+        return
+    print(f"{made.root}: {len(made.accepted)} structures accepted, {made.tasks} tasks")
+    lines = [f"rejected {name}: {'; '.join(why)}" for name, why in rejected.items()]
+    lines += [f"duplicate {name}: of {other}" for name, other in made.duplicates.items()]
+    lines += [f"unreadable {name}: {why}" for name, why in made.unreadable.items()]
+    for line in lines[:_SHOWN]:
+        print(f"  {line}")
+    if len(lines) > _SHOWN:
+        print(f"  and {len(lines) - _SHOWN} more; all stand in {made.root / 'curation.json'}")
+
+
+def _reason(name: str) -> Reason:
+    from worldgauge.suites.build.curation.rules import REASONS
+
+    for known in REASONS:
+        if known == name:
+            return known
+    raise UnknownNameError("reason for rejection", name, REASONS)
+
+
+def _object(facts: dict[str, Any]) -> None:
+    from worldgauge.core.io import dumps
+
+    sys.stdout.write(dumps(facts) + "\n")

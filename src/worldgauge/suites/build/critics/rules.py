@@ -1,0 +1,214 @@
+"""`rules`: grades builds by measures of geometry, so that everything can be graded where no model is at hand.
+
+    critics.get("rules")(CriticKit()).grade(work, seed=0).grades      # {"completeness": 7.3, ...}
+
+Where there is a reference, grades say how near the build comes to it: the truth gets 10 in all dimensions, and losing
+some of its blocks never raises completeness. Without one (creativity) they say how well the build is made: whether it
+stands, holds together, is more than a box, uses its materials, is orderly, and has the parts that the brief names.
+
+Limits. The rules see no beauty and no meaning: a well-made house gets the same grades for "Build a house." as for
+"Build a ship.", and a strange but fitting idea gets nothing for being one. Grades of creativity tell sound builds from
+boxes, noise and fragments, not good ones from better ones. In a build of a few dozen blocks holes and strewn blocks
+may count as shape, and materials that alternate block by block count as disorder wherever they stand.
+What improves on the reference counts as a deviation from it. They are no stand-in for the paper's critic: never compare
+the two point by point. `suites.build.validation` measures how far they can be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.critics import BEST, DIMENSIONS, WORST, Choice, CriticKit, Grades, Marked, Work, critics
+from worldgauge.suites.build.critics.answers import mark_by_rules
+from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
+from worldgauge.suites.build.metrics.blueprint_matching import best_shift, matching_f1, overlap
+from worldgauge.suites.build.metrics.scores import WEIGHTS
+from worldgauge.suites.build.metrics.soundness import Soundness, offered_used, soundness
+from worldgauge.worlds.blocks.blueprint import Blueprint
+
+MOVED = 0.9
+"""What matches of a moved build are worth, beside those in place."""
+STEEP = 1.5
+"""Power of the closeness: half of the blocks right is 0.35 of the way to the truth."""
+FACTS = 0.25
+"""Share of the instruction's facts in completeness of planning."""
+ORDERLY, SLACK = 0.6, 0.7
+"""Order from which a build is as neat as can be, and the power below. Blocks at random have 0, our medium structures
+0.26 to 0.7, and every seventh cell exchanged takes 0.15 to 0.3 away."""
+ALIKE = 0.6
+"""Share of touching blocks of one material from which a build is not strewn: all our structures have 0.54 or more,
+with half of their blocks exchanged 0.4 at most, but for those of a few dozen blocks."""
+GIVEN_PAIRS = 25
+"""Pairs of alike neighbours that every build is given, since a few blocks cannot look strewn."""
+ALMOST = 9.9
+"""Of what is nearly the reference: full marks are for the reference alone."""
+MANY_BLOCKS, FEW_BLOCKS = 800, 8
+MANY_MATERIALS, MANY_LAYERS = 7, 8
+"""From so many on, more is no better."""
+
+Shares = dict[str, tuple[float, str]]
+"""0 to 1, and why, of each dimension."""
+
+
+@critics.register("rules", chat=False, version=1)
+class RulesCritic:
+    """Grades by geometry, marks by words; no language model, no randomness."""
+
+    def __init__(self, kit: CriticKit | None = None) -> None:
+        pass
+
+    def grade(self, work: Work, seed: int) -> Grades:
+        """1 to 10 with a tenth's precision. Raises UsageError for a kind that has no builds."""
+        if work.kind not in DIMENSIONS:
+            raise UsageError(f"task '{work.task}' of kind '{work.kind}' is no build; grade {', '.join(DIMENSIONS)}")
+        shares = _shares(work)
+        grades = {name: round(WORST + (BEST - WORST) * min(1.0, max(0.0, shares[name][0])), 1) for name in shares}
+        return Grades(grades, {name: why for name, (_, why) in shares.items()})
+
+    def compare(self, first: Work, second: Work, seed: int) -> Choice:
+        """The one of the higher weighted grade; of equal ones the smaller digest, whichever is shown first."""
+        totals = [_total(work.kind, self.grade(work, seed).grades) for work in (first, second)]
+        if totals[0] != totals[1]:
+            return Choice(totals[0] > totals[1], f"{totals[0]:.2f} against {totals[1]:.2f} by rules")
+        return Choice(first.built.digest <= second.built.digest, f"both {totals[0]:.2f} by rules, decided by digest")
+
+    def mark(self, question: str, expected: str, given: str, seed: int) -> Marked:
+        """As `answers.mark_by_rules`."""
+        return mark_by_rules(question, expected, given)
+
+
+def _total(kind: str, grades: Mapping[str, float]) -> float:
+    return round(math.fsum(weight * grades[name] for name, weight in WEIGHTS["paper"][kind].items()), 6)
+
+
+def _shares(work: Work) -> Shares:
+    if not work.built.blocks:
+        return dict.fromkeys(DIMENSIONS[work.kind], (0.0, "nothing is built"))
+    if work.kind == "creativity":
+        return _alone(work)
+    if work.reference is None or not work.reference.blocks:
+        # Without a reference nothing is known of what was wanted, so what is made well is graded.
+        alone = _alone(work)
+        return {name: alone[name] for name in DIMENSIONS[work.kind]}
+    return _beside(work, work.reference)
+
+
+def _beside(work: Work, truth: Blueprint) -> Shares:
+    """Grades by nearness to the reference."""
+    near, moved = _closeness(truth, work.built)
+    steep: float = near**STEEP if near == 1 else min(near**STEEP, (ALMOST - WORST) / (BEST - WORST))
+    said = f"{near:.0%} of the reference" + (", best where moved" if moved else "")
+    if work.kind == "understanding":
+        return {"completeness": (steep, said)}
+    facts = true_facts(stated_facts(work.instruction, (*truth.materials, *work.built.materials)), truth)
+    held = _held(facts, work.built)
+    complete = steep if held is None else (1 - FACTS) * steep + FACTS * held
+    mine, theirs = soundness(work.built), soundness(truth)
+    neat = _alike(mine.connected, theirs.connected) * min(1.0, _orderly(mine) / _orderly(theirs))
+    rich = (
+        _alike(mine.blocks, theirs.blocks)
+        + _alike(mine.materials, theirs.materials)
+        + _alike(mine.layers, theirs.layers)
+        + _alike(mine.fill, theirs.fill)
+    ) / 4
+    like = (
+        _alike(mine.symmetry, theirs.symmetry)
+        + _alike(mine.supported, theirs.supported)
+        + _alike(mine.evenness, theirs.evenness)
+    ) / 3
+    return {
+        "completeness": (complete, said + _said(facts, work.built)),
+        "complexity": (
+            rich * neat * near,
+            f"{mine.blocks} blocks of {mine.materials} materials, {mine.layers} different layers; the reference has "
+            f"{theirs.blocks}, {theirs.materials}, {theirs.layers}",
+        ),
+        "aesthetic": (0.5 * steep + 0.5 * like * neat * near, said + f"; {_looks(mine)}"),
+    }
+
+
+def _closeness(truth: Blueprint, built: Blueprint) -> tuple[float, bool]:
+    """0 to 1: F1 of typed blocks with a quarter of F1 of filled places, in place or moved; and whether moved."""
+    count = overlap(truth, built)
+    total = count.truth + count.built
+    placed = 0.75 * (matching_f1(truth, built) or 0.0) + 0.25 * 2 * count.occupied / total
+    moved = MOVED * 2 * best_shift(truth, built).matched / total
+    return max(placed, moved), moved > placed
+
+
+def _alone(work: Work) -> Shares:
+    """Grades by how the build is made."""
+    found = soundness(work.built)
+    steady = (found.supported or 0.0) * (found.connected or 0.0)
+    neat = steady * _orderly(found)
+    sized = min(1.0, math.log1p(found.blocks / FEW_BLOCKS) / math.log1p(MANY_BLOCKS / FEW_BLOCKS))
+    rich = 0.6 * min(1.0, (found.materials - 1) / (MANY_MATERIALS - 1)) + 0.4 * (found.evenness or 0.0)
+    shaped = 0.6 * min(1.0, (found.layers - 1) / (MANY_LAYERS - 1)) + 0.4 * min(1.0, 2 * (1 - found.fill))
+    open_ = 1.0 if found.reachable is None else 0.75 + 0.25 * found.reachable
+    facts = tuple(fact for fact in stated_facts(work.instruction, work.built.materials) if fact.kind == "part")
+    held = _held(facts, work.built)
+    offered = offered_used(work.built, work.built.materials) or 0.0
+    whole = (sized + shaped + min(1.0, 2 * offered)) / 3
+    more = f"{found.blocks} blocks of {found.materials} materials, {found.layers} different layers"
+    return {
+        "creativity": (neat * (0.45 * shaped + 0.4 * rich + 0.15 * sized) * _more(shaped), more),
+        "completeness": (
+            neat * (whole if held is None else (whole + held) / 2) * _more(shaped),
+            more + _said(facts, work.built),
+        ),
+        "complexity": (neat * (0.4 * shaped + 0.35 * rich + 0.25 * sized) * _more(shaped), more),
+        "structure": (
+            neat * open_ * (0.7 * shaped + 0.3 * (found.symmetry or 0.0)) * _more(shaped),
+            _stands(found),
+        ),
+        "aesthetic": (
+            neat * (0.4 * (found.symmetry or 0.0) + 0.3 * rich + 0.3 * shaped) * _more(shaped),
+            _looks(found),
+        ),
+    }
+
+
+def _more(shaped: float) -> float:
+    """0 for a solid box, 1 from half of the fullest shape on: what is no shape gets nothing for size and symmetry."""
+    return min(1.0, 2 * shaped)
+
+
+def _orderly(found: Soundness) -> float:
+    """1 for a build that is neat throughout, less for strewn blocks and for blocks of strewn materials."""
+    width, height, depth = found.size
+    pairs = 3 * width * height * depth - width * height - height * depth - depth * width
+    order = ((found.order or 0.0) * pairs + GIVEN_PAIRS) / (pairs + GIVEN_PAIRS)
+    alike = ((found.alike or 0.0) * found.blocks + GIVEN_PAIRS) / (found.blocks + GIVEN_PAIRS)
+    neat: float = min(1.0, max(0.01, order / ORDERLY)) ** SLACK
+    return neat * min(1.0, alike / ALIKE)
+
+
+def _alike(one: float | None, other: float | None) -> float:
+    """The smaller over the larger; 1 for two that are 0 or missing."""
+    low, high = sorted((one or 0.0, other or 0.0))
+    return low / high if high > 0 else 1.0
+
+
+def _held(facts: tuple[Fact, ...], built: Blueprint) -> float | None:
+    return math.fsum(holds(fact, built) for fact in facts) / len(facts) if facts else None
+
+
+def _said(facts: tuple[Fact, ...], built: Blueprint) -> str:
+    missing = [str(fact) for fact in facts if not holds(fact, built)]
+    if not facts:
+        return ""
+    return f"; {len(facts) - len(missing)} of {len(facts)} stated facts" + (
+        f", not: {', '.join(missing[:6])}" if missing else ""
+    )
+
+
+def _stands(found: Soundness) -> str:
+    inside = f"an inside of {found.inside} cells" if found.inside else "no inside"
+    way = "" if found.reachable is None else f", {found.reachable:.0%} of it within reach"
+    return f"{found.supported or 0:.0%} supported, {found.connected or 0:.0%} in one piece, {inside}{way}"
+
+
+def _looks(found: Soundness) -> str:
+    return f"symmetry {found.symmetry or 0:.0%}, order {found.order or 0:.2f}, evenness {found.evenness or 0:.2f}"

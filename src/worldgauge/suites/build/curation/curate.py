@@ -1,0 +1,171 @@
+"""From structure files, or marked boxes of a world, to a data set of the build suite, and why the rest is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.chat.client import Chat
+from worldgauge.chat.prompts import Prompts
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import dumps, write_file
+from worldgauge.suites.build.curation.entries import PICTURES, Describe, Entry, Written, by_template, entry_of
+from worldgauge.suites.build.curation.rules import Problem, Reason, Sorted, curated
+from worldgauge.suites.build.curation.sources import Found, Unreadable, of_files, of_world, spoken
+from worldgauge.suites.build.format.files import ARCHITECTURES
+from worldgauge.suites.build.format.layout import write, write_image
+from worldgauge.worlds.blocks.views import RENDERER, flags_of, picture
+
+REPORT = "curation.json"
+FORMAT, VERSION = "worldgauge-curation", 1
+SIZE_PX = 512
+SIDES_PX = (64, 2048)
+
+
+@dataclass(frozen=True)
+class Curated:
+    """What a curation made of its structures, by name. rejected: reasons and texts; duplicates: of which accepted one.
+
+    unreadable: why. tasks: written in all.
+    """
+
+    root: Path
+    accepted: tuple[str, ...]
+    rejected: Mapping[str, tuple[Problem, ...]]
+    duplicates: Mapping[str, str]
+    unreadable: Mapping[str, str]
+    tasks: int
+
+
+def curate(
+    source: Path,
+    out: Path,
+    *,
+    boxes: Path | None = None,
+    instructions: Literal["template"] | Chat = "template",
+    prompts: Path | None = None,
+    seed: int = 42,
+    size_px: int = SIZE_PX,
+    waive: Collection[Reason] = (),
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Curated:
+    """Write the structures of `source` that pass all filters to `out` as a data set, and `curation.json` beside it.
+
+    source: a folder of structure files, or with `boxes` a world (see `curate_sources`). Air around a build is cut off.
+    Each gets a reference picture of size_px a side, two tasks of planning, one of understanding, three of creativity.
+    instructions: who writes the detailed ones; prompts: a folder whose instruction-writer.txt replaces ours. waive:
+    reasons that are overlooked. progress: called with structures done, all, and the name.
+    The same source, options and replies give the same bytes. Raises UsageError for options that cannot be meant and a
+    folder that holds another data set; DataError when nothing passes, and then writes nothing.
+    """
+    source, out = Path(source), Path(out)
+    if not SIDES_PX[0] <= size_px <= SIDES_PX[1]:
+        raise UsageError(f"pictures are {SIDES_PX[0]} to {SIDES_PX[1]} px a side, got {size_px}")
+    if (out / ARCHITECTURES).exists() and not (out / REPORT).exists():
+        raise UsageError(f"{out} holds a data set that was not curated here; give another folder")
+    if prompts is not None and instructions == "template":
+        raise UsageError("prompts are for a language model that writes the instructions; name one too")
+    found: list[Found] = []
+    lost: list[Unreadable] = []
+    for one in of_files(source) if boxes is None else of_world(source, Path(boxes)):
+        if isinstance(one, Unreadable):
+            lost.append(one)
+        else:
+            found.append(one)
+    tight = {one.name: one.blueprint.trimmed() for one in found}
+    sorted_ = curated(tight.items(), waive=waive)
+    if not sorted_.accepted:
+        raise DataError(f"{source}: none of {len(found) + len(lost)} structures can be used ({_first(sorted_, lost)})")
+    write_one: Describe = by_template
+    if not isinstance(instructions, str):
+        write_one = Written(instructions, Prompts("worldgauge.suites.build", prompts), seed)
+    entries: dict[str, Entry] = {}
+    accepted = set(sorted_.accepted)
+    kept = [one for one in found if one.name in accepted]
+    for number, one in enumerate(kept, 1):
+        entries[one.name] = entry_of(
+            tight[one.name],
+            one.name,
+            number,
+            seed=seed,
+            write=write_one,
+            spoken=spoken(one.name),
+            source="structure files" if boxes is None else "saved world",
+            description=one.description,
+            type=one.type,
+            biome=one.biome,
+            metadata=one.metadata,
+        )
+        write_image(out, str(entries[one.name].architecture.image), picture(tight[one.name], size_px=size_px))
+        if progress is not None:
+            progress(number, len(kept), one.name)
+    tasks = [task for entry in entries.values() for task in entry.tasks]
+    _remove_others(out, {str(entry.architecture.image) for entry in entries.values()})
+    write(out, [entry.architecture for entry in entries.values()], tasks)
+    settings = {"seed": seed, "size_px": size_px, "waive": sorted(waive), "boxes": boxes is not None}
+    report = _report(settings, found, lost, sorted_, entries)
+    write_file(out / REPORT, (dumps(report, indent=1) + "\n").encode())
+    unreadable = {one.name: one.text for one in lost}
+    return Curated(out, sorted_.accepted, sorted_.rejected, sorted_.duplicates, unreadable, len(tasks))
+
+
+def _remove_others(out: Path, wanted: Collection[str]) -> None:
+    """Remove pictures that an earlier curation into this folder left and no architecture has."""
+    for path in (out / "data" / PICTURES).glob("*.png"):
+        if f"{PICTURES}/{path.name}" not in wanted:
+            path.unlink()
+
+
+def _report(
+    settings: Mapping[str, Any],
+    found: Iterable[Found],
+    lost: Iterable[Unreadable],
+    told: Sorted,
+    entries: Mapping[str, Entry],
+) -> dict[str, Any]:
+    """What `curation.json` holds: of every structure, where it was and what became of it."""
+    by_name = {one.name: one for one in found}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": dict(settings),
+        "renderer": dict(RENDERER),
+        "accepted": [_accepted(by_name[name], entries[name]) for name in told.accepted],
+        "rejected": [
+            {
+                "name": name,
+                "origin": by_name[name].origin,
+                "reasons": [{"reason": one.reason, "text": one.text} for one in why],
+            }
+            for name, why in told.rejected.items()
+        ],
+        "duplicates": [
+            {"name": name, "origin": by_name[name].origin, "of": of} for name, of in told.duplicates.items()
+        ],
+        "unreadable": [{"name": one.name, "origin": one.origin, "text": one.text} for one in lost],
+    }
+
+
+def _accepted(one: Found, entry: Entry) -> dict[str, Any]:
+    blueprint = entry.architecture.blueprint
+    before, after = one.blueprint.size, blueprint.size
+    return {
+        "name": one.name,
+        "origin": one.origin,
+        "id": entry.architecture.id,
+        "blocks": blueprint.blocks,
+        "size": list(after),
+        "cut_from": None if before == after else list(before),
+        "instruction": entry.writer,
+        "flags": flags_of(blueprint),
+        "notes": list(one.notes),
+    }
+
+
+def _first(told: Sorted, lost: Iterable[Unreadable]) -> str:
+    """The first thing that was wrong, for a message."""
+    for name, problems in told.rejected.items():
+        return f"first: {name} {problems[0].text}"
+    return next((f"first: {one.origin}: {one.text}" for one in lost), "it holds none")

@@ -1,0 +1,122 @@
+"""One structure as rows of the data set: its architecture, and its tasks of planning, understanding and creativity."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Chat, PromptTooLongError, Reply
+from worldgauge.chat.prompt_runner import Asker, Misread
+from worldgauge.chat.prompts import Prompts
+from worldgauge.suites.build.format.layout import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
+from worldgauge.suites.build.generate.instructions import describe, one_liners
+from worldgauge.suites.build.generate.words import layer_instruction
+from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor
+
+MAX_WORDS = 150
+"""Of a detailed instruction (specification, 6)."""
+TEMPERATURE, ASKS = 0.4, 3
+PICTURES = "images/own"
+
+Describe = Callable[[Blueprint, str], tuple[str, str]]
+"""The detailed instruction for a blueprint and its name, and who wrote it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Rows of one structure. writer: who wrote the detailed instruction."""
+
+    architecture: Architecture
+    tasks: tuple[BuildTask, ...]
+    writer: str
+
+
+def entry_of(
+    blueprint: Blueprint,
+    name: str,
+    number: int,
+    *,
+    seed: int,
+    write: Describe,
+    spoken: str,
+    source: str,
+    description: str | None = None,
+    type: str | None = None,
+    biome: str | None = None,
+    metadata: str | None = None,
+) -> Entry:
+    """Architecture number `number` of our own source with its six tasks; the picture is to be put at its `image`.
+
+    name: of files, letters, digits and underscores; spoken: as in "Build a SPOKEN.". write: the detailed instruction.
+    The one-liners depend on seed and name alone.
+    """
+    description = description or spoken
+    id = identifier(OWN_SOURCE, number, type, name, description)
+    factor = difficulty_factor(blueprint.blocks, blueprint.size)
+    image = f"{PICTURES}/{name}.png"
+    architecture = Architecture(id, name, description, source, blueprint, factor, type, image, biome, None, metadata)
+    detailed, writer = write(blueprint, spoken)
+    lines = one_liners(spoken, np.random.default_rng([seed, *hashlib.sha256(name.encode()).digest()[:8]]))
+    common: dict[str, Any] = {"architecture": id, "materials": blueprint.materials, "difficulty": factor}
+    shown = {**common, "images": (image,)}
+    tasks = (
+        BuildTask(task_id("planning", id, 0), "planning", "detailed", detailed, **shown),
+        BuildTask(task_id("planning", id, 1), "planning", "simple", lines[0], **shown),
+        BuildTask(task_id("understanding", id), "understanding", "", layer_instruction(blueprint, spoken), **shown),
+        *(BuildTask(task_id("creativity", id, i), "creativity", "", line, **common) for i, line in enumerate(lines)),
+    )
+    return Entry(architecture, tasks, writer)
+
+
+def by_template(blueprint: Blueprint, name: str) -> tuple[str, str]:
+    """Our own words, all of whose facts are true of the blueprint."""
+    return describe(blueprint, name), "template"
+
+
+class Written:
+    """Detailed instructions by a language model, with prompt `instruction-writer`; our own words where it fails.
+
+    prompts: ours, or with a user's in their place. Calls raise EndpointError and BudgetError.
+    """
+
+    def __init__(self, chat: Chat, prompts: Prompts, seed: int) -> None:
+        self._asker = Asker(chat, prompts, temperature=TEMPERATURE)
+        self._seed = seed
+
+    def __call__(self, blueprint: Blueprint, name: str) -> tuple[str, str]:
+        """The instruction, and who wrote it: the prompt's label, or the template with what was wrong."""
+        fields = {"name": name, "structure": structure_json(blueprint)}
+        try:
+            said = self._asker.ask("instruction-writer", lambda squeeze: fields, _read, seed=self._seed, asks=ASKS)
+        except (AnswerError, PromptTooLongError) as error:
+            return describe(blueprint, name), f"template ({error})"
+        return said.value, str(said.note["prompt"])
+
+
+def structure_json(blueprint: Blueprint) -> str:
+    """Size, materials with numbers, and matrix of a blueprint, as a language model is shown it."""
+    content = {
+        "size": dict(blueprint.size._asdict()),
+        "block_materials": blueprint.mapping,
+        "blueprint": blueprint.rows(),
+    }
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _read(reply: Reply) -> str:
+    """The instruction in a reply. Raises Misread where it is not what the prompt asks for."""
+    text = reply.text.strip().strip('"').strip()
+    words = len(text.split())
+    if not 8 <= words <= MAX_WORDS:
+        raise Misread(f"the instruction has {words} words; 8 to {MAX_WORDS} are wanted")
+    if re.search(r"\(\s*-?\d+\s*,\s*-?\d+|\[\s*-?\d+\s*,|\d\s*,\s*\d+\s*,\s*\d", text):
+        raise Misread("the instruction gives coordinates")
+    if re.search(r"^\s*(?:[-*#]|\d+[.)])\s|```|'''", text, re.MULTILINE):
+        raise Misread("the instruction has lists, headings or fences")
+    return " ".join(text.split())

@@ -1,0 +1,58 @@
+"""From the blocks of a marked box of a world to a blueprint (specification: mineanybuild, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import DataError
+from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, first_seen, material, states_of
+
+Block = tuple[int, int, int, str, Mapping[str, Any] | None]
+"""World coordinates x, y, z, name, and states, if it has any; those of a jigsaw hold its final_state."""
+
+MAX_SIDE = 512
+MAX_CELLS = 2**24
+
+
+def box_to_blueprint(blocks: Iterable[Block], start: Sequence[int], end: Sequence[int]) -> Blueprint:
+    """The blueprint of a box. start, end: its corners of smallest and largest x, y and z, both inside.
+
+    blocks: every cell of the box once, in any order. Materials are numbered as they are first seen, x outermost, then
+    y, then z, with their states. A jigsaw stands for its final state; all kinds of air are air. Raises DataError for
+    corners that are no box, and for cells that are missing, there twice or outside, naming the first.
+    """
+    low, high = (tuple(int(value) for value in corner) for corner in (start, end))
+    if len(low) != 3 or len(high) != 3 or any(a > b for a, b in zip(low, high, strict=False)):
+        raise DataError(f"a box from {low} to {high}; give three numbers each, the smallest corner first")
+    width, height, depth = (b - a + 1 for a, b in zip(low, high, strict=True))
+    if max(width, height, depth) > MAX_SIDE or width * height * depth > MAX_CELLS:
+        raise DataError(f"a box of {width} x {height} x {depth} blocks passes {MAX_SIDE} a side or {MAX_CELLS} in all")
+    numbers: dict[str, int] = {}
+    seen = np.full((height, depth, width), -1, np.int32)
+    for x, y, z, name, states in blocks:
+        at = (y - low[1], z - low[2], x - low[0])
+        if any(not 0 <= place < side for place, side in zip(at, seen.shape, strict=True)):
+            raise DataError(f"the block at {(x, y, z)} lies outside the box from {low} to {high}")
+        if seen[at] >= 0:
+            raise DataError(f"the block at {(x, y, z)} is there twice; which one stands?")
+        seen[at] = numbers.setdefault(settled(name, states), len(numbers))
+    missing = np.argwhere(seen.transpose(2, 0, 1) < 0)
+    if len(missing):
+        first = tuple(int(a + b) for a, b in zip(missing[0], low, strict=True))
+        raise DataError(
+            f"{len(missing)} of {seen.size} blocks of the box are missing (first: {first}); load that part of the world"
+        )
+    return first_seen(seen, list(numbers))
+
+
+def settled(name: str, states: Mapping[str, Any] | None) -> str:
+    """The material that a block stands for: a jigsaw's final state, else itself. Raises DataError for a bare jigsaw."""
+    if base_name(name) != "jigsaw":
+        return material(name, states)
+    final = (states or {}).get("final_state")
+    if not isinstance(final, str) or not final.strip():
+        raise DataError("a jigsaw without final_state stands for nothing; give the block that it becomes")
+    return material(*states_of(final))

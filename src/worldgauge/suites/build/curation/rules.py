@@ -1,0 +1,152 @@
+"""Which structures are good enough to be asked for: filters with a named reason each, and duplicates.
+
+The filters of the published data are not known; these are ours (specification: mineanybuild, 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import UsageError
+from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
+from worldgauge.worlds.blocks.table import known
+
+Reason = Literal[
+    "few_blocks",
+    "few_materials",
+    "loose_box",
+    "above_ground",
+    "scattered",
+    "unknown_names",
+    "too_large",
+    "machine_blocks",
+]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+LEAST_BLOCKS, LEAST_MATERIALS, LEAST_TOGETHER = 8, 2, 0.95
+MOST = (50, 80, 80)
+"""Height, depth and width, as of an answer (specification, 4)."""
+MACHINE_BLOCKS = frozenset(
+    {
+        *("command_block", "chain_command_block", "repeating_command_block"),
+        *("structure_block", "jigsaw", "barrier", "light"),
+    }
+)
+"""What maps and editors use and a player cannot place."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a structure is not taken. text: with its numbers."""
+
+    reason: Reason
+    text: str
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Names of structures. rejected: with their problems; duplicates: with the accepted one each is a copy of."""
+
+    accepted: tuple[str, ...]
+    rejected: Mapping[str, tuple[Problem, ...]]
+    duplicates: Mapping[str, str]
+
+
+def curated(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Reason] = ()) -> Sorted:
+    """Sort structures out, in the order they come; of duplicates the first that passes stays.
+
+    waive: reasons that are overlooked. Raises UsageError for reasons that do not exist.
+    """
+    if unknown := set(waive) - set(REASONS):
+        raise UsageError(f"no reason {sorted(unknown)} to waive; known: {', '.join(REASONS)}")
+    accepted: list[str] = []
+    rejected: dict[str, tuple[Problem, ...]] = {}
+    duplicates: dict[str, str] = {}
+    first: dict[bytes, str] = {}
+    for name, blueprint in structures:
+        problems = tuple(one for one in problems_of(blueprint) if one.reason not in waive)
+        if problems:
+            rejected[name] = problems
+        elif (form := canonical(blueprint)) in first:
+            duplicates[name] = first[form]
+        else:
+            first[form] = name
+            accepted.append(name)
+    return Sorted(tuple(accepted), rejected, duplicates)
+
+
+def problems_of(blueprint: Blueprint) -> Iterator[Problem]:
+    """Everything that speaks against a structure, in the order of `REASONS`."""
+    counts, size = blueprint.counts(), blueprint.size
+    names = {base_name(name) for name in counts}
+    blocks = blueprint.blocks
+    if blocks < LEAST_BLOCKS:
+        yield Problem("few_blocks", f"has {blocks} blocks; {LEAST_BLOCKS} is the least")
+    if len(names) < LEAST_MATERIALS:
+        yield Problem("few_materials", f"has {len(names)} different blocks; {LEAST_MATERIALS} is the least")
+    if not blocks:
+        return
+    tight = blueprint.trimmed().size
+    if tight != size:
+        yield Problem("loose_box", f"fills {_by(tight)} of a box of {_by(size)} (width, height, depth)")
+    if not blueprint.solid[0].any():
+        yield Problem("above_ground", "has no block in its lowest layer")
+    share = together(blueprint.solid)
+    if share < LEAST_TOGETHER:
+        yield Problem(
+            "scattered", f"its largest part holds {share:.1%} of the blocks; {LEAST_TOGETHER:.0%} is the least"
+        )
+    if strange := sorted({name.partition("[")[0] for name in counts if not known(name)}):
+        yield Problem("unknown_names", f"has names that the game (1.20.4) does not know: {', '.join(strange[:5])}")
+    if any(side > most for side, most in zip(blueprint.cells.shape, MOST, strict=True)):
+        most = MOST[2], MOST[0], MOST[1]
+        yield Problem("too_large", f"is {_by(size)} (width, height, depth); {_by(most)} is the most")
+    if machines := sorted(names & MACHINE_BLOCKS):
+        yield Problem("machine_blocks", f"has blocks that players cannot place: {', '.join(machines)}")
+
+
+def together(solid: NDArray[np.bool_]) -> float:
+    """Share of the blocks in the largest part that hangs together over faces, edges and corners; 0 without a block."""
+    count = int(solid.sum())
+    if not count:
+        return 0.0
+    number = np.full(np.add(solid.shape, 2), -1, np.int64)
+    number[1:-1, 1:-1, 1:-1][solid] = np.arange(count)
+    inner = number[1:-1, 1:-1, 1:-1]
+    ends = []
+    # One of each two opposite neighbours will do.
+    for dy, dz, dx in [step for step in np.ndindex(3, 3, 3) if step > (1, 1, 1)]:
+        beside = number[dy : dy + inner.shape[0], dz : dz + inner.shape[1], dx : dx + inner.shape[2]]
+        both = (inner >= 0) & (beside >= 0)
+        ends.append(np.stack([inner[both], beside[both]]))
+    one, other = np.concatenate(ends, axis=1)
+    label = np.arange(count)
+    while (label[one] != label[other]).any():
+        low, high = np.minimum(label[one], label[other]), np.maximum(label[one], label[other])
+        np.minimum.at(label, high, low)
+        while (label[label] != label).any():
+            label = label[label]
+    return float(np.bincount(label).max() / count)
+
+
+def canonical(blueprint: Blueprint) -> bytes:
+    """The same for a structure, its four turns about the vertical, and the mirror images of these.
+
+    Base names without states are compared, as states turn with the build; the air around it does not count. So two
+    builds that differ in states alone are alike.
+    """
+    plain = blueprint.trimmed().names_only()
+    used = sorted(plain.counts())
+    rank = np.array([0, *(used.index(name) + 1 if name in used else 0 for name in plain.materials)], "<i4")
+    cells = rank[np.maximum(plain.cells, 0)]
+    forms = [np.rot90(side, turn, (1, 2)) for side in (cells, cells[:, :, ::-1]) for turn in range(4)]
+    head = "\n".join(used).encode()
+    return head + min(repr(form.shape).encode() + b"\n" + form.tobytes() for form in forms)
+
+
+def _by(size: tuple[int, int, int]) -> str:
+    return " x ".join(map(str, size))

@@ -1,0 +1,233 @@
+"""Figures of blocks to turn in the mind: drawn by chance, told from their mirror images, and wholly in sight.
+
+A figure is cells (n, 3) of a blueprint, x east, y up, z south. It is shown as it is, or mirrored along an axis, in one
+of 24 views: 4 n + k is the figure laid on its n-th side, seen from the k-th diagonal. The first four are the published
+ones, of the upright figure. Source: MineAnyBuild, sections 3.3 and D.2.4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Image
+from worldgauge.suites.build.generate.figures.polycube import (
+    ROTATIONS,
+    Cells,
+    canonical,
+    is_usable,
+    mirrored,
+    normalised,
+)
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint
+
+Views = Literal["yaw", "full"]
+FIGURES = ("N", "RX", "RY", "RZ")
+"""The figure itself, and negated along x, y and z."""
+DIAGONALS = 4
+MATERIAL = "white_concrete"
+AZIMUTH_DEG, ELEVATION_DEG = 45.0, 30.0
+"""Of the first diagonal, south-east; the others follow every quarter turn, counter-clockwise seen from above."""
+
+SIZES = (7, 8, 9, 10, 11)
+WIDEST = 5
+"""Blocks of a figure, and how many it may reach along an axis."""
+LEAST_SEEN = 0.15
+"""Of a free block's outline that must be in sight of each block of a figure."""
+LEAST_APART = 0.05
+"""Of two pictures' common outline that must differ, for them not to be mistaken for one another."""
+LEAST_VIEWS = 10
+"""Views of 24 that must show a figure wholly, where any may be asked for."""
+
+_LINES = 48
+_DRAWS = 20_000
+
+
+class Shown(NamedTuple):
+    """What a picture shows. figure: one of FIGURES. view: 0 to 23."""
+
+    figure: str
+    view: int
+
+    @property
+    def code(self) -> str:
+        """Its name in the data: "RX_3"."""
+        return f"{self.figure}_{self.view}"
+
+
+def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells, ...]:
+    """Figures (n, 3) that can be asked about, of 7 to 11 blocks in turn; the same seed gives the same.
+
+    None is another one turned or mirrored. All their views that are used show every block, and no two the same picture.
+    Raises UsageError for a count below 1, and where chance finds too few.
+    """
+    if count < 1:
+        raise UsageError(f"{count} figures cannot be asked about; give 1 or more")
+    rng = np.random.default_rng(seed)
+    found: list[Cells] = []
+    known: set[bytes] = set()
+    for _ in range(_DRAWS):
+        cells = _grown(rng, SIZES[len(found) % len(SIZES)])
+        names = {canonical(cells).tobytes(), canonical(mirrored(cells, 0)).tobytes()}
+        if not names & known and is_usable(cells) and can_be_shown(cells, views):
+            known |= names
+            found.append(cells)
+        if len(found) == count:
+            return tuple(found)
+    raise UsageError(f"only {len(found)} figures of {count} in {_DRAWS} draws; ask for fewer")
+
+
+def can_be_shown(cells: Cells, views: Views) -> bool:
+    """True when a figure has enough clear views, and all of these differ from those of its mirror images.
+
+    In "yaw" all four views of all four figures must be clear, in "full" LEAST_VIEWS of 24.
+    """
+    looks: dict[bytes, NDArray[np.int64]] = {}
+    least = DIAGONALS if views == "yaw" else LEAST_VIEWS
+    for figure in FIGURES:
+        clear = 0
+        for view in _asked(views):
+            turned = placed(cells, Shown(figure, view))
+            look = looks[name] if (name := turned.tobytes()) in looks else outlook(turned)
+            if _seen(turned, look) >= LEAST_SEEN:
+                looks[name], clear = look, clear + 1
+            elif views == "yaw":
+                return False
+        if clear < least:
+            return False
+    return all(apart(a, b) >= LEAST_APART for a, b in combinations(looks.values(), 2))
+
+
+def clear_views(cells: Cells, figure: str, views: Views) -> tuple[int, ...]:
+    """The views, of the first four or of all, in which LEAST_SEEN of every block of a figure is in sight."""
+    turned = {view: placed(cells, Shown(figure, view)) for view in _asked(views)}
+    return tuple(view for view, each in turned.items() if _seen(each, outlook(each)) >= LEAST_SEEN)
+
+
+def placed(cells: Cells, shown: Shown) -> Cells:
+    """The cells (n, 3), sorted, of the figure that looks from the first diagonal as `shown` does from its own.
+
+    Two pictures show the same thing from the same side when these are equal.
+    """
+    return normalised(_laid(cells, shown) @ np.linalg.matrix_power(_QUARTER, shown.view % DIAGONALS).T)
+
+
+def picture(cells: Cells, shown: Shown, size_px: int = 256) -> Image:
+    """The picture (size_px, size_px, 3) of a figure in blocks of MATERIAL, drawn by the renderer of builds."""
+    from worldgauge.worlds.blocks import views
+
+    azimuth_deg = AZIMUTH_DEG + 360 / DIAGONALS * (shown.view % DIAGONALS)
+    return views.picture(
+        blueprint_of(_laid(cells, shown)), azimuth_deg=azimuth_deg, elevation_deg=ELEVATION_DEG, size_px=size_px
+    )
+
+
+def blueprint_of(cells: Cells) -> Blueprint:
+    """A build of a figure's cells in blocks of MATERIAL."""
+    x, y, z = normalised(cells).T
+    blocks = np.full((y.max() + 1, z.max() + 1, x.max() + 1), AIR, np.int32)
+    blocks[y, z, x] = 1
+    return Blueprint(blocks, (MATERIAL,))
+
+
+def outlook(cells: Cells) -> NDArray[np.int64]:
+    """What parallel lines of sight from the first diagonal meet, (48, 48): 0 nothing, else 1 + 3 k + the face's axis.
+
+    k: the block's row among the sorted cells. Framed by the sphere around the figure's box, as pictures are.
+    """
+    cells = normalised(cells)
+    side, up, eye = _SIGHT
+    outward = np.sign(eye).astype(np.int64)
+    there = set(map(tuple, cells.tolist()))
+    free = np.array([[tuple(cell + step) not in there for step in np.diag(outward)] for cell in cells])
+    # Far ones first: among blocks of a grid, what hides another is nearer on all three axes.
+    blocks, axes = np.nonzero(free)
+    order = np.argsort((cells @ eye)[blocks], kind="stable")
+    blocks, axes = blocks[order], axes[order]
+    extent = cells.max(axis=0) + 1
+    scale = _LINES / float(np.linalg.norm(extent))
+    corners = cells[blocks] + (outward[axes] > 0)[:, None] * np.eye(3)[axes] - extent / 2
+    onto = scale * np.stack([side, -up])
+    across = np.arange(_LINES) + 0.5 - _LINES / 2
+    x, y = across - (corners @ onto[0])[:, None], across - (corners @ onto[1])[:, None]
+    # How far along the two edges of its face each line meets it; 0 to 1 is on the face.
+    along = np.array([np.linalg.inv(np.delete(onto, axis, axis=1)) for axis in range(3)])[axes]
+    met = along[:, :, 0, None, None] * x[:, None, None, :] + along[:, :, 1, None, None] * y[:, None, :, None]
+    inside = np.logical_and(met >= 0, met < 1).all(axis=1)
+    nearest = len(blocks) - 1 - inside[::-1].argmax(axis=0)
+    return np.where(inside.any(axis=0), 1 + 3 * blocks[nearest] + axes[nearest], 0)
+
+
+def apart(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Share of the lines of sight that meet something in either of two outlooks, which meet another face in them."""
+    faces = [np.where(met > 0, 1 + (met - 1) % 3, 0) for met in (first, second)]
+    return float((faces[0] != faces[1]).sum() / (np.maximum(*faces) > 0).sum())
+
+
+def _laid(cells: Cells, shown: Shown) -> Cells:
+    """A figure as it stands before the camera goes round it: mirrored, then laid on a side."""
+    figure = cells if shown.figure == "N" else mirrored(cells, FIGURES.index(shown.figure) - 1)
+    laid: Cells = figure @ _sides()[shown.view // DIAGONALS].T
+    return laid
+
+
+def _seen(cells: Cells, look: NDArray[np.int64]) -> float:
+    """The least share of a free block's outline that is in sight of any block in an outlook of cells."""
+    lines = np.bincount((look[look > 0] - 1) // 3, minlength=len(cells))
+    reach = float(np.linalg.norm(cells.max(axis=0) - cells.min(axis=0) + 1)) / 2
+    free = float(np.abs(_SIGHT[2]).sum()) * (_LINES / (2 * reach)) ** 2
+    return float(lines.min() / free)
+
+
+def _asked(views: Views) -> range:
+    return range(DIAGONALS if views == "yaw" else len(ROTATIONS))
+
+
+def _grown(rng: np.random.Generator, blocks: int) -> Cells:
+    """A tree of straight arms: each block touches the one it grew from, and no other before it."""
+    cells = [(0, 0, 0)]
+    while len(cells) < blocks:
+        place, step = cells[rng.integers(len(cells))], _STEPS[rng.integers(len(_STEPS))]
+        for _ in range(rng.integers(1, 4)):
+            place = (place[0] + step[0], place[1] + step[1], place[2] + step[2])
+            if len(cells) == blocks or place in cells or sum(near in cells for near in _around(place)) > 1:
+                break
+            if any(max(axis) - min(axis) >= WIDEST for axis in zip(*cells, place, strict=True)):
+                break
+            cells.append(place)
+    return normalised(cells)
+
+
+def _around(place: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+    return ((place[0] + x, place[1] + y, place[2] + z) for x, y, z in _STEPS)
+
+
+@cache
+def _sides() -> NDArray[np.int64]:
+    """One rotation for each of the figure's own directions that can be up, (6, 3, 3), the identity first."""
+    first = {tuple(turn[1].tolist()): turn for turn in ROTATIONS[::-1]}
+    return np.array(sorted(first.values(), key=lambda turn: bool((turn != np.eye(3)).any())))
+
+
+_STEPS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+_QUARTER = np.array([[0, 0, -1], [0, 1, 0], [1, 0, 0]])
+"""Clockwise seen from above: what a camera sees that has gone a quarter round the other way."""
+
+
+def _sight() -> NDArray[np.float64]:
+    """Right and up in the picture, and towards the camera, (3, 3) rows in cells' axes, from the first diagonal."""
+    azimuth, elevation = math.radians(AZIMUTH_DEG), math.radians(ELEVATION_DEG)
+    east, south = math.sin(azimuth), math.cos(azimuth)
+    eye = [math.cos(elevation) * east, math.sin(elevation), math.cos(elevation) * south]
+    up = [-math.sin(elevation) * east, math.cos(elevation), -math.sin(elevation) * south]
+    return np.array([[south, 0.0, -east], up, eye])
+
+
+_SIGHT = _sight()

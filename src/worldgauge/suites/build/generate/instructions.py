@@ -1,0 +1,227 @@
+"""Building instructions in words, made from the geometry of a build: all that they state is true of it.
+
+Detailed ones run from bottom to top, without coordinates and lists, in fewer than 150 words (MineAnyBuild, prompts of
+the data curation); creativity and simple planning are given one line. All sentences are our own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name
+
+MAX_WORDS = 149
+"""Of a detailed instruction."""
+VERBS = (
+    "Build",
+    "Construct",
+    "Create",
+    "Make",
+    "Design",
+    "Erect",
+    "Assemble",
+    "Craft",
+    "Raise",
+    "Put up",
+    "Set up",
+    "Fashion",
+    "Model",
+)
+"""Thirteen ways to ask for a build."""
+
+Part = tuple[str, int, int]
+"""Words for a part of a build, and its lowest and highest layer, counted from 0."""
+
+_MOST_COUNTS, _MOST_BANDS = 5, 5
+
+
+class Band(NamedTuple):
+    """Neighbouring layers, from `low` to `high`, and the material that most of their blocks are of."""
+
+    low: int
+    high: int
+    material: str
+
+
+def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = None) -> str:
+    """A detailed instruction for a build: its size, its main materials with counts, and what lies where, upwards.
+
+    name: as in "Build a NAME."; underscores are read as blanks. facts: parts that whoever drew it knows of; without
+    them doors, windows, a roof and the like are found by their blocks. Parts for which no words are left are not told.
+    Sizes read "N blocks wide (x), N blocks deep (z) and N blocks high", counts "N blocks of NAME". Raises ShapeError
+    for a build without blocks.
+    """
+    plain = blueprint.trimmed()
+    if not plain.blocks:
+        raise ShapeError("a build without blocks cannot be described; give one that has some")
+    parts = list(_found(plain) if facts is None else facts)
+    # The plainer the skeleton, the more parts have room; the first that has room for all of them wins.
+    best = ""
+    for counts, bands in ((_MOST_COUNTS, _MOST_BANDS), (4, 4), (3, 3), (2, 2), (1, 1)):
+        told = _fitted(plain, name, parts, counts, layer_bands(plain, bands))
+        if told is not None:
+            best, all_in = told
+            if all_in:
+                return best
+    return best or _shortest(plain)
+
+
+def one_liners(name: str, rng: np.random.Generator) -> tuple[str, str, str]:
+    """Three lines that ask for a build by name, each with another of the verbs: "Build a NAME."."""
+    first, second, third = (VERBS[int(place)] for place in rng.choice(len(VERBS), 3, replace=False))
+    what = _with_article(name)
+    return f"{first} {what}.", f"{second} {what}.", f"{third} {what}."
+
+
+def layer_bands(blueprint: Blueprint, most: int) -> tuple[Band, ...]:
+    """Layers joined to at most `most` bands from the lowest up, those of one main material first.
+
+    The material of a band is the commonest in its layers, the first by name among equals.
+    """
+    counts = _layer_counts(blueprint)
+    bounds = [(layer, layer) for layer in range(len(counts[0]))]
+    names = counts[1]
+
+    def main(bound: tuple[int, int]) -> str:
+        total = np.sum(counts[0][bound[0] : bound[1] + 1], axis=0)
+        return names[int(np.argmax(total))] if total.sum() else ""
+
+    def join(place: int) -> None:
+        bounds[place : place + 2] = [(bounds[place][0], bounds[place + 1][1])]
+
+    while True:
+        mains = [main(bound) for bound in bounds]
+        alike = next((k for k in range(len(bounds) - 1) if mains[k] == mains[k + 1] or not mains[k]), None)
+        if alike is not None:
+            join(alike)
+        elif len(bounds) > most:
+            # Those two that hold the fewest blocks together lose least by being told as one.
+            weights = [int(np.sum(counts[0][low : high + 1])) for low, high in bounds]
+            join(int(np.argmin([weights[k] + weights[k + 1] for k in range(len(bounds) - 1)])))
+        else:
+            return tuple(Band(*bound, main(bound)) for bound in bounds)
+
+
+def _fitted(
+    blueprint: Blueprint, name: str, parts: Sequence[Part], counts: int, bands: Sequence[Band]
+) -> tuple[str, bool] | None:
+    """The text with as many parts as there is room for, and whether that is all; None where even none fits."""
+    opening = f"Build {_with_article(name)}. {_size_words(blueprint)} {_count_words(blueprint, counts)}"
+    chosen: list[Part] = []
+    text = f"{opening} {_band_words(bands, chosen, blueprint.size.height)}"
+    if len(text.split()) > MAX_WORDS:
+        return None
+    for part in parts:
+        tried = f"{opening} {_band_words(bands, [*chosen, part], blueprint.size.height)}"
+        if len(tried.split()) <= MAX_WORDS:
+            chosen.append(part)
+            text = tried
+    return text, len(chosen) == len(parts)
+
+
+def _shortest(blueprint: Blueprint) -> str:
+    """For a name that is longer than an instruction may be."""
+    return f"Build this. {_size_words(blueprint)} {_count_words(blueprint, 1)}"
+
+
+def _size_words(blueprint: Blueprint) -> str:
+    width, height, depth = blueprint.size
+    return f"It is {_blocks(width)} wide (x), {_blocks(depth)} deep (z) and {_blocks(height)} high."
+
+
+def _count_words(blueprint: Blueprint, most: int) -> str:
+    counts = blueprint.names_only().counts()
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    told = [f"{_blocks(counts[name])} of {_said(name)}" for name in order[:most]]
+    rest = sum(counts[name] for name in order[most:])
+    if rest:
+        told.append(f"{_blocks(rest)} of other kinds")
+    return f"Use {_joined(told)}."
+
+
+def _band_words(bands: Sequence[Band], parts: Sequence[Part], height: int) -> str:
+    """One sentence a band, with the parts that begin in it."""
+    sentences = []
+    for place, band in enumerate(bands):
+        layers = band.high - band.low + 1
+        several = f"{layers} layers consist" if layers > 1 else "layer consists"
+        if layers == height:
+            where = "All layers consist" if height > 1 else "The only layer consists"
+        elif place == 0:
+            where = f"The lowest {several}"
+        elif place == len(bands) - 1:
+            where = f"The top {several}"
+        else:
+            where = f"The next {several}"
+        here = [words for words, low, _ in sorted(parts, key=lambda part: part[1]) if band.low <= low <= band.high]
+        begins = f", with {_joined(here)}" if here else ""
+        sentences.append(f"{where} mainly of {_said(band.material)}{begins}.")
+    return " ".join(sentences)
+
+
+def _layer_counts(blueprint: Blueprint) -> tuple[list[np.ndarray], list[str]]:
+    """Blocks of each base name in each layer, and the names, sorted."""
+    plain = blueprint.names_only()
+    numbers = [
+        number
+        for name, number in sorted((name, k) for k, name in enumerate(plain.materials, 1))
+        if name not in AIR_NAMES
+    ]
+    names = [plain.materials[number - 1] for number in numbers]
+    layers = [np.array([int((layer == number).sum()) for number in numbers]) for layer in plain.cells]
+    return layers, names
+
+
+_KINDS: tuple[tuple[str, str, str], ...] = (
+    (r"_door$", "a door", "doors"),
+    (r"glass(_pane)?$|^iron_bars$", "a window", "windows"),
+    (r"_fence_gate$", "a gate", "gates"),
+    (r"_fence$|_wall$", "a post", "posts and rails"),
+    (r"^ladder$", "a ladder", "a ladder"),
+    (r"_leaves$", "leaves", "leaves"),
+    (r"^water$", "water", "water"),
+    (r"lantern$|torch$|^glowstone$|lamp$", "a light", "lights"),
+)
+"""What blocks are good for, by their names: pattern, words for one of them, words for several."""
+
+
+def _found(blueprint: Blueprint) -> Iterator[Part]:
+    """Parts that blocks give away by their names, and a roof where the top layers are of stairs or slabs."""
+    plain = blueprint.names_only()
+    for pattern, one, many in _KINDS:
+        numbers = [k for k, name in enumerate(plain.materials, 1) if re.search(pattern, base_name(name))]
+        where = np.argwhere(np.isin(plain.cells, numbers))
+        if len(where):
+            # A door is two blocks.
+            count = len(where) / 2 if one == "a door" else len(where)
+            yield (one if count <= 1 else many), int(where[:, 0].min()), int(where[:, 0].max())
+    for kind in ("stairs", "slab"):
+        numbers = [k for k, name in enumerate(plain.materials, 1) if base_name(name).endswith(f"_{kind}")]
+        roof = np.isin(plain.cells, numbers).sum((1, 2)) * 2 > plain.solid.sum((1, 2))
+        layers = len(roof) - int(np.argmin(roof[::-1])) if not roof.all() else 0
+        if 0 < layers < len(roof):
+            words = "a top of slabs" if kind == "slab" else "a top of stairs"
+            yield words, layers, len(roof) - 1
+
+
+def _blocks(count: int) -> str:
+    return f"{count} block{'' if count == 1 else 's'}"
+
+
+def _said(name: str) -> str:
+    return " ".join(name.replace("_", " ").split())
+
+
+def _with_article(name: str) -> str:
+    said = _said(name)
+    return f"{'an' if said[:1].lower() in 'aeiou' and said else 'a'} {said}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    """ "one, two and three"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,97 @@
+"""Questions of spatial commonsense about furnished rooms, with pictures to be drawn and answers in words.
+
+    for question in commonsense(seed=7, count=50):
+        question.question, question.answer, [scene.caption for scene in question.scenes]
+
+The kind of task is MineAnyBuild's (section 3.1, D.2.5); rooms, questions and answers are ours. The answers follow from
+the floor plan, and within each form every answer is right equally often, so none can be guessed from the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.suites.build.generate.interiors.forms import Asked, Form
+from worldgauge.suites.build.generate.interiors.interiors import Room
+from worldgauge.suites.build.generate.interiors.paths import WAYS
+from worldgauge.suites.build.generate.interiors.places import PLACES
+from worldgauge.suites.build.generate.interiors.use import USES
+from worldgauge.suites.build.generate.interiors.views import Scene, scenes
+
+FORMS: tuple[Form, ...] = (*WAYS, *USES, *PLACES)
+MOST_WORDS = 70
+"""Of an answer (appendix E.1)."""
+_DRAFTS = 400
+
+
+@dataclass(frozen=True)
+class RoomQuestion:
+    """One question. id: such as TSK_SC_0001. form: its name. sense: kind of commonsense it needs. value: which of the
+    form's answers is right. facts: what a full answer holds, by what it is of: tendency, thing, other, place,
+    direction, action. env: kind of room. room: the floor plan that the answer was read off.
+    """
+
+    id: str
+    question: str
+    answer: str
+    facts: Mapping[str, str]
+    form: str
+    sense: str
+    value: str
+    env: str
+    room: Room
+
+    @property
+    def scenes(self) -> tuple[Scene, ...]:
+        """The pictures that go with it: from the door, and from above."""
+        return scenes(self.room)
+
+
+def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
+    """`count` questions, each about a room of its own, forms in turn; same seed, same questions.
+
+    The first n questions are the same for every count of at least n. Raises WorldError if a form finds no room.
+    """
+    for number in range(count):
+        form = FORMS[number % len(FORMS)]
+        value = _value(form, seed, number)
+        rng = np.random.default_rng([seed, number])
+        room, asked = _found(form, value, rng)
+        yield RoomQuestion(
+            f"TSK_SC_{number + 1:04d}",
+            asked.question,
+            asked.answer,
+            dict(asked.facts),
+            form.name,
+            form.sense,
+            value,
+            room.kind,
+            room,
+        )
+
+
+def _value(form: Form, seed: int, number: int) -> str:
+    """Answers in turn, each form from another one on, so that yes and no come equally often at every count."""
+    place = FORMS.index(form)
+    turn = number // len(FORMS)
+    order = np.random.default_rng([seed, 1_000_003, place // 2, turn // len(form.values)]).permutation(len(form.values))
+    return form.values[int(order[(turn + place) % len(form.values)])]
+
+
+def _found(form: Form, value: str, rng: np.random.Generator) -> tuple[Room, Asked]:
+    for _ in range(_DRAFTS):
+        plan = form.stage(rng, value)
+        if plan is None:
+            continue
+        plan.lay_rug(rng)
+        room = plan.room()
+        asked = form.ask(room, rng)
+        if asked is not None and asked.value == value:
+            return room, asked
+    raise WorldError(
+        f"no room for the question '{form.name}' with the answer '{value}' in {_DRAFTS} drafts; use another seed"
+    )

@@ -1,0 +1,186 @@
+"""Furnished rooms of blocks: where every piece stands is known exactly, so questions about a room have exact answers.
+
+    plan = Plan.empty("bedroom", rng)            # of `collect.interior_plan`
+    plan.furnish(["bed", "wardrobe"], rng)
+    room = plan.room()
+    room.blueprint, room.piece("bed").cells
+
+Floor cells are (x, z) of the room's blueprint, x east and z south; its walls are at 0 and at width + 1, depth + 1. The
+floor is layer 0, people and furniture stand in layers 1 to `HEIGHT`, the ceiling is above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.suites.build.generate.interiors.pieces import COMPASS, DESIGNS, Style, built_of, turned
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, material
+
+Cell = tuple[int, int]
+HEIGHT = 4
+"""Blocks between floor and ceiling."""
+SILL = 2
+"""Lowest layer of a window, which is two blocks high."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of furniture. corner: floor cell of its back left block, as somebody sees it who faces its front.
+
+    front: compass side that it turns to. width: blocks, None for the design's own.
+    """
+
+    name: str
+    corner: Cell
+    front: str
+    width: int | None = None
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Floor cells that it takes."""
+        wide, deep, _ = DESIGNS[self.name].size(self.width)
+        return tuple(self.at(along, out) for out in range(deep) for along in range(wide))
+
+    @property
+    def height(self) -> int:
+        """Blocks."""
+        return DESIGNS[self.name].size(self.width)[2]
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """x and z of its middle; the middle of cell (1, 1) is at 1.5, 1.5."""
+        xs, zs = zip(*self.cells, strict=True)
+        return (min(xs) + max(xs) + 1) / 2, (min(zs) + max(zs) + 1) / 2
+
+    @property
+    def before(self) -> tuple[Cell, ...]:
+        """Cells along its front, where one stands to use it."""
+        wide, deep, _ = DESIGNS[self.name].size(self.width)
+        return tuple(self.at(along, deep) for along in range(wide))
+
+    def at(self, along: int, out: int) -> Cell:
+        """Floor cell that many blocks from its left end and from its back."""
+        right, forward = COMPASS[turned(self.front, 3)], COMPASS[self.front]
+        x, z = self.corner
+        return x + along * right[0] + out * forward[0], z + along * right[1] + out * forward[1]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A door or window. wall: compass side. cells: of the wall. inside: the floor cells before it."""
+
+    wall: str
+    cells: tuple[Cell, ...]
+    inside: tuple[Cell, ...]
+
+    @property
+    def beside(self) -> tuple[Cell, ...]:
+        """The floor cells before it and one more on each side."""
+        (x, z), (dx, dz) = self.inside[0], COMPASS[turned(self.wall, 1)]
+        return *self.inside, (x + dx, z + dz), (x - dx, z - dz)
+
+    @property
+    def inward(self) -> str:
+        """Compass side into which somebody looks who comes in."""
+        return turned(self.wall, 2)
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room with its furniture. width, depth: blocks of floor along x and z."""
+
+    kind: str
+    width: int
+    depth: int
+    style: Style
+    door: Opening
+    window: Opening
+    pieces: tuple[Piece, ...]
+
+    def piece(self, name: str) -> Piece:
+        """The piece of a name. Raises WorldError where there is none, or more than one."""
+        found = [piece for piece in self.pieces if piece.name == name]
+        if len(found) != 1:
+            raise WorldError(f"this {self.kind} has {len(found)} pieces called '{name}', not one")
+        return found[0]
+
+    def long(self, wall: str) -> int:
+        """Length of a wall inside, in blocks."""
+        return self.width if wall in ("north", "south") else self.depth
+
+    def along(self, wall: str) -> tuple[Cell, ...]:
+        """Floor cells along a wall, from its west or north end."""
+        return {
+            "north": tuple((x, 1) for x in range(1, self.width + 1)),
+            "south": tuple((x, self.depth) for x in range(1, self.width + 1)),
+            "west": tuple((1, z) for z in range(1, self.depth + 1)),
+            "east": tuple((self.width, z) for z in range(1, self.depth + 1)),
+        }[wall]
+
+    def within(self, cell: Cell) -> bool:
+        """Whether a cell is floor."""
+        return 1 <= cell[0] <= self.width and 1 <= cell[1] <= self.depth
+
+    @cached_property
+    def taken(self) -> dict[Cell, Piece]:
+        """What stands in each cell that nobody can walk through."""
+        return {cell: piece for piece in self.pieces if not DESIGNS[piece.name].flat for cell in piece.cells}
+
+    @cached_property
+    def reached(self) -> frozenset[Cell]:
+        """Floor cells that one can walk to from the door, from side to side, without climbing over anything."""
+        found: set[Cell] = set()
+        waiting = list(self.door.inside)
+        while waiting:
+            x, z = cell = waiting.pop()
+            if cell in found or cell in self.taken or not self.within(cell):
+                continue
+            found.add(cell)
+            waiting += [(x + dx, z + dz) for dx, dz in COMPASS.values()]
+        return frozenset(found)
+
+    def is_reached(self, piece: Piece) -> bool:
+        """Whether one can walk up to a piece: to its front where it has a side to be used from, else to any side."""
+        sides = piece.before if DESIGNS[piece.name].used else tuple(_around(piece))
+        return any(cell in self.reached for cell in sides)
+
+    @cached_property
+    def blueprint(self) -> Blueprint:
+        """Floor, walls, door, window, furniture and ceiling, of full block states."""
+        return _built(self)
+
+
+def _around(piece: Piece) -> Iterator[Cell]:
+    for x, z in piece.cells:
+        yield from ((x + dx, z + dz) for dx, dz in COMPASS.values())
+
+
+def _built(room: Room) -> Blueprint:
+    names: dict[str, int] = {}
+    cells = np.full((HEIGHT + 2, room.depth + 2, room.width + 2), AIR, np.int32)
+
+    def number(name: str) -> int:
+        return names.setdefault(name, len(names) + 1)
+
+    cells[0] = number(room.style.floor)
+    wall = number(room.style.wall)
+    cells[1:, [0, -1]] = wall
+    cells[1:, :, [0, -1]] = wall
+    cells[-1] = number("smooth_stone")
+    for x, z in room.window.cells:
+        cells[SILL : SILL + 2, z, x] = number("glass")
+    for x, z in room.door.cells:
+        for up, half in enumerate(("lower", "upper"), 1):
+            # A leaf hangs on the side that its block does not face: on the inner one, where it is seen from above.
+            states = {"facing": room.door.wall, "half": half, "hinge": "left", "open": False, "powered": False}
+            cells[up, z, x] = number(material(f"{room.style.wood}_door", states))
+    for piece in sorted(room.pieces, key=lambda one: not DESIGNS[one.name].flat):
+        for block in DESIGNS[piece.name].blocks(piece.width):
+            x, z = piece.at(block.along, block.out)
+            cells[1 + block.up, z, x] = number(built_of(block.material, room.style, piece.front))
+    return Blueprint(cells, tuple(names))

@@ -1,0 +1,171 @@
+"""Furnishing: a room that is being filled piece by piece, so that all can be reached, or one thing is amiss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from worldgauge.core.errors import UnknownNameError
+from worldgauge.suites.build.generate.interiors.interiors import Cell, Opening, Piece, Room
+from worldgauge.suites.build.generate.interiors.pieces import DESIGNS, SIDES, Style, turned
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "bedroom": ("bed", "wardrobe", "desk", "chest", "lamp", "plant", "bookshelf"),
+    "kitchen": ("stove", "refrigerator", "sink", "counter", "table", "plant"),
+    "living room": ("sofa", "television", "fireplace", "bookshelf", "plant", "lamp"),
+    "bathroom": ("bathtub", "toilet", "sink", "plant"),
+    "library": ("bookshelf", "desk", "lamp", "plant", "sofa"),
+    "workshop": ("workbench", "anvil", "chest", "lamp"),
+    "dining room": ("table", "fireplace", "plant", "lamp"),
+    "study": ("desk", "bookshelf", "chest", "lamp", "plant"),
+}
+"""Kinds of rooms, and what one commonly finds in them."""
+_TILED = frozenset({"kitchen", "bathroom"})
+_TILES, _BOARDS = ("stone_bricks", "polished_andesite"), ("mangrove_planks", "cyan_terracotta", "gray_terracotta")
+"""Floors, of other colours than the wood of the furniture."""
+_SIDES, _BATH_SIDES = (7, 10), (6, 7)
+"""Least and most blocks of floor along x and z."""
+_TRIES = 40
+_T = TypeVar("_T")
+
+
+@dataclass
+class Plan:
+    """A room that is being furnished. kept: cells that nothing may be put into."""
+
+    kind: str
+    width: int
+    depth: int
+    style: Style
+    door: Opening
+    window: Opening
+    pieces: list[Piece] = field(default_factory=list)
+    kept: set[Cell] = field(default_factory=set)
+
+    @classmethod
+    def empty(
+        cls,
+        kind: str,
+        rng: np.random.Generator,
+        *,
+        door: str | None = None,
+        window: str | None = None,
+        sides: tuple[int, int] | None = None,
+    ) -> Plan:
+        """A bare room of a kind with one door and one window, which is never in the door's wall.
+
+        door, window: compass sides of their walls, drawn where none is given. sides: least and most blocks of floor
+        along x and z, by default what fits the kind. Raises UnknownNameError for unknown kinds.
+        """
+        if kind not in KINDS:
+            raise UnknownNameError("kind of room", kind, KINDS)
+        least, most = sides or (_BATH_SIDES if kind == "bathroom" else _SIDES)
+        width, depth = (int(n) for n in rng.integers(least, most + 1, 2))
+        door = door or drawn(rng, SIDES)
+        window = window or turned(door, int(rng.integers(1, 4)))
+        style = Style(
+            wood=drawn(rng, ("oak", "spruce", "birch", "jungle", "acacia", "dark_oak")),
+            dye=drawn(rng, ("red", "blue", "green", "yellow", "purple", "cyan")),
+            sofa=drawn(rng, ("red_nether_brick", "dark_prismarine", "purpur", "warped", "crimson")),
+            wall=drawn(rng, ("white_terracotta", "light_gray_concrete", "sandstone", "white_concrete")),
+            floor=drawn(rng, _TILES if kind in _TILED else _BOARDS),
+        )
+        door_at = _opening(door, 1, width, depth, rng)
+        plan = cls(kind, width, depth, style, door_at, _opening(window, 2, width, depth, rng))
+        plan.kept.update(plan.entrance)
+        return plan
+
+    @property
+    def entrance(self) -> tuple[Cell, ...]:
+        """The two cells behind the door."""
+        (x, z), outside = self.door.inside[0], self.door.cells[0]
+        return (x, z), (2 * x - outside[0], 2 * z - outside[1])
+
+    def put(self, name: str, corner: Cell, front: str, *, width: int | None = None, force: bool = False) -> bool:
+        """Puts a piece down as `Piece` says; False, and nothing done, where it has no room.
+
+        Cells before the front of a piece that is used stay free. force: stand in such cells, and need none.
+        """
+        if name not in DESIGNS:
+            raise UnknownNameError("piece of furniture", name, DESIGNS)
+        piece = Piece(name, corner, front, width)
+        room = self.room()
+        front_cells = piece.before if DESIGNS[name].used and not force else ()
+        taken = {cell for other in self.pieces for cell in other.cells}
+        if not all(map(room.within, (*piece.cells, *front_cells))) or taken & {*piece.cells, *front_cells}:
+            return False
+        if not force and self.kept & set(piece.cells) and not DESIGNS[name].flat:
+            return False
+        self.pieces.append(piece)
+        self.kept.update(front_cells)
+        return True
+
+    def by_wall(self, name: str, wall: str, offset: int, *, width: int | None = None, force: bool = False) -> bool:
+        """Puts a piece with its back to a wall, `offset` blocks from the wall's west or north end."""
+        front = turned(wall, 2)
+        wide = DESIGNS[name].size(width)[0]
+        first = offset if front in ("south", "west") else offset + wide - 1
+        cells = self.room().along(wall)
+        return 0 <= offset <= len(cells) - wide and self.put(name, cells[first], front, width=width, force=force)
+
+    def somewhere(self, name: str, rng: np.random.Generator, *, walls: Sequence[str] = SIDES) -> bool:
+        """Puts a piece by a wall, not before the window or beside the door if it is tall.
+
+        It can be reached then, and so can all that could be before. False, and nothing done, where it has no room.
+        """
+        wide, _, high = DESIGNS[name].size()
+        room = self.room()
+        reached = set(filter(room.is_reached, room.pieces))
+        for _ in range(_TRIES):
+            wall = drawn(rng, walls)
+            offset = int(rng.integers(0, max(1, room.long(wall) - wide + 1)))
+            pieces, kept = list(self.pieces), set(self.kept)
+            if not self.by_wall(name, wall, offset):
+                continue
+            after = self.room()
+            hides = high > 1 and set(after.pieces[-1].cells) & {*self.window.inside, *self.door.beside}
+            if not hides and set(filter(after.is_reached, after.pieces)) >= {*reached, after.pieces[-1]}:
+                return True
+            self.pieces, self.kept = pieces, kept
+        return False
+
+    def furnish(
+        self, names: Iterable[str], rng: np.random.Generator, *, walls: Sequence[str] = SIDES, most: int = 99
+    ) -> None:
+        """Puts pieces by walls in the order given, up to `most` in the room, without those that are there already."""
+        for name in names:
+            if len(self.pieces) < most and all(piece.name != name for piece in self.pieces):
+                self.somewhere(name, rng, walls=walls)
+
+    def lay_rug(self, rng: np.random.Generator) -> None:
+        """Lays a rug where the floor is free, in rooms that have one; none where it finds no room."""
+        if self.kind in DESIGNS["rug"].rooms:
+            for _ in range(_TRIES):
+                corner = int(rng.integers(2, self.width)), int(rng.integers(2, self.depth))
+                if self.put("rug", corner, drawn(rng, SIDES)):
+                    return
+
+    def room(self) -> Room:
+        """The room as it is now."""
+        return Room(self.kind, self.width, self.depth, self.style, self.door, self.window, tuple(self.pieces))
+
+
+def drawn(rng: np.random.Generator, among: Sequence[_T]) -> _T:
+    """One of several, all as likely."""
+    return among[int(rng.integers(len(among)))]
+
+
+def _opening(wall: str, wide: int, width: int, depth: int, rng: np.random.Generator) -> Opening:
+    long = width if wall in ("north", "south") else depth
+    first = int(rng.integers(2, long - wide + 1))
+    places = range(first, first + wide)
+    cells, inside = {
+        "north": ([(n, 0) for n in places], [(n, 1) for n in places]),
+        "south": ([(n, depth + 1) for n in places], [(n, depth) for n in places]),
+        "west": ([(0, n) for n in places], [(1, n) for n in places]),
+        "east": ([(width + 1, n) for n in places], [(width, n) for n in places]),
+    }[wall]
+    return Opening(wall, tuple(cells), tuple(inside))

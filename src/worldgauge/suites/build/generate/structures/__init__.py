@@ -1,0 +1,84 @@
+"""Structures of our own to build, drawn by seed: 22 types by three tiers of difficulty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.curation.rules import canonical
+from worldgauge.suites.build.generate.structures import (  # noqa: F401  (entered into the list of designs by their import)
+    _creatures,
+    _defence,
+    _flying,
+    _greens,
+    _homes,
+    _lights,
+    _monuments,
+    _oddities,
+    _squares,
+    _things,
+    _vehicles,
+    _water,
+    _workers,
+)
+from worldgauge.suites.build.generate.structures._brush import Draw
+from worldgauge.suites.build.generate.structures._designs import TIERS, TYPES, designs_of
+from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, tier_of
+
+__all__ = ["TIERS", "TYPES", "Fact", "Made", "structures"]
+
+Fact = tuple[str, int, int]
+"""What was drawn, and its lowest and highest layer, counted from 0."""
+_TRIES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A structure. name: as in "Build a NAME."; type: one of TYPES; description: a sentence; facts: its parts."""
+
+    name: str
+    type: str
+    description: str
+    blueprint: Blueprint
+    facts: tuple[Fact, ...]
+
+
+def structures(seed: int, count: int = 66) -> Iterator[Made]:
+    """`count` structures by seed: each type as easy, medium and hard one (section 3.4), then all again, varied.
+
+    No two have one name or are equal after a turn about the vertical or a mirroring; a longer run begins with the same
+    ones. Raises UsageError for a count below 0, and when no more different ones are found.
+    """
+    if count < 0:
+        raise UsageError(f"structures: count is 0 or more, got {count}")
+    names: set[str] = set()
+    shapes: set[bytes] = set()
+    for number in range(count):
+        tier = TIERS[number % len(TIERS)]
+        type_ = TYPES[number // len(TIERS) % len(TYPES)]
+        designs = designs_of(type_, tier)
+        drawn = designs[number // (len(TIERS) * len(TYPES)) % len(designs)]
+        for attempt in range(_TRIES):
+            sketch = drawn(Draw(np.random.default_rng([seed, number, attempt])))
+            blueprint = sketch.blueprint()
+            factor = difficulty_factor(blueprint.blocks, blueprint.size)
+            shape = canonical(blueprint)
+            if factor is not None and tier_of(factor) == tier and shape not in shapes:
+                break
+        else:
+            raise UsageError(f"structures: no new {tier} one of {type_} in {_TRIES} draws; ask for fewer than {number}")
+        name = _unused(sketch.name, names)
+        names.add(name)
+        shapes.add(shape)
+        yield Made(name, type_, sketch.description, blueprint, sketch.parts())
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name} number {number}"
+    return found

@@ -1,0 +1,251 @@
+"""Brushes that designs are drawn with: boxes, balls, roofs, doors, trees on a canvas of blocks.
+
+Cells are (x, y, z), x east, y up, z south, and may be negative; boxes include both corners.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, first_seen
+
+Cell = tuple[int, int, int]
+Mask = NDArray[np.bool_]
+
+SIDE = 112
+"""Of the canvas, in blocks."""
+_ORIGIN = 40
+
+
+class Draw:
+    """Choices of one design, by a generator of random numbers."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def pick(self, names: Sequence[str]) -> str:
+        """One of the names."""
+        return names[int(self.rng.integers(len(names)))]
+
+    def two(self, names: Sequence[str]) -> tuple[str, str]:
+        """Two different ones of the names."""
+        first, second = self.rng.choice(len(names), 2, replace=False)
+        return names[int(first)], names[int(second)]
+
+    def whole(self, least: int, most: int) -> int:
+        """A whole number from `least` to `most`, both possible."""
+        return int(self.rng.integers(least, most + 1))
+
+    def odd(self, least: int, most: int) -> int:
+        """An odd number from `least` to `most`, both odd."""
+        return least + 2 * self.whole(0, (most - least) // 2)
+
+    def chance(self, share: float) -> bool:
+        """True with probability `share`."""
+        return bool(self.rng.random() < share)
+
+
+class Sketch:
+    """A build in the making. name: as in "Build a NAME."; description: one sentence about it."""
+
+    def __init__(self, name: str, description: str) -> None:
+        self.name = name
+        self.description = description
+        self._cells: NDArray[np.int32] = np.full((SIDE, SIDE, SIDE), AIR, np.int32)
+        self._materials: dict[str, int] = {}
+        self._parts: list[tuple[str, int, int]] = []
+
+    def put(self, x: int, y: int, z: int, block: str | None) -> None:
+        """One block; None takes away what is there."""
+        self.box((x, y, z), (x, y, z), block)
+
+    def box(self, low: Cell, high: Cell, block: str | None) -> None:
+        """A solid box."""
+        self._cells[self._slices(low, high)] = self._number(block)
+
+    def walls(self, low: Cell, high: Cell, block: str | None) -> None:
+        """The four upright sides of a box."""
+        (x0, y0, z0), (x1, y1, z1) = low, high
+        for x in (x0, x1):
+            self.box((x, y0, z0), (x, y1, z1), block)
+        for z in (z0, z1):
+            self.box((x0, y0, z), (x1, y1, z), block)
+
+    def corners(self, low: Cell, high: Cell, block: str | None) -> None:
+        """The four upright edges of a box."""
+        for x in (low[0], high[0]):
+            for z in (low[2], high[2]):
+                self.box((x, low[1], z), (x, high[1], z), block)
+
+    def line(self, start: Cell, end: Cell, block: str | None) -> None:
+        """Blocks along a straight line, one a step of its longest axis."""
+        steps = max(abs(b - a) for a, b in zip(start, end, strict=True))
+        for step in range(steps + 1):
+            x, y, z = (
+                a if steps == 0 else a + int(np.floor((b - a) * step / steps + 0.5))
+                for a, b in zip(start, end, strict=True)
+            )
+            self.put(x, y, z, block)
+
+    def ball(self, centre: Sequence[float], radii: Sequence[float], block: str | None, *, hollow: bool = False) -> None:
+        """An ellipsoid around the centre of a cell, or between cells where `centre` has a half. hollow: its skin."""
+        bounds = [(math.floor(at - reach), math.ceil(at + reach)) for at, reach in zip(centre, radii, strict=True)]
+        self._round(bounds, centre, radii, (0, 1, 2) if hollow else (), block)
+
+    def disc(
+        self,
+        centre: Sequence[float],
+        radius: float,
+        low: int,
+        high: int,
+        block: str | None,
+        *,
+        hollow: bool = False,
+        axis: str = "y",
+    ) -> None:
+        """A cylinder from `low` to `high` along an axis. centre: the two other coordinates, in the order x, y, z."""
+        along = "xyz".index(axis)
+        at, radii = list(centre), [radius, radius]
+        bounds = [(math.floor(value - radius), math.ceil(value + radius)) for value in centre]
+        at.insert(along, 0.0)
+        radii.insert(along, math.inf)
+        bounds.insert(along, (low, high))
+        self._round(bounds, at, radii, tuple(other for other in range(3) if other != along) if hollow else (), block)
+
+    def gable(self, low: Cell, high: tuple[int, int], stairs: str, ridge: str, *, fill: str | None = None) -> int:
+        """A roof of stairs over a rectangle, its ridge along z; returns the layer of its top.
+
+        low: north-west corner of the eaves. high: x and z of the south-east one. ridge: slabs on an odd width's middle.
+        fill: closes both ends under the slopes, one block in from the eaves.
+        """
+        x0, y, z0 = low
+        x1, z1 = high
+        while x0 < x1:
+            self.box((x0, y, z0), (x0, y, z1), f"{stairs}[facing=east]")
+            self.box((x1, y, z0), (x1, y, z1), f"{stairs}[facing=west]")
+            if fill and x1 - x0 > 1:
+                for z in (z0 + 1, z1 - 1):
+                    self.box((x0 + 1, y, z), (x1 - 1, y, z), fill)
+            x0, x1, y = x0 + 1, x1 - 1, y + 1
+        if x0 == x1:
+            self.box((x0, y, z0), (x0, y, z1), ridge)
+            return y
+        return y - 1
+
+    def hip(self, low: Cell, high: tuple[int, int], stairs: str, cap: str | None, *, layers: int = 99) -> int:
+        """A roof of stairs that rises from all four sides; returns the layer of its top.
+
+        cap: what closes the middle where no more ring fits, or the last of `layers`.
+        """
+        x0, y, z0 = low
+        x1, z1 = high
+        while layers and x1 - x0 >= 1 and z1 - z0 >= 1:
+            self.box((x0, y, z0), (x0, y, z1), f"{stairs}[facing=east]")
+            self.box((x1, y, z0), (x1, y, z1), f"{stairs}[facing=west]")
+            self.box((x0, y, z0), (x1, y, z0), f"{stairs}[facing=south]")
+            self.box((x0, y, z1), (x1, y, z1), f"{stairs}[facing=north]")
+            # A corner of a hip is the outer quarter; left and right are as seen by who walks up the slope.
+            self.put(x0, y, z0, f"{stairs}[facing=east,shape=outer_right]")
+            self.put(x1, y, z0, f"{stairs}[facing=south,shape=outer_right]")
+            self.put(x1, y, z1, f"{stairs}[facing=west,shape=outer_right]")
+            self.put(x0, y, z1, f"{stairs}[facing=north,shape=outer_right]")
+            x0, x1, z0, z1, y, layers = x0 + 1, x1 - 1, z0 + 1, z1 - 1, y + 1, layers - 1
+        if x0 <= x1 and z0 <= z1 and cap:
+            self.box((x0, y, z0), (x1, y, z1), cap)
+            return y
+        return y - 1
+
+    def door(self, x: int, y: int, z: int, wood: str, facing: str = "north", hinge: str = "left") -> None:
+        """Both halves of a shut door. facing: as of who walks in, so "north" in a south wall."""
+        for half, up in (("lower", 0), ("upper", 1)):
+            self.put(x, y + up, z, f"{wood}_door[facing={facing},half={half},hinge={hinge}]")
+
+    def merlons(self, low: Cell, high: tuple[int, int], block: str) -> None:
+        """Every second block of a rectangle's edge, corners among them where its sides are odd."""
+        x0, y, z0 = low
+        for x in range(x0, high[0] + 1):
+            for z in range(z0, high[1] + 1):
+                if (x in (x0, high[0]) or z in (z0, high[1])) and (x - x0 + z - z0) % 2 == 0:
+                    self.put(x, y, z, block)
+
+    def tree(self, x: int, y: int, z: int, wood: str, trunk: int, radius: float) -> int:
+        """A trunk of logs under a crown of leaves; returns the layer of its top."""
+        leaves = f"{wood}_leaves[persistent=true]"
+        self.ball((x, y + trunk, z), (radius, radius * 0.8, radius), leaves)
+        self.box((x, y, z), (x, y + trunk, z), f"{wood}_log")
+        return y + trunk + math.floor(radius * 0.8)
+
+    def drop_loose(self) -> None:
+        """Takes away what hangs in the air: all but the largest part whose blocks touch, corners included."""
+        labels, _ = ndimage.label(self._cells != AIR, np.ones((3, 3, 3)))
+        self._cells[labels != np.bincount(labels[labels > 0]).argmax()] = AIR
+
+    def part(self, words: str, low: int, high: int) -> None:
+        """Says what was drawn from layer `low` to `high`: facts of the build, for whoever describes it."""
+        self._parts.append((words, low, high))
+
+    def holds(self, x: int, y: int, z: int) -> bool:
+        """True where a block is."""
+        return bool(self._cells[self._slices((x, y, z), (x, y, z))] != AIR)
+
+    def top(self) -> int:
+        """The highest layer that holds a block."""
+        return int(np.flatnonzero((self._cells != AIR).any(axis=(1, 2)))[-1]) - _ORIGIN
+
+    def parts(self) -> tuple[tuple[str, int, int], ...]:
+        """Parts with their first and last layer, counted from 0 at the lowest block."""
+        ground = int(np.flatnonzero((self._cells != AIR).any(axis=(1, 2)))[0]) - _ORIGIN
+        return tuple((words, low - ground, high - ground) for words, low, high in self._parts)
+
+    def blueprint(self) -> Blueprint:
+        """The build, cut to its blocks. Materials in the order a walk over x, then y, then z first meets them."""
+        filled = self._cells != AIR
+        found = [np.flatnonzero(filled.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
+        cells = self._cells[tuple(slice(int(layers[0]), int(layers[-1]) + 1) for layers in found)]
+        return first_seen(np.maximum(cells, 0), ["air", *self._materials])
+
+    def _number(self, block: str | None) -> int:
+        if block is None:
+            return AIR
+        return self._materials.setdefault(block, len(self._materials) + 1)
+
+    def _slices(self, low: Cell, high: Cell) -> tuple[slice, slice, slice]:
+        ends = [sorted(pair) for pair in zip(low, high, strict=True)]
+        x, y, z = (slice(a + _ORIGIN, b + 1 + _ORIGIN) for a, b in ends)
+        return y, z, x
+
+    def _round(
+        self,
+        bounds: Sequence[tuple[int, int]],
+        centre: Sequence[float],
+        radii: Sequence[float],
+        hollow: Sequence[int],
+        block: str | None,
+    ) -> None:
+        """Cells within one radius of the centre, of which those with neighbours on both sides along `hollow` stay.
+
+        bounds: of x, y and z, both included; radii that are infinite stretch without end.
+        """
+        x, y, z = (
+            ((np.arange(low - 1, high + 2) - at) / reach) ** 2
+            for (low, high), at, reach in zip(bounds, centre, radii, strict=True)
+        )
+        inside: Mask = y[:, None, None] + z[None, :, None] + x[None, None, :] <= 1.0
+        if hollow:
+            inside = inside & ~_core(inside, hollow)
+        low, high = ((bounds[0][end], bounds[1][end], bounds[2][end]) for end in (0, 1))
+        self._cells[self._slices(low, high)][inside[1:-1, 1:-1, 1:-1]] = self._number(block)
+
+
+def _core(inside: Mask, axes: Sequence[int]) -> Mask:
+    """Cells whose neighbours along the axes (x, y, z as 0, 1, 2) are all inside."""
+    core = inside.copy()
+    for axis in axes:
+        index = (2, 0, 1)[axis]
+        core &= np.roll(inside, 1, index) & np.roll(inside, -1, index)
+    return core

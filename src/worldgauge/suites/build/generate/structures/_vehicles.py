@@ -1,0 +1,322 @@
+"""What rolls on the road: cars, buses, ambulances, fire engines. All drive east."""
+
+from __future__ import annotations
+
+from worldgauge.suites.build.generate.structures._brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures._designs import design
+from worldgauge.suites.build.generate.structures._palette import BRIGHT, said
+
+
+@design("cars", "easy")
+def toy_car(draw: Draw) -> Sketch:
+    """Wheels, a body, a glass cabin."""
+    colour = draw.pick(BRIGHT)
+    long = draw.whole(5, 6) - 1
+    paint = f"{colour}_{draw.pick(('concrete', 'wool'))}"
+    sketch = Sketch(f"{said(colour)} toy car", f"A small {said(colour)} toy car with a glass cabin.")
+    for x in (0, long - 1):
+        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    sketch.part("four black wheels", 0, 0)
+    sketch.box((0, 1, 0), (long, 1, 1), paint)
+    sketch.box((long, 1, 0), (long, 1, 1), "glowstone")
+    sketch.part("a body with glowing headlights at its east end", 1, 1)
+    sketch.box(
+        (1, 2, 0),
+        (2, 2, 1),
+        draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass")),
+    )
+    sketch.part("a cabin of glass", 2, 2)
+    sketch.box((1, 3, 0), (2, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))
+    sketch.part("a flat roof", 3, 3)
+    return sketch
+
+
+@design("cars", "medium")
+def saloon(draw: Draw) -> Sketch:
+    """A bonnet, a cabin with windows all round, a boot."""
+    colour = draw.pick((*BRIGHT, "white", "black", "gray", "light_gray"))
+    paint = f"{colour}_concrete"
+    long, wide = draw.whole(14, 17), draw.whole(6, 7)
+    sketch = Sketch(f"{said(colour)} car", f"A {said(colour)} car with four wheels and windows all round.")
+    side = wide - 1
+    sketch.box((0, 1, 0), (long - 1, 3, side), paint)
+    sketch.box((0, 1, 0), (long - 1, 1, side), "gray_concrete")
+    sketch.part("a body with a bonnet at its east end", 1, 3)
+    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
+    sketch.part("four black wheels", 0, 2)
+    back, front = 3, long - 5
+    sketch.box((back, 4, 0), (front, 5, side), "light_blue_stained_glass")
+    sketch.box((back + 1, 3, 1), (front - 1, 5, side - 1), None)
+    for x in (back, (back + front) // 2, front):
+        for z in (0, side):
+            sketch.box((x, 4, z), (x, 5, z), paint)
+    sketch.box((back, 6, 0), (front, 6, side), paint)
+    sketch.box((front, 5, 1), (front, 5, side - 1), "light_blue_stained_glass")
+    for x in (back + 2, front - 3):
+        for z in (1, side - 2):
+            sketch.put(x, 3, z, "red_wool")
+            sketch.put(x - 1, 4, z, "red_wool")
+    sketch.part("a cabin with windows all round", 4, 5)
+    sketch.part("a flat roof", 6, 6)
+    for z in (0, side):
+        sketch.put(long - 1, 2, z, "sea_lantern")
+        sketch.put(0, 2, z, "redstone_block")
+    sketch.box((long - 1, 2, 2), (long - 1, 2, side - 2), "iron_bars")
+    sketch.part("headlights on the east end and red tail lights on the west end", 2, 2)
+    return sketch
+
+
+@design("cars", "hard")
+def camper(draw: Draw) -> Sketch:
+    """A big van to live in: windows, a door, an awning, luggage on the roof."""
+    colour = draw.pick(BRIGHT)
+    long, wide, high = draw.whole(26, 28), draw.odd(11, 13), 12
+    side = wide - 1
+    sketch = Sketch(
+        f"{said(colour)} camper van", f"A large {said(colour)} and white camper van with luggage on its roof."
+    )
+    _carriage(sketch, (long, wide, high), f"{colour}_concrete", "white_concrete", 5)
+    _wheels(sketch, (5, long - 6), (0, side), 2, 2.4)
+    sketch.part("four black wheels", 0, 4)
+    sketch.part("a hollow body in two colours", 2, high)
+    for z in (0, side):
+        for x in range(3, long - 8, 5):
+            sketch.box((x, 6, z), (x + 3, 8, z), "glass_pane")
+    sketch.box((long - 1, 6, 1), (long - 1, 9, side - 1), "light_blue_stained_glass")
+    sketch.box((long - 5, 6, 0), (long - 3, 8, 0), "light_blue_stained_glass")
+    sketch.box((long - 5, 6, side), (long - 3, 8, side), "light_blue_stained_glass")
+    sketch.part("rows of windows and a windscreen at the east end", 6, 9)
+    sketch.box((10, 3, side), (11, 8, side), "gray_concrete")
+    sketch.put(10, 5, side, "gold_block")
+    sketch.part("a grey entrance on the south side", 3, 8)
+    for x in range(8, 15):
+        paint = "white" if x % 2 else colour
+        sketch.box((x, 10, side + 1), (x, 10, side + 3), f"{paint}_wool")
+    sketch.part("a striped awning over it", 10, 10)
+    sketch.box((long - 1, 3, 1), (long - 1, 4, 2), "sea_lantern")
+    sketch.box((long - 1, 3, side - 2), (long - 1, 4, side - 1), "sea_lantern")
+    sketch.box((0, 3, 0), (0, 4, 0), "redstone_block")
+    sketch.box((0, 3, side), (0, 4, side), "redstone_block")
+    sketch.part("headlights on the east end", 3, 4)
+    for x in range(5, 17, 4):
+        kind = draw.pick(("barrel[facing=up]", "brown_wool", "hay_block", "spruce_planks"))
+        sketch.box((x, high + 1, 2), (x + 2, high + draw.whole(1, 2), side - 2), kind)
+    sketch.walls((4, high + 1, 1), (18, high + 1, side - 1), "oak_fence")
+    sketch.part("luggage inside a rail on the roof", high + 1, high + 1)
+    return sketch
+
+
+@design("buses", "easy")
+def toy_bus(draw: Draw) -> Sketch:
+    """Wheels let into a box, a strip of glass, a roof."""
+    colour = draw.pick(BRIGHT)
+    sketch = Sketch(f"{said(colour)} toy bus", f"A small {said(colour)} toy bus with a strip of windows.")
+    paint = f"{colour}_{draw.pick(('concrete', 'wool', 'terracotta'))}"
+    sketch.box((0, 0, 0), (4, 0, 1), paint)
+    for x in (1, 3):
+        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    sketch.part("a body with four black wheels", 0, 0)
+    sketch.box(
+        (0, 1, 0), (4, 1, 1), draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass"))
+    )
+    for x in (0, 2)[: draw.whole(1, 2)]:
+        sketch.box((x, 1, 0), (x, 1, 1), paint)
+    sketch.part("a strip of windows", 1, 1)
+    roof = draw.pick((paint, "white_concrete", "smooth_stone_slab[type=bottom]", "quartz_slab[type=bottom]"))
+    sketch.box((0, 2, 0), (4, 2, 1), roof)
+    sketch.part("a flat roof", 2, 2)
+    return sketch
+
+
+@design("buses", "medium")
+def town_bus(draw: Draw) -> Sketch:
+    """One deck with windows, two doors, a sign."""
+    colour = draw.pick(BRIGHT)
+    long, wide, high = draw.whole(18, 22), draw.odd(5, 7), 7
+    side = wide - 1
+    sketch = Sketch(f"{said(colour)} town bus", f"A {said(colour)} town bus with two doors and seats inside.")
+    _carriage(sketch, (long, wide, high), f"{colour}_concrete", f"{colour}_concrete", 4, floor=1)
+    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
+    sketch.part("four black wheels", 0, 2)
+    for z in (0, side):
+        for x in range(1, long - 2):
+            if x % 4:
+                sketch.box((x, 4, z), (x, 5, z), "light_blue_stained_glass")
+    sketch.box((long - 1, 3, 1), (long - 1, 5, side - 1), "light_blue_stained_glass")
+    sketch.box((0, 4, 1), (0, 5, side - 1), "light_blue_stained_glass")
+    sketch.part("rows of windows", 4, 5)
+    for x in (long - 7, 7):
+        sketch.box((x, 2, side), (x + 1, 5, side), "glass_pane")
+    sketch.part("two glass entrances on the south side", 2, 5)
+    sketch.box((long - 1, 6, 1), (long - 1, 6, side - 1), "yellow_concrete")
+    for z in (0, side):
+        sketch.put(long - 1, 2, z, "sea_lantern")
+        sketch.put(0, 2, z, "redstone_block")
+    sketch.part("a yellow sign over the windscreen at the east end", 6, 6)
+    for x in range(2, long - 8, 2):
+        sketch.put(x, 2, 1, "blue_wool")
+    sketch.part("seats of wool along the north side", 2, 2)
+    return sketch
+
+
+@design("buses", "hard")
+def double_decker(draw: Draw) -> Sketch:
+    """Two decks of windows, an open stair at the back."""
+    colour = draw.pick(("red", "blue", "green", "yellow", "orange", "purple"))
+    long, wide, high = draw.whole(26, 30), draw.odd(9, 11), 14
+    side = wide - 1
+    paint = f"{colour}_concrete"
+    sketch = Sketch(f"{colour} double decker bus", f"A {colour} bus with two decks of windows and an open back.")
+    _carriage(sketch, (long, wide, high), paint, paint, 8)
+    sketch.box((1, 8, 1), (long - 2, 8, side - 1), "smooth_stone")
+    _wheels(sketch, (5, long - 6), (0, side), 2, 2.4)
+    sketch.part("four black wheels", 0, 4)
+    for low in (5, 10):
+        for z in (0, side):
+            for x in range(4, long - 2):
+                if x % 4:
+                    sketch.box((x, low, z), (x, low + 1, z), "light_blue_stained_glass")
+        for x in (0, long - 1):
+            sketch.box((x, low, 1), (x, low + 1, side - 1), "light_blue_stained_glass")
+        sketch.part("a row of windows all round", low, low + 1)
+    sketch.box((0, 8, 0), (long - 1, 8, 0), "white_concrete")
+    sketch.box((0, 8, side), (long - 1, 8, side), "white_concrete")
+    sketch.part("a white stripe between the decks", 8, 8)
+    sketch.box((0, 3, side), (2, 6, side), None)
+    sketch.box((0, 3, side - 1), (0, 6, side - 1), None)
+    sketch.box((0, 3, side), (0, 7, side), "yellow_concrete")
+    sketch.part("an open entrance at the west end of the south side", 3, 6)
+    for step in range(5):
+        sketch.put(3 + step, 3 + step, 1, "smooth_quartz_stairs[facing=east]")
+    sketch.box((3, 8, 1), (8, 8, 1), None)
+    sketch.part("a stair from deck to deck", 3, 7)
+    for low in (3, 9):
+        for x in range(10, long - 4, 3):
+            sketch.box((x, low, 2), (x, low, side - 2), f"{'gray' if colour != 'blue' else 'yellow'}_wool")
+    sketch.part("rows of seats on both decks", 3, 9)
+    sketch.box((long - 1, 7, 2), (long - 1, 7, side - 2), "yellow_concrete")
+    for z in (1, side - 1):
+        sketch.put(long - 1, 3, z, "sea_lantern")
+        sketch.put(0, 3, z, "redstone_block")
+    sketch.part("headlights on the east end", 3, 3)
+    sketch.box((2, high + 1, side // 2), (long - 3, high + 1, side // 2), "white_concrete")
+    sketch.part("a white ridge along the roof", high + 1, high + 1)
+    return sketch
+
+
+@design("emergency_vehicles", "easy")
+def toy_ambulance(draw: Draw) -> Sketch:
+    """White, a red cross, a blue light."""
+    white = draw.pick(("white_concrete", "white_wool", "quartz_block", "iron_block"))
+    long = 4
+    sketch = Sketch("toy ambulance", "A small white ambulance with a red band and a light on its roof.")
+    for x in (1, long - 1):
+        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    sketch.part("four black wheels", 0, 0)
+    sketch.box((0, 1, 0), (long, 1, 1), white)
+    sketch.box((0, 2, 0), (long - 1, 2, 1), white)
+    sketch.box((long - 1, 2, 0), (long - 1, 2, 1), "light_blue_stained_glass")
+    sketch.part("a windscreen at the east end", 2, 2)
+    sketch.box((1, 2, 0), (1, 2, 1), draw.pick(("red_concrete", "red_wool")))
+    sketch.part("a red band across the roof", 2, 2)
+    sketch.put(long - 2, 3, draw.whole(0, 1), draw.pick(("blue_stained_glass", "sea_lantern", "blue_concrete")))
+    sketch.part("a light on the roof", 3, 3)
+    return sketch
+
+
+@design("emergency_vehicles", "medium")
+def police_van(draw: Draw) -> Sketch:
+    """A van in two colours with a bar of lights."""
+    colour = draw.pick(("blue", "green", "black", "orange"))
+    long, wide = draw.whole(15, 18), draw.odd(7, 9)
+    side = wide - 1
+    sketch = Sketch(f"{colour} and white police van", f"A white police van with {colour} stripes and a bar of lights.")
+    _carriage(sketch, (long - 3, wide, 8), "white_concrete", "white_concrete", 5)
+    sketch.box((long - 3, 1, 0), (long - 1, 4, side), "white_concrete")
+    sketch.part("a tall body with a bonnet at its east end", 1, 8)
+    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
+    sketch.part("four black wheels", 0, 2)
+    for z in (0, side):
+        sketch.box((0, 3, z), (long - 1, 4, z), f"{colour}_concrete")
+        for x in range(2, long - 3, 2):
+            sketch.put(x, 3, z, "yellow_concrete")
+        sketch.box((long - 7, 5, z), (long - 5, 6, z), "light_blue_stained_glass")
+        sketch.box((3, 5, z), (5, 6, z), "black_stained_glass")
+    sketch.part("coloured stripes on both sides", 3, 4)
+    sketch.box((long - 4, 5, 1), (long - 4, 7, side - 1), "light_blue_stained_glass")
+    sketch.part("a windscreen and side windows", 5, 6)
+    for z in range(1, side):
+        sketch.put(
+            long - 6, 9, z, "redstone_block" if z < side / 2 else "lapis_block" if z > side / 2 else "iron_block"
+        )
+    sketch.part("a bar of red and blue lights on the roof", 9, 9)
+    for z in (0, side):
+        sketch.put(long - 1, 2, z, "sea_lantern")
+        sketch.put(0, 2, z, "redstone_block")
+    sketch.box((long - 1, 2, 2), (long - 1, 3, side - 2), "iron_bars")
+    sketch.part("headlights beside a grille", 2, 3)
+    return sketch
+
+
+@design("emergency_vehicles", "hard")
+def fire_engine(draw: Draw) -> Sketch:
+    """A cab, lockers, a raised ladder."""
+    paint = draw.pick(("red_concrete", "orange_concrete", "red_terracotta", "lime_concrete"))
+    words = said(paint.rpartition("_")[0])
+    long, wide = draw.whole(28, 32), draw.odd(9, 11)
+    side, middle = wide - 1, wide // 2
+    sketch = Sketch(f"{words} fire engine", f"A {words} fire engine with a raised ladder.")
+    sketch.box((0, 2, 0), (long - 9, 8, side), paint)
+    sketch.box((1, 3, 1), (long - 10, 7, side - 1), None)
+    _wheels(sketch, (4, 10, long - 6), (0, side), 2, 2.4)
+    sketch.part("six black wheels", 0, 4)
+    sketch.box((long - 8, 2, 0), (long - 1, 9, side), paint)
+    sketch.box((long - 7, 3, 1), (long - 2, 8, side - 1), None)
+    sketch.part("a body with a cab at its east end", 2, 9)
+    _wheels(sketch, (4, 10, long - 6), (0, side), 2, 2.4)
+    for z in (0, side):
+        sketch.box((0, 4, z), (long - 9, 4, z), "white_concrete")
+        for x in range(2, long - 12, 4):
+            sketch.box((x, 5, z), (x + 2, 7, z), "light_gray_concrete")
+            sketch.put(x + 1, 5, z, "iron_block")
+        sketch.box((long - 6, 6, z), (long - 3, 8, z), "light_blue_stained_glass")
+    sketch.part("lockers with grey shutters on both sides", 5, 7)
+    sketch.box((long - 1, 6, 1), (long - 1, 8, side - 1), "light_blue_stained_glass")
+    sketch.part("a windscreen and side windows", 6, 8)
+    for z in (1, side - 1):
+        sketch.put(long - 1, 3, z, "sea_lantern")
+    sketch.box((long - 1, 3, 3), (long - 1, 4, side - 3), "iron_bars")
+    sketch.box((long - 4, 10, 1), (long - 4, 10, side - 1), "blue_stained_glass")
+    sketch.part("a bar of blue lights on the cab", 10, 10)
+    sketch.box((2, 9, middle - 2), (6, 10, middle + 2), "gray_concrete")
+    sketch.part("a grey turntable", 9, 10)
+    reach = draw.whole(20, 23)
+    for step in range(reach):
+        x, y = 3 + step, 11 + step // 3
+        for z in (middle - 1, middle + 1):
+            sketch.put(x, y, z, "light_gray_concrete")
+        sketch.put(x, y, middle, "iron_bars" if step % 2 else "light_gray_concrete")
+    end = (2 + reach, 11 + (reach - 1) // 3)
+    sketch.box((end[0] + 1, end[1] - 1, middle - 1), (end[0] + 3, end[1] - 1, middle + 1), "light_gray_concrete")
+    sketch.walls((end[0] + 1, end[1], middle - 1), (end[0] + 3, end[1], middle + 1), "iron_bars")
+    sketch.part("a ladder that rises to the east and ends in a basket", 11, end[1])
+    return sketch
+
+
+def _carriage(
+    sketch: Sketch, size: tuple[int, int, int], lower: str, upper: str, change: int, *, floor: int = 2
+) -> None:
+    """A hollow body over wheels. size: long, wide, and the layer of its roof. change: the first layer of `upper`."""
+    long, wide, high = size
+    sketch.box((0, floor, 0), (long - 1, floor, wide - 1), "gray_concrete")
+    sketch.walls((0, floor, 0), (long - 1, change - 1, wide - 1), lower)
+    sketch.walls((0, change, 0), (long - 1, high, wide - 1), upper)
+    sketch.box((0, high, 0), (long - 1, high, wide - 1), upper)
+
+
+def _wheels(sketch: Sketch, along: tuple[int, ...], across: tuple[int, int], axle: int, radius: float) -> None:
+    """Round wheels with hubs, flush with both sides."""
+    for x in along:
+        for z in across:
+            sketch.disc((x, axle), radius, z, z, "black_concrete", axis="z")
+            sketch.put(x, axle, z, "light_gray_concrete")

@@ -1,0 +1,188 @@
+"""Scores of builds from grades: weighted means, what comes on top of them, and the overall score of an agent.
+
+All are between 0 and 10, except full marks and the overall score (percent). A plan that cannot be built scores 0; one
+that no grade came for has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its
+released code.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+from worldgauge.core.errors import UsageError
+from worldgauge.metrics import metrics
+
+Weighting = Literal["paper", "released"]
+Weights = Mapping[str, Mapping[str, float]]
+
+_SAME = {
+    "understanding": {"completeness": 1.0},
+    "creativity": {
+        "creativity": 0.8,
+        "completeness": 0.05,
+        "complexity": 0.05,
+        "structure": 0.05,
+        "aesthetic": 0.05,
+    },
+}
+WEIGHTS: Mapping[str, Weights] = MappingProxyType(
+    {
+        "paper": {"planning": {"completeness": 0.4, "complexity": 0.3, "aesthetic": 0.3}, **_SAME},
+        "released": {"planning": {"completeness": 0.3, "complexity": 0.3, "aesthetic": 0.4}, **_SAME},
+    }
+)
+"""Weight of each dimension by kind of task, as the paper states them and as its code has them."""
+ON_TOP = 0.05
+"""Share of the matching or voting score in the comprehensive one."""
+SUCCESS = 7.0
+"""Least mark of an answer of commonsense that counts as a success; the code tests >= 7, its comment says > 7."""
+LOWEST, HIGHEST = 1.0, 10.0
+"""Of a critic's grade; 10 are full marks in every kind of task."""
+
+_DIMENSIONS = {
+    "creativity": "creativity",
+    "completeness": "completeness",
+    "completenessinstructionfollowing": "completeness",
+    "instructionfollowingcompleteness": "completeness",
+    "instructionfollowing": "completeness",
+    "complexity": "complexity",
+    "structure": "structure",
+    "architecturestructure": "structure",
+    "aesthetic": "aesthetic",
+    "overallaesthetic": "aesthetic",
+    "overallaestheticatmosphereandfidelity": "aesthetic",
+}
+
+
+def dimension_of(name: str) -> str | None:
+    """Our word for a dimension that the paper or its code spells otherwise; None for what is none."""
+    return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
+
+
+@metrics.register(
+    "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+)
+def build_grade(grade: float) -> float:
+    """A critic's grade in one dimension. Raises UsageError for one out of range."""
+    if not LOWEST <= grade <= HIGHEST:
+        raise UsageError(f"a grade of {grade} cannot be; grades are 1 to 10")
+    return float(grade)
+
+
+@metrics.register(
+    "build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+)
+def evaluation(
+    kind: str,
+    executable: bool,
+    grades: Mapping[str, float] | None,
+    *,
+    weights: Weighting | Mapping[str, float] = "paper",
+) -> float | None:
+    """A critic's grades, 1 to 10 a dimension, as one: their weighted mean; 0 for what cannot be built.
+
+    grades: by dimension, None where none came: then there is no score. weights: the paper's, those of its code, or by
+    dimension. Raises UsageError for grades that are missing or out of range, and weights that do not add up to 1.
+    """
+    own = _weights(kind, weights)
+    if not executable:
+        return 0.0
+    return None if grades is None else _mean(own, grades)
+
+
+@metrics.register(
+    "build_graded", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, released code"
+)
+def graded_only(
+    kind: str,
+    executable: bool,
+    grades: Mapping[str, float] | None,
+    *,
+    weights: Weighting | Mapping[str, float] = "paper",
+) -> float | None:
+    """As `evaluation`, but none for what cannot be built: the released code leaves failures out of its means."""
+    return evaluation(kind, executable, grades, weights=weights) if executable else None
+
+
+@metrics.register(
+    "build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+)
+def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
+    """0.95 of the evaluation score and 0.05 of the matching (planning, understanding) or voting score (creativity).
+
+    0 for what cannot be built, None where either score is missing.
+    """
+    if not executable:
+        return 0.0
+    return None if evaluated is None or on_top is None else (1 - ON_TOP) * evaluated + ON_TOP * on_top
+
+
+@metrics.register(
+    "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
+)
+def commonsense(mark: float | None) -> float | None:
+    """A judge's mark of an answer, 0 to 10; None where none came. Raises UsageError for a mark out of range."""
+    if mark is not None and not 0 <= mark <= HIGHEST:
+        raise UsageError(f"a mark of {mark} cannot be; marks are 0 to 10")
+    return None if mark is None else float(mark)
+
+
+@metrics.register(
+    "build_commonsense_success",
+    unit="%",
+    better="higher",
+    bounds=(0.0, 100.0),
+    version=1,
+    source="MineAnyBuild, released code",
+)
+def commonsense_success(mark: float | None) -> float | None:
+    """100 for a mark of at least 7, else 0; None where none came. Raises UsageError for a mark out of range."""
+    checked = commonsense(mark)
+    return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
+
+
+@metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.1")
+def full_marks(points: float | None) -> float | None:
+    """Points of 10, of any kind of task, in percent of full marks; None where there are none.
+
+    Raises UsageError for points out of range.
+    """
+    if points is not None and not 0 <= points <= HIGHEST:
+        raise UsageError(f"{points} points cannot be; give 0 to 10")
+    return None if points is None else 100 * points / HIGHEST
+
+
+@metrics.register(
+    "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
+)
+def overall(marks: Sequence[float]) -> float:
+    """Of 100, from the mean full marks of each kind of task, in percent: kinds count alike, whatever their numbers.
+
+    The paper's, of all five kinds: 10 / 5 of the sum of four means of 0 to 10 and of reasoning's accuracy / 10.
+    Raises UsageError without kinds, and for marks out of range.
+    """
+    if not marks or not all(0 <= mark <= 100 for mark in marks):
+        raise UsageError(f"the overall score is of means of 0 to 100, one a kind of task; got {list(marks)}")
+    return math.fsum(marks) / len(marks)
+
+
+def _weights(kind: str, weights: Weighting | Mapping[str, float]) -> Mapping[str, float]:
+    if isinstance(weights, str):
+        if weights not in WEIGHTS:
+            raise UsageError(f"no weights '{weights}'; known: {', '.join(WEIGHTS)}")
+        if kind not in WEIGHTS[weights]:
+            raise UsageError(f"builds are graded in {', '.join(WEIGHTS[weights])}, not in '{kind}'")
+        return WEIGHTS[weights][kind]
+    if not math.isclose(math.fsum(weights.values()), 1, abs_tol=1e-9) or min(weights.values()) < 0:
+        raise UsageError(f"weights add up to 1 and are not negative, got {dict(weights)}")
+    return weights
+
+
+def _mean(weights: Mapping[str, float], grades: Mapping[str, float]) -> float:
+    if missing := sorted(set(weights) - set(grades)):
+        raise UsageError(f"no grade for {', '.join(missing)}")
+    return math.fsum(weight * build_grade(grades[name]) for name, weight in weights.items())

@@ -1,0 +1,276 @@
+"""What can be said of a build without looking at it: whether it stands, holds together, repeats itself, and has an
+inside. Beyond the paper: it grades builds by a vision model alone. Names without states are compared throughout.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from worldgauge.metrics import metrics
+from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, Size, base_name
+
+_SOURCE = "ours; MineAnyBuild has none"
+Mask = NDArray[np.bool_]
+
+FALLING = re.compile(
+    r"^(?:sand|red_sand|gravel|suspicious_(?:sand|gravel)|.*concrete_powder|(?:.+_)?anvil|dragon_egg)$"
+)
+"""Blocks that fall where nothing is below them."""
+PASSABLE = re.compile(
+    r"(?:^|_)(?:door|trapdoor|gate|carpet|plate|button|torch|sign|banner|rail|ladder|vine|vines|sapling|tulip|flower"
+    r"|dandelion|poppy|orchid|allium|bluet|daisy|cornflower|lily|grass|fern|bush|mushroom|snow|water|lever|web|roots"
+    r"|cane|wheat|carrots|potatoes|beetroots|stem|tripwire|wire|rose|lilac|peony|sunflower|moss_carpet|light|sprouts)$"
+)
+"""Blocks that one walks through, doors being opened, by how their names end."""
+WINDOWS = re.compile(r"(?:^|_)(?:glass|pane|bars)$")
+DOORS = re.compile(r"_door$")
+
+
+@dataclass(frozen=True)
+class Soundness:
+    """Measures of one build. blocks. size: of the smallest box. materials: names in use. layers: different plans among
+    its layers. fill: share of the box that is filled. inside: sheltered cells. doors, windows: groups that touch.
+
+    The rest as the functions of this file; None where a build has no such thing.
+    """
+
+    blocks: int
+    size: Size
+    materials: int
+    layers: int
+    fill: float
+    inside: int
+    doors: int
+    windows: int
+    supported: float | None
+    connected: float | None
+    symmetry: float | None
+    order: float | None
+    alike: float | None
+    evenness: float | None
+    reachable: float | None
+
+
+def soundness(built: Blueprint) -> Soundness:
+    """All measures of a build; one without blocks has size 0 and none of the shares."""
+    plain = built.trimmed().names_only()
+    solid = plain.solid
+    blocks = int(solid.sum())
+    return Soundness(
+        blocks=blocks,
+        size=plain.size if blocks else Size(0, 0, 0),
+        materials=len(plain.counts()),
+        layers=len({layer.tobytes() for layer in plain.cells}) if blocks else 0,
+        fill=blocks / solid.size if blocks else 0.0,
+        inside=int(sheltered(plain).sum()),
+        doors=_groups(_called(plain, DOORS)),
+        windows=_groups(_called(plain, WINDOWS)),
+        supported=supported_share(plain),
+        connected=connected_share(plain),
+        symmetry=symmetry(plain),
+        order=order(plain),
+        alike=alike_share(plain),
+        evenness=evenness(plain),
+        reachable=reachable_share(plain),
+    )
+
+
+@metrics.register("build_supported", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def supported_share(built: Blueprint) -> float | None:
+    """Share of blocks that are joined to the lowest layer of the build by faces or edges, and do not fall.
+
+    Edges count, since roofs of stairs and round shapes hold by them; nothing hangs on a corner. Sand and its like fall
+    when air is below; torches and carpets count as any other block. None without blocks.
+    """
+    plain = built.trimmed()
+    solid = plain.solid
+    if not solid.any():
+        return None
+    labels, _ = _labels(solid, _FACES_AND_EDGES)
+    grounded = solid & np.isin(labels, np.unique(labels[0][solid[0]]))
+    falls = np.zeros_like(solid)
+    falls[1:] = _called(plain, FALLING)[1:] & ~solid[:-1]
+    return float((grounded & ~falls).sum() / solid.sum())
+
+
+@metrics.register("build_connected", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def connected_share(built: Blueprint) -> float | None:
+    """Share of blocks in the largest part that holds together by faces, edges or corners. None without blocks."""
+    solid = built.solid
+    if not solid.any():
+        return None
+    labels, _ = _labels(solid, _ALL_AROUND)
+    return float(np.bincount(labels[solid])[1:].max() / solid.sum())
+
+
+@metrics.register("build_symmetry", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def symmetry(built: Blueprint) -> float | None:
+    """Share of blocks that have their like in the best mirror image (x or z) or turn about the upright axis.
+
+    Quarter turns only where the smallest box is square. None without blocks.
+    """
+    plain = built.trimmed().names_only()
+    solid = plain.solid
+    if not solid.any():
+        return None
+    cells = np.where(solid, plain.cells, AIR)
+    images = [cells[:, :, ::-1], cells[:, ::-1], cells[:, ::-1, ::-1]]
+    if cells.shape[1] == cells.shape[2]:
+        images.append(np.rot90(cells, axes=(1, 2)))
+    return float(max(((image == cells) & solid).sum() for image in images) / solid.sum())
+
+
+@metrics.register("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+def order(built: Blueprint) -> float | None:
+    """How much likelier neighbours are alike than by chance: near 0 for blocks strewn at random, 1 for one kind.
+
+    Cohen's kappa over pairs of touching cells of the smallest box, air being one kind. None without blocks.
+    """
+    plain = built.trimmed().names_only()
+    solid = plain.solid
+    if not solid.any():
+        return None
+    cells = np.where(solid, plain.cells, AIR)
+    pairs = [(np.moveaxis(cells, axis, 0)[1:], np.moveaxis(cells, axis, 0)[:-1]) for axis in range(3)]
+    count = sum(one.size for one, _ in pairs)
+    shares = np.unique(cells, return_counts=True)[1] / cells.size
+    chance = float((shares**2).sum())
+    if len(shares) == 1 or count == 0:
+        return 1.0
+    alike = sum(int((one == other).sum()) for one, other in pairs) / count
+    return max(-1.0, (alike - chance) / (1 - chance))
+
+
+@metrics.register("build_alike", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def alike_share(built: Blueprint) -> float | None:
+    """Share of pairs of touching blocks that are of one material.
+
+    Low for materials strewn over a good shape, which `order` hardly sees, most pairs of cells being of air. 1 where no
+    two touch, None without blocks.
+    """
+    plain = built.names_only()
+    solid = plain.solid
+    if not solid.any():
+        return None
+    alike = pairs = 0
+    for axis in range(3):
+        one, other = (np.moveaxis(plain.cells, axis, 0)[part] for part in (slice(1, None), slice(None, -1)))
+        both = np.moveaxis(solid, axis, 0)[1:] & np.moveaxis(solid, axis, 0)[:-1]
+        alike += int((both & (one == other)).sum())
+        pairs += int(both.sum())
+    return alike / pairs if pairs else 1.0
+
+
+@metrics.register("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def evenness(built: Blueprint) -> float | None:
+    """Entropy of the materials in use over its largest value: 0 for one material, 1 for equal parts of several."""
+    counts = np.array(list(built.names_only().counts().values()), float)
+    if not len(counts):
+        return None
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum() / math.log(len(counts))) if len(counts) > 1 else 0.0
+
+
+@metrics.register("build_offered_used", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
+    """Share of the offered materials that the build uses. None where none is offered."""
+    names = {base_name(name) for name in offered} - AIR_NAMES
+    return len(names & set(built.names_only().counts())) / len(names) if names else None
+
+
+@metrics.register("build_reachable", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def reachable_share(built: Blueprint) -> float | None:
+    """Share of the inside that somebody of two blocks' height can come to from without, through doors and gaps.
+
+    Steps up count as well as level ways: a hole of two blocks' height far up, or in the roof, is a way too. None
+    without an inside.
+    """
+    plain = built.trimmed()
+    inside = sheltered(plain)
+    if not inside.any():
+        return None
+    free = np.pad(~plain.solid | _called(plain, PASSABLE), 2, constant_values=True)
+    stands = free.copy()
+    stands[:-1] &= free[1:]
+    stands[-1] = True
+    labels, _ = _labels(stands, _FACES)
+    reached = labels == labels[-1, 0, 0]
+    reached[1:] |= reached[:-1]
+    return float((reached & free)[2:-2, 2:-2, 2:-2][inside].mean())
+
+
+def sheltered(built: Blueprint) -> Mask:
+    """(height, depth, width), the inside: free cells with a block somewhere above them and on three sides at least.
+
+    Three, since a door or gap opens the fourth. What one walks through is free and no wall, glass is a wall.
+    """
+    wall = built.solid & ~_called(built, PASSABLE)
+    sides = sum(_seen(wall, axis, ahead).astype(np.int8) for axis in (1, 2) for ahead in (True, False))
+    inside: Mask = ~wall & _seen(wall, 0, True) & (sides >= 3)
+    return inside
+
+
+def _seen(wall: Mask, axis: int, ahead: bool) -> Mask:
+    """Where a wall stands somewhere further along an axis, or, not `ahead`, somewhere back."""
+    turned = np.flip(wall, axis) if ahead else wall
+    seen: Mask = np.maximum.accumulate(turned, axis)
+    return np.flip(seen, axis) if ahead else seen
+
+
+def _called(built: Blueprint, pattern: re.Pattern[str]) -> Mask:
+    """(height, depth, width), where a block is whose base name has the pattern."""
+    numbers = [number for number, name in enumerate(built.materials, 1) if pattern.search(base_name(name))]
+    found: Mask = np.isin(built.cells, numbers)
+    return found
+
+
+def _groups(mask: Mask) -> int:
+    return _labels(mask, _ALL_AROUND)[1] if mask.any() else 0
+
+
+_ALL_AROUND = np.array([step for step in product((-1, 0, 1), repeat=3) if any(step)], np.int64)
+_FACES = _ALL_AROUND[np.abs(_ALL_AROUND).sum(axis=1) == 1]
+_FACES_AND_EDGES = _ALL_AROUND[np.abs(_ALL_AROUND).sum(axis=1) <= 2]
+
+
+def _labels(mask: Mask, steps: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+    """Parts that hold together by `steps`, numbered from 1, 0 elsewhere; and how many."""
+    labels, count = _flood(np.ascontiguousarray(mask), steps)
+    return labels, int(count)
+
+
+@njit(cache=True, nogil=True)
+def _flood(mask, steps):  # type: ignore[no-untyped-def]
+    height, depth, width = mask.shape
+    labels = np.zeros(mask.shape, np.int32)
+    stack = np.empty((mask.size, 3), np.int64)
+    count = 0
+    for y in range(height):
+        for z in range(depth):
+            for x in range(width):
+                if not mask[y, z, x] or labels[y, z, x]:
+                    continue
+                count += 1
+                labels[y, z, x] = count
+                stack[0] = y, z, x
+                waiting = 1
+                while waiting:
+                    waiting -= 1
+                    a, b, c = stack[waiting]
+                    for step in range(len(steps)):
+                        i, j, k = a + steps[step, 0], b + steps[step, 1], c + steps[step, 2]
+                        if not (0 <= i < height and 0 <= j < depth and 0 <= k < width):
+                            continue
+                        if mask[i, j, k] and not labels[i, j, k]:
+                            labels[i, j, k] = count
+                            stack[waiting] = i, j, k
+                            waiting += 1
+    return labels, count

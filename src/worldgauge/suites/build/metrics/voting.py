@@ -1,0 +1,106 @@
+"""Votes on builds for the same brief: a Swiss tournament between agents, and what places in it are worth.
+
+Source: MineAnyBuild, section 3.3 and algorithm 1. Its greedy pairing is part of the definition: who is paired with whom
+changes who wins, so no best matching takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from worldgauge.core.errors import UsageError
+from worldgauge.metrics import metrics
+
+LOWEST, RANGE = 3.0, 5.0
+"""The last gets 3 points, the first 8."""
+EVEN = 5.5
+"""For everybody where all are equal; the paper divides by zero there."""
+
+
+class Duel(NamedTuple):
+    """Two agents compared. upper: id of the one that stood higher, shown first. lower: the other. choice: 1 or 2."""
+
+    upper: str
+    lower: str
+    choice: int
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """rounds: duels of each round, in the order played. points: wins less losses of each agent. ranking: ids, the best
+    first; equal points by id, as plain strings."""
+
+    rounds: tuple[tuple[Duel, ...], ...]
+    points: Mapping[str, int]
+    ranking: tuple[str, ...]
+
+
+def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool]) -> Tournament:
+    """Play up to `rounds` rounds between agents, fewer when all that could meet have met.
+
+    first_wins(upper, lower): whether the upper one's build is better; called once a duel, in the order played. The
+    upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in swapped order.
+    Raises UsageError for ids that are not distinct and a negative number of rounds.
+    """
+    if len(set(ids)) != len(ids):
+        raise UsageError(f"agents of a vote have distinct ids, got {sorted(ids)}")
+    if rounds < 0:
+        raise UsageError(f"a vote of {rounds} rounds cannot be")
+    points = dict.fromkeys(ids, 0)
+    met: dict[str, set[str]] = {agent: set() for agent in ids}
+    played: list[tuple[Duel, ...]] = []
+    for _ in range(rounds):
+        pairs = _pairs(_ranked(points), met)
+        if not pairs:
+            break
+        duels = []
+        for upper, lower in pairs:
+            won = first_wins(upper, lower)
+            points[upper] += 1 if won else -1
+            points[lower] += -1 if won else 1
+            met[upper].add(lower)
+            met[lower].add(upper)
+            duels.append(Duel(upper, lower, 1 if won else 2))
+        played.append(tuple(duels))
+    return Tournament(tuple(played), points, tuple(_ranked(points)))
+
+
+@metrics.register(
+    "build_voting",
+    unit="points",
+    better="higher",
+    bounds=(3.0, 8.0),
+    version=1,
+    source="MineAnyBuild, 3.3, algorithm 1",
+)
+def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
+    """Points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all where all are equal.
+
+    Raises UsageError without any agent.
+    """
+    if not points:
+        raise UsageError("a vote without agents has no scores")
+    fewest, most = min(points.values()), max(points.values())
+    if fewest == most:
+        return dict.fromkeys(points, EVEN)
+    return {agent: LOWEST + RANGE * (own - fewest) / (most - fewest) for agent, own in points.items()}
+
+
+def _ranked(points: Mapping[str, int]) -> list[str]:
+    return sorted(points, key=lambda agent: (-points[agent], agent))
+
+
+def _pairs(ranked: Sequence[str], met: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """From the top down, each with the nearest below that is free and that it has not met; some may sit out."""
+    used: set[str] = set()
+    pairs = []
+    for place, upper in enumerate(ranked):
+        if upper in used:
+            continue
+        lower = next((one for one in ranked[place + 1 :] if one not in used and one not in met[upper]), None)
+        if lower is not None:
+            used |= {upper, lower}
+            pairs.append((upper, lower))
+    return pairs

@@ -1,0 +1,89 @@
+"""MineAnyBuild: can an agent plan a build in space, from words and pictures to blocks?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.agent import Agent
+from worldgauge.core.errors import DataError
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.suites.build import protocol, published, scoring, summary, tasks
+from worldgauge.suites.build import report_view as showing
+from worldgauge.suites.build.format import layout as data
+from worldgauge.suites.build.settings import REACHING, RELEASED, SUITE, Settings
+
+
+@suites.register(SUITE)
+class Build(Suite):
+    """Plan executable builds, understand and imagine them, turn figures in the mind, judge rooms: answers, checked."""
+
+    name = SUITE
+    version = 1
+    subject_kind = "agent"
+    references = ("truth", "reader", "copy-example", "solid-box", "random", "empty")
+    floor_references = ("copy-example", "solid-box", "random", "empty")
+    claim = "plans in space"
+    balanced_by = "task"
+    choosing_settings = frozenset({"task"}) | REACHING
+    scoring_settings = frozenset(
+        {"critic", "chat", "prompts_digest", "critic_digest", "critic_tokens", "gradings", *RELEASED, "parity"}
+        | REACHING
+    )
+    metrics = frozenset(scoring.METRICS)
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        "headline": "full marks (%)",
+        "subject": "agent",
+        "lacks": "cannot plan",
+        "films": "What was asked, what was expected, and what every agent answered.",
+    }
+
+    @classmethod
+    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings made of plain values, with the digests of what they name."""
+        return Settings.of(given)
+
+    def missing_data(self, source: Path) -> list[str]:
+        """Files of tasks that the folder does not have, and a language model that is named and not asked."""
+        idle = self.options.chat is not None and self.options.critic == scoring.FREE
+        note = (
+            [f"{self.options.chat} is named, but the critic is '{scoring.FREE}': say --set critic=chat"] if idle else []
+        )
+        return [*data.missing(Path(source)), *note]
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a row of the data set; rows that cannot be used fail with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: Agent, task_context: TaskContext) -> Record:
+        """Put the question, keep the answer."""
+        return protocol.perform(task, subject, task_context, self.options)
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Read the answer, grade what can be built, compare it with what was wanted."""
+        return scoring.score(record, task_context, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Full marks by kind of task and overall, the paper's columns, and what lies behind them."""
+        return summary.summarize(scores, kinds, failed, self.options.failed_plans)
+
+    def published(self) -> list[Table]:
+        """Tables 1 and 8, 6 and 7 of the paper."""
+        return published.published()
+
+    def task_view(self, task: Task) -> TaskView:
+        """None: answers are shown by `card`. Raises DataError."""
+        raise DataError(f"{task.id}: answers have no films")
+
+    def answer_card(
+        self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
+    ) -> AnswerCard:
+        """The question, what was expected, and every answer."""
+        return showing.card(task, records, scores, self.options)

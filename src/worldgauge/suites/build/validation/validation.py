@@ -1,0 +1,245 @@
+"""Is the critic by rules worth trusting? Its grades beside matching, on true builds that are damaged by known amounts.
+
+Every true build is damaged in the ways of `suites.build.damage`; matching score, F1 and typed IoU of each are set
+against the critic's evaluation as planning, understanding and creativity. Bars say what must hold.
+
+    print(study().table())                     our own structures
+    print(study(Path("data/build")).table())   those of a folder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.statistics import Interval
+from worldgauge.suites.build.bars import GRADED, Bar, Falling, bars_of, falling_of
+from worldgauge.suites.build.critics import Critic, CriticKit, Work, critics
+from worldgauge.suites.build.format import layout as build
+from worldgauge.suites.build.generate.instructions import describe, one_liners
+from worldgauge.suites.build.generate.structures import structures as starters
+from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
+from worldgauge.suites.build.metrics.scores import evaluation
+from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, Case, agreement_of
+from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
+from worldgauge.worlds.blocks.views import contact_sheet
+
+MIN_STRUCTURES = 20
+"""Fewer are not enough to accept a critic by."""
+
+
+@dataclass(frozen=True)
+class CriticStudy:
+    """What was measured. falling: share of structures whose evaluation never rises with the dose, by (kind, damage).
+
+    accepted: whether all bars hold; `reasons` says which do not.
+    """
+
+    source: str
+    structures: int
+    cases: tuple[Case, ...]
+    agreement: tuple[Agreement, ...]
+    falling: Falling
+    bars: tuple[Bar, ...]
+    accepted: bool
+    reasons: tuple[str, ...]
+
+    def spearman(self, kind: str, measure: str, over: str) -> float | None:
+        """One coefficient."""
+        key = (kind, measure, over)
+        return next(found.spearman for found in self.agreement if (found.kind, found.measure, found.over) == key)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "source": self.source,
+            "structures": self.structures,
+            "accepted": self.accepted,
+            "reasons": list(self.reasons),
+            "bars": [{**asdict(bar), "holds": bar.holds} for bar in self.bars],
+            "agreement": [{**asdict(found), "interval": _list(found.interval)} for found in self.agreement],
+            "falling": [{"kind": k, "damage": d, "share": share} for (k, d), share in self.falling.items()],
+            "cases": [asdict(case) for case in self.cases],
+        }
+
+    def table(self) -> str:
+        """Plain text: means by damage and dose, agreement, monotony, bars."""
+        return "\n".join([self.source, "", *_means(self), "", *_agreements(self), "", *_bars(self)])
+
+
+class Subject(NamedTuple):
+    """A true build with what an agent is told to build it by: for planning, and for creativity."""
+
+    truth: Blueprint
+    instruction: str
+    brief: str
+
+
+def study(
+    data: Path | None = None, *, structures: int = 66, seed: int = 42, critic: Critic | None = None
+) -> CriticStudy:
+    """Run the study on so many of our structures, or of those of a folder, taken evenly from its list.
+
+    critic: who is put to the test, the one by rules unless given. About 2 s a structure of ours on one core. Raises
+    DataError when a folder holds no build, UsageError for fewer than one structure.
+    """
+    if structures < 1:
+        raise UsageError(f"a study takes 1 structure or more, not {structures}")
+    rng = np.random.default_rng([seed, 0])
+    if data is None:
+        subjects = [
+            Subject(made.blueprint, describe(made.blueprint, made.name, made.facts), one_liners(made.name, rng)[0])
+            for made in starters(seed, structures)
+        ]
+        source = f"{len(subjects)} structures of seed {seed}"
+    else:
+        subjects = list(_subjects(data, structures, rng))
+        source = f"{data.name}: {len(subjects)} builds"
+    judge = critics.get("rules")(CriticKit()) if critic is None else critic
+    cases = tuple(case for number in range(len(subjects)) for case in _cases(subjects, number, judge, seed))
+    return concluded(source, cases, seed=seed)
+
+
+def concluded(source: str, cases: Sequence[Case], *, seed: int) -> CriticStudy:
+    """What the cases come to. seed: of the intervals."""
+    sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
+    rng = np.random.default_rng([seed, 1])
+    agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))
+    bars = tuple(bars_of(cases, agreement))
+    broken = [f"{bar.name}: {_number(bar.value, 3)}, not >= {bar.least:g}" for bar in bars if not bar.holds]
+    structures = len({case.structure for case in cases})
+    if structures < MIN_STRUCTURES:
+        broken.insert(0, f"{structures} structures, {MIN_STRUCTURES} are needed")
+    return CriticStudy(source, structures, tuple(cases), agreement, falling_of(cases), bars, not broken, tuple(broken))
+
+
+def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[Subject]:
+    found = build.load(root)
+    told = {task.architecture: task.instruction for task in found.tasks["planning"] if task.variant == "detailed"}
+    known = [one for _, one in sorted(found.architectures.items()) if one.blueprint.blocks]
+    if not known:
+        raise DataError(f"{root}: no build with blocks; collect some or leave the folder out")
+    for place in np.unique(np.linspace(0, len(known) - 1, min(most, len(known))).round().astype(int)):
+        one = known[place]
+        said = told.get(one.id) or describe(one.blueprint, one.name)
+        yield Subject(one.blueprint, said, one_liners(one.name, rng)[0])
+
+
+def _cases(subjects: Sequence[Subject], number: int, judge: Critic, seed: int) -> Iterator[Case]:
+    """The truth, nothing, and all damaged builds; not those that equal the truth, as a mirrored tower does."""
+    subject = subjects[number]
+    truth = subject.truth
+    plain = truth.names_only()
+    yield _case(subject, number, TRUTH, 0, truth, judge, seed)
+    yield _case(subject, number, EMPTY, 1, Blueprint(np.full((1, 1, 1), AIR, np.int32), ()), judge, seed)
+    for place, damage in enumerate((*SAME, *DAMAGES)):
+        for dose in damage.doses:
+            built = damage.made(truth, dose, np.random.default_rng([seed, number, place]))
+            if built is None:
+                continue
+            if damage not in SAME and built.names_only() == plain:
+                continue
+            yield _case(subject, number, damage.name, dose, built, judge, seed)
+    other = _other(subjects, number)
+    if other is not None:
+        yield _case(subject, number, ANOTHER, 1, other, judge, seed)
+
+
+def _case(subject: Subject, number: int, damage: str, dose: float, built: Blueprint, judge: Critic, seed: int) -> Case:
+    grades = {}
+    for kind in GRADED:
+        seen = None if kind == "creativity" else subject.truth
+        work = Work(
+            task=f"{number}/{damage}/{dose:g}",
+            kind=kind,
+            instruction=subject.brief if kind == "creativity" else subject.instruction,
+            built=built,
+            picture=lambda: contact_sheet(built),
+            variant="detailed" if kind == "planning" else "",
+            reference=seen,
+            reference_picture=None if seen is None else lambda: contact_sheet(subject.truth),
+        )
+        marks = evaluation(kind, True, judge.grade(work, seed).grades)
+        assert marks is not None
+        # Weighted sums of equal grades must be equal.
+        grades[kind] = round(marks, 6)
+    matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
+    return Case(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
+
+
+def _other(subjects: Sequence[Subject], number: int) -> Blueprint | None:
+    """The next true build of the same tier."""
+
+    def tier(subject: Subject) -> str:
+        factor = difficulty_factor(subject.truth.blocks, subject.truth.size)
+        assert factor is not None
+        return tier_of(factor)
+
+    order = [(number + step) % len(subjects) for step in range(1, len(subjects))]
+    own = tier(subjects[number])
+    return next((subjects[place].truth for place in order if tier(subjects[place]) == own), None)
+
+
+def _means(found: CriticStudy) -> Iterator[str]:
+    """A line a damage and dose; last how far creativity is above that of the same structures undamaged."""
+    columns = ("n", "matching", "F1", "typed IoU", *GRADED, "less truth's")
+    full = {case.structure: case.grades["creativity"] for case in found.cases if case.damage == TRUTH}
+    yield f"{'means':24}" + "".join(f"{name:>14}" for name in columns)
+    units = {damage.name: damage.unit for damage in DAMAGES}
+    for damage, dose in dict.fromkeys((case.damage, case.dose) for case in found.cases):
+        own = [case for case in found.cases if (case.damage, case.dose) == (damage, dose)]
+        unit = units.get(damage, "")
+        said = f" {dose:.0%}" if unit.startswith("of") else f" by {dose:g}" if unit else ""
+        values = [
+            (
+                case.matching,
+                case.f1,
+                case.typed_iou,
+                *case.grades.values(),
+                case.grades["creativity"] - full[case.structure],
+            )
+            for case in own
+        ]
+        yield f"{damage + said:24}{len(own):14}" + "".join(f"{mean:14.2f}" for mean in np.mean(values, axis=0))
+
+
+def _agreements(found: CriticStudy) -> Iterator[str]:
+    """A line a damage, a column a kind and measure."""
+    pairs = [(kind, measure) for kind in GRADED for measure in MEASURES]
+    yield f"{'Spearman with':26}" + "".join(f"{f'{kind}, {measure}':>26}" for kind, measure in pairs)
+    for over in dict.fromkeys(one.over for one in found.agreement):
+        own = [one for pair in pairs for one in found.agreement if (one.kind, one.measure, one.over) == (*pair, over)]
+        yield f"{over:26}" + "".join(f"{_told(one):>26}" for one in own)
+    yield ""
+    yield f"{'never rises':16}" + "".join(f"{kind:>16}" for kind in GRADED)
+    for damage in dict.fromkeys(damage for _, damage in found.falling):
+        yield f"{damage:16}" + "".join(f"{_number(found.falling[kind, damage], 2):>16}" for kind in GRADED)
+
+
+def _bars(found: CriticStudy) -> Iterator[str]:
+    """The bars, then the limits, which have no bound."""
+    for bar in found.bars:
+        state = "" if bar.least is None else "holds" if bar.holds else "BROKEN"
+        bound = "" if bar.least is None else f">= {bar.least:g}"
+        yield f"{state:8}{_number(bar.value, 3)} {bound:8}{bar.name}"
+    yield "accepted" if found.accepted else "NOT accepted: " + "; ".join(found.reasons)
+
+
+def _told(one: Agreement) -> str:
+    if one.spearman is None:
+        return "-"
+    return f"{one.spearman:.2f}" + (f" [{one.interval.low:.2f}, {one.interval.high:.2f}]" if one.interval else "")
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _list(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)

@@ -1,0 +1,113 @@
+"""Votes on creativity: agents meet over each brief, a critic says whose build is better (MineAnyBuild, algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from worldgauge.engine.suite.contract import Cell, Record, Row, Table, Task
+from worldgauge.engine.suite.tables import cell_of, ordered
+from worldgauge.suites.build.critics import Critic, CriticError
+from worldgauge.suites.build.metrics.scores import comprehensive
+from worldgauge.suites.build.metrics.voting import swiss, voting_scores
+from worldgauge.suites.build.protocol import answer_of
+from worldgauge.suites.build.scoring import reading_of, work_of
+from worldgauge.suites.build.settings import FailedPlans, Settings
+from worldgauge.suites.build.tasks import row_of
+
+ROUNDS = 3
+EVALUATION = "creativity/build_evaluation"
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """One brief. votes: score of 3 to 8 of each agent whose answer can be built. absent: agents whose cannot.
+
+    duels: {"upper", "lower", "first": whether the upper one won, "reason"} and the critic's notes, in the order played.
+    problem: why the critic chose none of two; then nobody has votes, which is not 0.
+    """
+
+    task: str
+    votes: Mapping[str, float]
+    absent: tuple[str, ...]
+    duels: tuple[Mapping[str, Any], ...]
+    problem: str = ""
+
+
+def ballot(
+    task: Task, records: Mapping[str, Record], critic: Critic, settings: Settings, *, rounds: int, seed: int
+) -> Ballot:
+    """Let the builds of `records`, by agent, meet. What cannot be built does not take part; its scores are 0 anyway.
+
+    Raises CriticError for an outage, DataError when the data are gone.
+    """
+    row = row_of(task)
+    works, absent = {}, []
+    for label, record in records.items():
+        reading = reading_of(row, answer_of(record), settings)
+        if reading.blueprint is None or not reading.executable:
+            absent.append(label)
+        else:
+            works[label] = work_of(task.id, row, reading.blueprint, None)
+    duels: list[Mapping[str, Any]] = []
+
+    def first_wins(upper: str, lower: str) -> bool:
+        choice = critic.compare(works[upper], works[lower], seed)
+        duels.append({**choice.notes, "upper": upper, "lower": lower, "first": choice.first, "reason": choice.reason})
+        return choice.first
+
+    votes: dict[str, float] = {}
+    problem = ""
+    try:
+        votes = voting_scores(swiss(list(works), rounds, first_wins).points) if works else {}
+    except CriticError as error:
+        if error.outage:
+            raise
+        problem = str(error)
+    return Ballot(task.id, votes, tuple(absent), tuple(duels), problem)
+
+
+def table_of(
+    ballots: Sequence[Ballot],
+    evaluations: Mapping[str, Mapping[str, float | None]],
+    kinds: Mapping[str, str],
+    failed_plans: FailedPlans = "zero",
+) -> Table:
+    """Votes, and creativity's comprehensive score. evaluations: agent -> task -> evaluation score, of 10.
+
+    kinds: "subject" or "reference" of each agent. failed_plans: as of the suite's settings.
+    """
+    undecided = sum(bool(one.problem) for one in ballots)
+    rows = []
+    for label, own in evaluations.items():
+        totals, votes = [], []
+        for one in ballots:
+            vote = one.votes.get(label)
+            votes.append(vote)
+            built = label not in one.absent
+            counts = built or failed_plans == "zero"
+            totals.append(comprehensive(built, own.get(one.task), vote) if counts else None)
+        first = [own.get(one.task) for one in ballots]
+        cells: tuple[Cell, ...] = (
+            cell_of(totals, (0.0, 10.0)),
+            cell_of(first, (0.0, 10.0)),
+            cell_of(votes, (3.0, 8.0)),
+        )
+        kind: Literal["subject", "reference"] = "reference" if kinds.get(label) == "reference" else "subject"
+        rows.append(Row(label, cells, kind))
+    return Table(
+        "creativity/build_comprehensive",
+        "Creativity with votes",
+        "points",
+        "higher",
+        ("comprehensive", "evaluation", "votes"),
+        tuple(ordered(rows, "higher", 0)),
+        (
+            "Comprehensive: 0.95 of the evaluation and 0.05 of the votes. Votes: 3 for the last and 8 for the first of "
+            "each brief's tournament; what cannot be built takes no part and "
+            + ("scores 0." if failed_plans == "zero" else "is left out."),
+            *([f"The critic could not decide {undecided} of {len(ballots)} briefs."] if undecided else []),
+        ),
+        betters=("higher", "higher", "higher"),
+    )

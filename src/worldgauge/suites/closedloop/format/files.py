@@ -1,0 +1,145 @@
+"""Reading the closed loop's files: JSON, gzipped or not, and pictures in a zip. Limits come before memory is taken."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import struct
+import zipfile
+import zlib
+from dataclasses import asdict, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import Image, decode_png
+from worldgauge.core.io import parse_json
+from worldgauge.suites.closedloop.format.episode import Episode, NavigationEpisode
+
+MAX_JSON_BYTES = 64 * 2**20
+"""Packed or not; the published episodes have less than 1 MB each."""
+MAX_IMAGE_BYTES = 64 * 2**20
+MAX_MEMBERS = 100_000
+MAX_DEPTH = 32
+"""Of nested lists and objects; episodes have 4."""
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, ValueError)
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file, gzipped or not, whatever it is called.
+
+    Raises DataError when it cannot be read, passes `MAX_JSON_BYTES` packed or unpacked, is nested deeper than
+    `MAX_DEPTH`, or is not strict JSON.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_JSON_BYTES + 1)
+            if data[:2] == b"\x1f\x8b" and len(data) <= MAX_JSON_BYTES:
+                file.seek(0)
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    data = unpacked.read(MAX_JSON_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip ({error}); write or download it again") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    if len(data) > MAX_JSON_BYTES:
+        raise DataError(f"{path}: passes the limit of {MAX_JSON_BYTES} bytes for episodes; split the file")
+    value = parse_json(data, str(path))
+    if _depth(value) > MAX_DEPTH:
+        raise DataError(f"{path}: nested deeper than {MAX_DEPTH}; these are no episodes")
+    return value
+
+
+def goal_image(episode: NavigationEpisode) -> Image:
+    """The panorama (H, W, 3) uint8 RGB that was taken at the goal.
+
+    Raises DataError when there is none, or it cannot be read.
+    """
+    if episode.goal_image is None:
+        raise DataError(f"{episode.id}: no goal image; put images/{episode.id}.png into a zip beside the episodes")
+    return decode_png(_bytes_of(episode.goal_image), str(episode.goal_image))
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """(width, height) of a PNG, from its header; `path` may lead into a zip. Raises DataError when it is none."""
+    return _size(_bytes_of(path, 24), str(path))
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file or a member of a zip, in hex; one that cannot be read is a fault of its episode alone."""
+    try:
+        return hashlib.sha256(_bytes_of(path)).hexdigest()
+    except DataError as error:
+        return f"unreadable: {str(error).removeprefix(str(path))}"
+
+
+def fingerprint_of(episode: Episode, world: WorldFacts | None = None) -> str:
+    """SHA-256 over all that a task is made of: every field, the world, and the bytes of the goal image."""
+    image = None
+    if isinstance(episode, NavigationEpisode):
+        image = episode.goal_image
+        episode = replace(episode, goal_image=None)  # where it lies is no part of what it shows
+    facts = [
+        type(episode).__name__,
+        asdict(episode),
+        None if world is None else [world.name, dict(world.params), world.digest],
+        None if image is None else digest_of(image),
+    ]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def members_of(path: Path) -> frozenset[str]:
+    """Names of the files in a zip. Raises DataError when it is none, or has more than `MAX_MEMBERS`."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = [info.filename for info in packed.infolist() if not info.is_dir()]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except _DAMAGED as error:
+        raise DataError(f"{path}: not a readable zip ({error}); write or download it again") from error
+    if len(names) > MAX_MEMBERS:
+        raise DataError(f"{path}: {len(names)} files pass the limit of {MAX_MEMBERS}; split the zip")
+    return frozenset(names)
+
+
+def _bytes_of(path: Path, n: int | None = None) -> bytes:
+    """The first `n` bytes of a file, or of a member of the zip that is one of its parents; all where n is None."""
+    limit = MAX_IMAGE_BYTES + 1 if n is None else n
+    packed = next((parent for parent in path.parents if parent.is_file()), None)
+    try:
+        if packed is None:
+            with open(path, "rb") as file:
+                data = file.read(limit)
+        else:
+            name = str(PurePosixPath(*path.relative_to(packed).parts))
+            with zipfile.ZipFile(packed) as archive, archive.open(name) as member:
+                data = member.read(limit)
+    except KeyError as error:
+        raise DataError(f"{path}: not in the zip; add it or remove its episode") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except _DAMAGED as error:
+        raise DataError(f"{path}: damaged or locked in its zip ({error}); write or download it again") from error
+    if len(data) > MAX_IMAGE_BYTES:
+        raise DataError(f"{path}: passes the limit of {MAX_IMAGE_BYTES} bytes for a picture")
+    return data
+
+
+def _size(data: bytes, where: str) -> tuple[int, int]:
+    if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
+        raise DataError(f"{where}: not a PNG picture; write or download it again")
+    width, height = struct.unpack(">II", data[16:24])
+    return int(width), int(height)
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested; 0 for anything else."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        inner = [one for one in level if isinstance(one, (dict, list))]
+        level = [child for one in inner for child in (one.values() if isinstance(one, dict) else one)]
+        depth += bool(inner)
+    return depth

@@ -1,0 +1,77 @@
+"""World-in-World's published episodes: recognition, image-goal navigation and embodied questions; and manipulation.
+
+On disk: recognition/ (published: AR/), navigation/ (IGNav/) with a zip of goal images, questions/ (AEQA/) with lengths,
+blind answers and evidence by id (specification: world_in_world, 5.1 to 5.3); manipulation/ in a schema of ours, since
+what was published of it is pickled. Positions are in the simulator's frame, y
+up, and are converted at this border. Scenes that are scans come under agreements: their episodes load, `scenes` maps
+them to None.
+
+data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_missing(scene)
+"""
+
+from worldgauge.suites.closedloop.format.check import Report, check
+from worldgauge.suites.closedloop.format.episode import (
+    AT_HOME,
+    KINDS,
+    ClosedLoop,
+    Episode,
+    Fault,
+    HomeEpisode,
+    Kind,
+    ManipulationEpisode,
+    NavigationEpisode,
+    QuestionEpisode,
+    RecognitionEpisode,
+)
+from worldgauge.suites.closedloop.format.files import fingerprint_of, goal_image
+from worldgauge.suites.closedloop.format.frame import (
+    as_stored,
+    habitat_point,
+    habitat_rotation,
+    habitat_stance,
+    our_point,
+    our_stance,
+    our_yaw,
+)
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.format.scenes import MANIFEST, MANIFEST_FORMAT, scene_missing, worlds_of
+from worldgauge.suites.closedloop.format.write import (
+    write_manipulation,
+    write_navigation,
+    write_questions,
+    write_recognition,
+)
+
+__all__ = [
+    "AT_HOME",
+    "KINDS",
+    "MANIFEST",
+    "MANIFEST_FORMAT",
+    "ClosedLoop",
+    "Episode",
+    "Fault",
+    "HomeEpisode",
+    "Kind",
+    "ManipulationEpisode",
+    "NavigationEpisode",
+    "QuestionEpisode",
+    "RecognitionEpisode",
+    "Report",
+    "as_stored",
+    "check",
+    "fingerprint_of",
+    "goal_image",
+    "habitat_point",
+    "habitat_rotation",
+    "habitat_stance",
+    "load",
+    "our_point",
+    "our_stance",
+    "our_yaw",
+    "scene_missing",
+    "worlds_of",
+    "write_manipulation",
+    "write_navigation",
+    "write_questions",
+    "write_recognition",
+]

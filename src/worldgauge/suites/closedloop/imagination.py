@@ -1,0 +1,163 @@
+"""From plans to what a world model imagines for them: one batch a decision, its leading turns taken out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from worldgauge.core.episode import Context, WorldFacts
+from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.image import Image
+from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batch
+from worldgauge.core.panorama import Rule, rolled
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.suites.closedloop.policies.contract import Depth, Observation, Plan, Rollout
+from worldgauge.suites.closedloop.settings import Defaults, Settings
+from worldgauge.suites.closedloop.simulator import Sight, Simulator
+from worldgauge.worlds.walking.primitives import (
+    NAV_STEPS,
+    Leading,
+    NavControl,
+    as_actions,
+    leading_turns,
+    nav_control,
+    poses_of,
+    render_text,
+)
+from worldgauge.worlds.walking.walker import Stance
+
+TEXT = "nav/v1"
+"""Renderer of the words that models of text are given."""
+
+
+class Imagination:
+    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
+
+    def __init__(
+        self,
+        subject: WorldModel,
+        simulator: Simulator,
+        settings: Settings,
+        defaults: Defaults,
+        world: WorldFacts,
+        seed: int,
+        task: str,
+    ) -> None:
+        self._subject = subject
+        self._simulator = simulator
+        self._leading: Leading = settings.leading_turns
+        self._clip = defaults.clip
+        self._rule: Rule = settings.panorama_rule
+        self._world = world
+        self._seed = seed
+        self._task = task
+        self.calls = 0
+
+    def __call__(self, observation: Observation, plans: Sequence[Plan], number: int) -> list[Rollout]:
+        """A rollout for each plan, in order. Raises SubjectError when the model breaks its promise."""
+        asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
+        requests = [ask.request for ask in asks if ask.request is not None]
+        answers = iter(checked_batch(self._subject, requests) if requests else ())
+        self.calls += len(requests)
+        return [ask.rollout(None if ask.request is None else next(answers), self._subject, self._rule) for ask in asks]
+
+    def _prepared(self, observation: Observation, plan: Plan, number: int, candidate: int) -> _Ask:
+        spec, simulator = self._subject.spec, self._simulator
+        start = simulator.stance.turned(plan.turn_left_rad)
+        rest = leading_turns(plan.steps)[1] if self._leading == "exact" else plan.steps
+        control = nav_control(plan.steps, 1 + max(len(rest), self._clip), leading=self._leading)
+        lead = control.leading
+        turns = simulator.replayed(start, plan.steps[:lead])
+        here = turns[-1] if turns else start
+        asked = control.steps
+        poses = simulator.pose(here)[None]
+        sights = [simulator.sight(stance) for stance in (start, *turns)]
+        camera: Camera | Panorama
+        if spec.view == "panorama":
+            camera = simulator.panorama
+            views = [_turned(observation.panorama, simulator, stance) for stance in (start, *turns)]
+        else:
+            camera = simulator.camera
+            views = [sight.front for sight in sights]
+        real = Clip.from_array(np.stack(views), NAV_STEPS.fps)
+        own = "depth" in spec.inputs and spec.frame_size is None and spec.crop is None
+        depth = partial(_depth_of, sights[-1], observation, simulator, spec.view) if own else None
+        context = Context(real[lead:], poses, as_actions(()), camera, depth)
+        taken = fit_context(context, spec, None, None if own else self._world)
+        shown = fit_truth(real, spec)
+        seen_with = taken.camera if isinstance(taken.camera, Camera) else simulator.camera
+        head = _Ask(shown.to_array(), plan, control, spec.view, seen_with, None)
+        if not asked:
+            return head
+        stances = simulator.replayed(here, asked) if "truth" in spec.inputs else []
+        path = np.stack([simulator.pose(stance) for stance in stances]) if stances else None
+        ahead = poses_of(asked, poses[0])
+        request = RolloutRequest(
+            context=taken,
+            horizon=len(asked),
+            seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
+            actions=as_actions(asked) if spec.control == "actions" else None,
+            poses=ahead if spec.control == "camera" else None,
+            text=render_text(TEXT, steps=asked) if spec.control == "text" else None,
+            world=self._world if "world" in spec.inputs else None,
+            truth=fit_truth(simulator.film(stances, camera), spec) if stances else None,
+            truth_poses=path,
+            task=f"{self._task}.{number}.{candidate}",
+        )
+        return replace(head, request=request)
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """A plan, the real frames before the model begins (frame 0 and leading turns), and what the model is asked."""
+
+    real: Image
+    plan: Plan
+    control: NavControl
+    view: View
+    camera: Camera
+    request: RolloutRequest | None
+
+    def rollout(self, frames: Image | None, subject: WorldModel, rule: Rule) -> Rollout:
+        """Real and imagined frames in one clip."""
+        whole = self.real if frames is None else np.concatenate([self.real, frames])
+        lead = self.control.leading
+        return Rollout(
+            whole,
+            self.view,
+            self.camera,
+            np.concatenate([np.arange(lead), self.control.frame_to_action]),
+            self.control.display_len,
+            exact=1 + lead,
+            # Words bind no frame to a step.
+            aligned=subject.spec.control != "text",
+            model=subject.spec.name,
+            seed=0 if self.request is None else self.request.seed,
+            text="" if self.request is None or self.request.text is None else self.request.text,
+            rule=rule,
+        )
+
+
+def _turned(panorama: Image, simulator: Simulator, stance: Stance) -> Image:
+    """The panorama as it is after turning on the spot: the same one, rolled."""
+    return rolled(panorama, _right_deg(simulator, stance))
+
+
+def _depth_of(sight: Sight, observation: Observation, simulator: Simulator, view: View, index: int) -> Depth:
+    """Depth of the one frame of a context. A panorama that is turned by whole pixels is the real one, rolled."""
+    if view == "perspective":
+        return sight.depth("front")
+    right = _right_deg(simulator, sight.stance)
+    if float(right * simulator.panorama.width / 360).is_integer():
+        return rolled(observation.panorama_depth, right, nearest=True)
+    return sight.panorama_depth
+
+
+def _right_deg(simulator: Simulator, stance: Stance) -> float:
+    """How far `stance` is turned from where the walker looks; rounded, so that turns of 22.5 degrees are just that."""
+    return round(math.degrees(simulator.stance.yaw - stance.yaw), 9)

@@ -1,0 +1,166 @@
+"""The language model that decides what an arm at a table does, from what was imagined for each plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.pictures import sheet, titled
+from worldgauge.chat.prompt_runner import Misread, seed_of, thinned
+from worldgauge.chat.prompts import Field, Part
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.manipulation.prompts import ASKS, read_hand_plan, table_now
+from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
+from worldgauge.suites.closedloop.policies.contract import (
+    Candidate,
+    Decision,
+    History,
+    Kit,
+    Plan,
+    Rollout,
+    TableObservation,
+)
+from worldgauge.suites.closedloop.policies.forms import CHOICE, HAND_PLAN
+from worldgauge.suites.closedloop.policies.prompt_images import in_turn
+from worldgauge.suites.closedloop.policies.reading import read_index
+
+FRAMES_UP_TO = 13
+"""Poses of plans that are judged by the frames in which each is reached (released code)."""
+
+
+class ManipulationReviser:
+    """Compares what was imagined with the instruction; see `chat_reviser`.
+
+    revision "frames" shows the frames in which poses are reached; "described" has the model put the last frame of each
+    plan into words first, and choose by these alone, as the release does with plans of a diffusion policy.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        self._length = kit.length
+        self._revision = kit.options.get("revision", "frames" if kit.length <= FRAMES_UP_TO else "described")
+        if self._revision not in ("frames", "described"):
+            raise UsageError(f"the revision of plans of poses is frames or described, got {self._revision!r}")
+        self._kind = "select" if self._revision == "described" else kind_of(kit)
+        self._asks = int(kit.options.get("asks", ASKS))
+        self._asker = asker_of(kit)
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: TableObservation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """A plan.
+
+        The first candidate where nothing was imagined, where there is one to select from, and, flagged, where no reply
+        could be read. Raises EndpointError and BudgetError, UsageError for a goal without an instruction.
+        """
+        if not goal.text:
+            raise UsageError("manipulation needs an instruction, and this episode has none")
+        seed = seed_of(rng)
+        notes: dict[str, Any] = {"kind": self._kind, "revision": self._revision}
+        plan, chosen = self._chosen(candidates, observation, goal, history, seed, notes)
+        notes["asks"] = self._asker.taken()
+        return Decision(plan, chosen, notes=notes)
+
+    def _chosen(
+        self,
+        candidates: Sequence[Candidate],
+        observation: TableObservation,
+        goal: Goal,
+        history: History,
+        seed: int,
+        notes: dict[str, Any],
+    ) -> tuple[Plan, int | None]:
+        imagined = any(one.rollout is not None for one in candidates)
+        if not imagined or (self._kind == "select" and len(candidates) == 1):
+            return candidates[0].plan, 0
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            strips = [[] if one.rollout is None else anchor_strip(one.rollout, squeeze) for one in candidates]
+            return {**table_now(observation, goal, history, squeeze), "candidates": in_turn(candidates, strips)}
+
+        try:
+            if self._revision == "described":
+                index = self._by_words(candidates, goal, seed, notes)
+            elif self._kind == "rewrite":
+                return self._rewritten(fields, seed), None
+            else:
+                index = self._asker.ask(
+                    "manipulation-select",
+                    lambda squeeze: {**fields(squeeze), "count": str(len(candidates))},
+                    lambda reply: read_index(reply.value["choice"], len(candidates)),
+                    seed=seed,
+                    asks=self._asks,
+                    schema=CHOICE,
+                ).value
+        except AnswerError as error:
+            notes["fallback"] = str(error)
+            index = 0
+        return candidates[index].plan, index
+
+    def _rewritten(self, fields: Callable[[int], dict[str, Field]], seed: int) -> Plan:
+        return self._asker.ask(
+            "manipulation-rewrite",
+            lambda squeeze: {**fields(squeeze), "length": str(self._length)},
+            lambda reply: read_hand_plan(reply.value, self._length),
+            seed=seed,
+            asks=self._asks,
+            schema=HAND_PLAN,
+        ).value
+
+    def _by_words(self, candidates: Sequence[Candidate], goal: Goal, seed: int, notes: dict[str, Any]) -> int:
+        """The candidate chosen by what its last frame was said to show; the last one where none is good enough."""
+        words = [
+            "nothing was imagined" if one.rollout is None else self._described(one.rollout, goal, seed)
+            for one in candidates
+        ]
+        notes["descriptions"] = words
+        index = self._asker.ask(
+            "manipulation-pick",
+            lambda squeeze: {
+                "instruction": str(goal.text),
+                "descriptions": "\n".join(f"{number}. {said}" for number, said in enumerate(words, start=1)),
+                "count": str(len(candidates)),
+            },
+            lambda reply: -1 if reply.value["choice"] == -1 else read_index(reply.value["choice"], len(candidates)),
+            seed=seed,
+            asks=self._asks,
+            schema=CHOICE,
+        ).value
+        return index % len(candidates)
+
+    def _described(self, rollout: Rollout, goal: Goal, seed: int) -> str:
+        picture = rollout.seen(rollout.valid_len - 1)
+        return self._asker.ask(
+            "manipulation-describe",
+            lambda squeeze: {"instruction": str(goal.text), "picture": picture},
+            _said,
+            seed=seed,
+            asks=self._asks,
+        ).value
+
+
+def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:
+    """The frames in which poses are reached, each under its title, in one picture; of frames that bind to no pose, the
+    same ones under their numbers."""
+    reached = {frame: number for number, frame in enumerate(rollout.anchors, start=1)}
+    frames = thinned(sorted(reached), squeeze)
+    cells = [
+        titled(rollout.seen(frame), f"after pose {reached[frame]}" if rollout.aligned else f"picture {frame}")
+        for frame in frames
+    ]
+    return [sheet(cells)] if cells else []
+
+
+def _said(reply: Reply) -> str:
+    words = " ".join(reply.text.split())
+    if not words:
+        raise Misread("the description is empty")
+    return words

@@ -1,0 +1,142 @@
+"""From plans of poses to what a world model imagines for them, as `imagining` does for walkers: a batch a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.episode import Context, WorldFacts
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Image
+from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.suites.closedloop.manipulation.episode import plan_fault
+from worldgauge.suites.closedloop.manipulation.place import FPS, TablePlace, TableSight
+from worldgauge.suites.closedloop.policies.contract import Depth, Plan, Rollout
+from worldgauge.suites.closedloop.settings import Defaults
+from worldgauge.worlds.tabletop.pose_plans import ClipPlan, as_actions, clip_plan
+from worldgauge.worlds.walking.primitives import render_text
+
+TEXT = "manip/v1"
+"""Renderer of the words that models of text are given."""
+REMEMBERED = 16
+"""Frames that a model is shown at most: the first, and those after the last poses, the present one last."""
+
+
+class TableImagination:
+    """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
+
+    def __init__(
+        self,
+        subject: WorldModel,
+        place: TablePlace,
+        defaults: Defaults,
+        world: WorldFacts,
+        instruction: str,
+        seed: int,
+        task: str,
+    ) -> None:
+        spec = subject.spec
+        if spec.view == "panorama":
+            raise NotApplicableError(f"'{spec.name}' takes panoramas: a table is seen by a camera that stands still")
+        if spec.control == "camera":
+            raise NotApplicableError(f"'{spec.name}' is driven by a camera path: at a table the camera stands still")
+        self._subject, self._place, self._defaults = subject, place, defaults
+        self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
+        self._frames: list[Image] = []
+        self._hands: list[Any] = []
+        self.calls = 0
+
+    def remember(self) -> None:
+        """Keep in mind what is seen now: at the start, and after every pose."""
+        sight = self._place.observe()
+        self._frames, self._hands = [*self._frames, sight.front], [*self._hands, sight.hand]
+        if len(self._frames) > REMEMBERED:
+            # The first stays: with the arm at home, it shows all that lies on the table.
+            del self._frames[1], self._hands[1]
+
+    def __call__(self, sight: TableSight, plans: Sequence[Plan], number: int) -> list[Rollout | None]:
+        """A rollout for each plan, in order; None for one that cannot be begun.
+
+        Raises SubjectError when the model breaks its promise.
+        """
+        told = [
+            None
+            if plan_fault(plan.poses, self._defaults.length) is not None
+            else clip_plan(sight.hand, np.array(plan.poses), self._defaults.clip + 1)
+            for plan in plans
+        ]
+        asks = [
+            (n, plan, each, self._request(sight, plan, each, number, n))
+            for n, (plan, each) in enumerate(zip(plans, told, strict=True))
+            if each is not None
+        ]
+        answers = checked_batch(self._subject, [request for *_, request in asks]) if asks else []
+        self.calls += len(asks)
+        rollouts: list[Rollout | None] = [None] * len(plans)
+        for (n, _, each, request), frames in zip(asks, answers, strict=True):
+            rollouts[n] = self._rollout(each, request, frames)
+        return rollouts
+
+    def _request(self, sight: TableSight, plan: Plan, told: ClipPlan, number: int, candidate: int) -> RolloutRequest:
+        spec = self._subject.spec
+        seen = Clip.from_array(np.stack(self._frames), FPS)
+        still = np.repeat(sight.pose[None], len(seen), axis=0)
+        own = "depth" in spec.inputs and spec.frame_size is None and spec.crop is None
+        depth = _depth_of(sight, len(seen)) if own else None
+        before = as_actions(np.array(self._hands[1:]).reshape(-1, 8)) if len(seen) > 1 else _no_actions()
+        context = fit_context(Context(seen, still, before, sight.camera, depth), spec, None, None)
+        film = self._place.film(plan.poses, told, sight.state) if "truth" in spec.inputs else None
+        words = str((plan.aim or {}).get("text") or self._instruction)
+        return RolloutRequest(
+            context=context,
+            horizon=len(told.step) - 1,
+            seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
+            actions=as_actions(told.poses[1:]) if spec.control == "actions" else None,
+            text=render_text(TEXT, words=words) if spec.control == "text" else None,
+            world=_now(self._world, sight) if "world" in spec.inputs else None,
+            truth=None if film is None else fit_truth(film, spec),
+            truth_poses=None if film is None else np.repeat(sight.pose[None], len(film), axis=0),
+            task=f"{self._task}.{number}.{candidate}",
+        )
+
+    def _rollout(self, told: ClipPlan, request: RolloutRequest, frames: Image) -> Rollout:
+        """What is seen now and what was imagined, in one clip."""
+        camera = request.context.camera
+        assert isinstance(camera, Camera)
+        return Rollout(
+            np.concatenate([request.context.clip[-1][None], frames]),
+            "perspective",
+            camera,
+            told.step,
+            len(told.step),
+            # Words bind no frame to a pose.
+            aligned=self._subject.spec.control != "text",
+            model=self._subject.spec.name,
+            seed=request.seed,
+            text=request.text or "",
+            anchors=told.anchors,
+        )
+
+
+def _now(world: WorldFacts, sight: TableSight) -> WorldFacts:
+    """The table as it is now."""
+    return replace(world, params={**world.params, "state": sight.state.plain()})
+
+
+def _depth_of(sight: TableSight, count: int) -> Callable[[int], Depth]:
+    """Depth of the last of `count` frames; of those before it nobody knows."""
+
+    def depth(index: int) -> Depth:
+        return sight.depth if index == count - 1 else np.full_like(sight.depth, np.nan)
+
+    return depth
+
+
+def _no_actions() -> Any:
+    return as_actions(np.empty((0, 8)))

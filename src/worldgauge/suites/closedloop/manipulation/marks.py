@@ -1,0 +1,132 @@
+"""The table as a language model is shown it: a numbered disc on each thing, and the axes of the bins drawn in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.geometry import FloatArray, invert
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.policies.contract import TableObservation
+from worldgauge.worlds.tabletop.pose_plans import BIN_M, WORKSPACE_LOW_M
+
+ORIGIN_BINS = (20, 10, 15)
+"""Where the axes are drawn from: on the table's top, at the side. The prompts say so too."""
+AXIS_BINS = 20
+AXES: Mapping[str, tuple[int, int, int]] = {"x": (220, 30, 30), "y": (20, 150, 40), "z": (40, 80, 240)}
+"""Their colours, red, green, blue."""
+_INK, _PAPER = (20, 20, 20), (255, 255, 255)
+_HEAD, _LABEL = 14, 20
+"""Length of an arrow's head and way to its letter, in pixels of a picture 800 high."""
+_SUBPIXEL = 4
+"""Bits behind the point in the places that cv2 draws at."""
+
+
+def marked_table(observation: TableObservation) -> Image:
+    """A copy of the front view with the axes x, y, z and the number of each thing, from 1, on its middle.
+
+    A disc that would cover an earlier one stands beside it, a line leading to its thing.
+    """
+    drawn = np.ascontiguousarray(observation.front.copy())
+    _draw_axes(drawn, observation)
+    middles, discs = middles_px(observation), discs_px(observation)
+    radius = radius_px(observation)
+    for number, disc in discs.items():
+        if disc != middles[number]:
+            _lead(drawn, middles[number], disc)
+    for number, disc in discs.items():
+        _disc(drawn, disc, radius, str(number))
+    return drawn
+
+
+def middles_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
+    """Column and row of the middle of each thing in the front view, by its number; those outside it are left out."""
+    seen = pixels(observation, [thing.place_m for thing in observation.things])
+    size = (observation.camera.width, observation.camera.height)
+    return {
+        number: (float(u), float(v))
+        for number, (u, v) in enumerate(seen, start=1)
+        if 0 <= u < size[0] and 0 <= v < size[1]
+    }
+
+
+def discs_px(observation: TableObservation) -> dict[int, tuple[float, float]]:
+    """Column and row of each disc: on the middle of its thing, or so far beside that it covers no earlier one."""
+    apart = 2 * radius_px(observation) + 1
+    taken: dict[int, tuple[float, float]] = {}
+    for number, (u, v) in middles_px(observation).items():
+        aside = apart if u < observation.camera.width / 2 else -apart
+        while any(np.hypot(u - a, v - b) < apart for a, b in taken.values()):
+            u += aside
+        taken[number] = (u, v)
+    return taken
+
+
+def radius_px(observation: TableObservation) -> int:
+    """Of a disc: large enough for a number that can be read."""
+    return max(7, round(observation.camera.height / 48))
+
+
+def pixels(observation: TableObservation, points_m: ArrayLike) -> FloatArray:
+    """Column and row (n, 2) of points (n, 3) of the world in the front view; NaN for those behind the camera."""
+    to_camera = invert(observation.pose)
+    points = np.asarray(points_m, np.float64).reshape(-1, 3)
+    return observation.camera.project(points @ to_camera[:3, :3].T + to_camera[:3, 3])[0]
+
+
+def axes_m() -> FloatArray:
+    """(4, 3) metres: where the axes begin, and the ends of x, y and z."""
+    ends = np.array(ORIGIN_BINS) + np.vstack([np.zeros(3), AXIS_BINS * np.eye(3)])
+    return np.array(WORKSPACE_LOW_M) + BIN_M * ends
+
+
+def _draw_axes(drawn: Image, observation: TableObservation) -> None:
+    import cv2
+
+    origin, *ends = pixels(observation, axes_m())
+    if not np.isfinite(np.vstack([origin, *ends])).all():
+        return
+    size, thick = observation.camera.height / 800, max(2, round(observation.camera.height / 224))
+    for (name, colour), end in zip(AXES.items(), ends, strict=True):
+        length = max(float(np.hypot(*(end - origin))), 1.0)
+        for ink, width in ((_PAPER, thick + 2), (colour, thick)):
+            cv2.arrowedLine(drawn, _at(origin), _at(end), ink, width, cv2.LINE_AA, _SUBPIXEL, _HEAD * size / length)
+        _text(drawn, end + (end - origin) / length * _LABEL * size, name, size, colour)
+
+
+def _disc(drawn: Image, middle: tuple[float, float], radius: int, number: str) -> None:
+    """Half transparent, so that what it stands on can still be seen."""
+    import cv2
+
+    filled = drawn.copy()
+    cv2.circle(filled, _at(middle), radius << _SUBPIXEL, _PAPER, -1, cv2.LINE_AA, _SUBPIXEL)
+    cv2.addWeighted(filled, 0.5, drawn, 0.5, 0, dst=drawn)
+    cv2.circle(drawn, _at(middle), radius << _SUBPIXEL, _INK, 1, cv2.LINE_AA, _SUBPIXEL)
+    _text(drawn, np.array(middle), number, radius / 18 if len(number) == 1 else radius / 24, _INK)
+
+
+def _text(drawn: Image, middle: FloatArray, text: str, size: float, colour: tuple[int, int, int]) -> None:
+    """Words about a middle, with a bright edge."""
+    import cv2
+
+    font = cv2.FONT_HERSHEY_SIMPLEX
+    (width, height), _ = cv2.getTextSize(text, font, size, 1)
+    corner = (round(middle[0] - width / 2), round(middle[1] + height / 2))
+    cv2.putText(drawn, text, corner, font, size, _PAPER, 3, cv2.LINE_AA)
+    cv2.putText(drawn, text, corner, font, size, colour, 1, cv2.LINE_AA)
+
+
+def _lead(drawn: Image, middle: tuple[float, float], disc: tuple[float, float]) -> None:
+    """A line from a disc to the thing that it belongs to, with a dot there."""
+    import cv2
+
+    for ink, thick in ((_PAPER, 3), (_INK, 1)):
+        cv2.line(drawn, _at(middle), _at(disc), ink, thick, cv2.LINE_AA, _SUBPIXEL)
+    cv2.circle(drawn, _at(middle), 2 << _SUBPIXEL, _INK, -1, cv2.LINE_AA, _SUBPIXEL)
+
+
+def _at(place: tuple[float, float] | NDArray[np.float64]) -> tuple[int, int]:
+    """A place in pixels as cv2 takes it: its pixel 0 has its middle at 0, ours at half a pixel."""
+    return round((float(place[0]) - 0.5) * 2**_SUBPIXEL), round((float(place[1]) - 0.5) * 2**_SUBPIXEL)

@@ -1,0 +1,114 @@
+"""`process`: plans of a policy that runs in a process of its own, such as 3D Diffuser Actor (docs/policies.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.serving import RemoteEstimator, is_served, open_estimator
+from worldgauge.serving.estimator import Expected
+from worldgauge.suites.closedloop.manipulation.farthest_points import spread
+from worldgauge.suites.closedloop.policies.contract import REFUSED, History, Kit, Plan, TableObservation, proposers
+from worldgauge.worlds.tabletop.pose_plans import HandPose
+
+KIND, WITH_THINGS = "policy", "things"
+"""Kind of estimator that a policy is, and the layout of one that is told what stands where."""
+MAX_PLANS = 256
+"""Samples of an answer, of which those are kept that end farthest from each other."""
+MAX_OFF = 0.01
+"""Of a quaternion's length from 1."""
+
+
+@proposers.register("process", tasks=("manipulation",), chat=False)
+class ProcessProposer:
+    """Asks a policy in another process, environment or machine for plans.
+
+    Options: policy, "cmd:...", "pipe:..." or "http://..." as for models. One process of it serves all episodes of a
+    worker. Raises UsageError for a kit that names none.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        at = str(kit.options.get("policy", ""))
+        if not is_served(at):
+            raise UsageError(
+                f"the proposer 'process' asks a policy of yours, got '{at}'; "
+                'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/policies.md)'
+            )
+        self._at, self._length = at, kit.length
+
+    def propose(
+        self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[Plan]:
+        """Up to n plans: of more samples, those that end farthest from each other, the first one first.
+
+        Of an answer that holds what are no poses, one plan without any, flagged `REFUSED`: a failed step. Raises
+        SubjectError, in one line that names the policy, where it fails, is lost, hangs, or gives other arrays than
+        asked for; NotApplicableError where it says so; UsageError for a server of something else.
+        """
+        policy = _opened(self._at)
+        seed = int(rng.integers(2**31))
+        executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
+        arrays: dict[str, NDArray[Any]] = {
+            "front": observation.front,
+            "depth": np.asarray(observation.depth, np.float32),
+            "pose": np.asarray(observation.pose, np.float64),
+            "hand": np.array(observation.hand),
+            "history": np.array(executed, np.float64).reshape(-1, 8),
+        }
+        camera = {name: getattr(observation.camera, name) for name in ("width", "height", "fx", "fy", "cx", "cy")}
+        options: dict[str, Any] = {"instruction": goal.text or "", "n": n, "length": self._length, "seed": seed}
+        told = [vars(thing) for thing in observation.things] if policy.spec.layout == WITH_THINGS else []
+        answer = policy.estimate(
+            arrays,
+            {**options, "camera": camera, "things": told},
+            {"poses": Expected(((None, None, 8),), finite=False)},
+            max_bytes=MAX_PLANS * self._length * 8 * 8,
+        )
+        try:
+            poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
+        except SubjectError as error:
+            return [Plan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
+        kept = poses[spread(poses[:, -1, :3], n)] if len(poses) else poses
+        return [Plan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
+
+
+def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.float64]:
+    """Plans (m, l, 8) of up to `length` poses, finite, as they are; the gripper's hair beyond 0 or 1 is cut off.
+
+    Whether the arm can get there is for the table to find out. Raises SubjectError, naming `who`.
+    """
+    known = np.asarray(poses, np.float64).copy()
+    if len(known) and not 1 <= known.shape[1] <= length:
+        raise SubjectError(f"{who} gives plans of {known.shape[1]} poses; a plan has 1 to {length}")
+    faults = (
+        (~np.isfinite(known).all(-1), "its numbers are not all finite"),
+        (np.abs(np.linalg.norm(known[..., 3:7], axis=-1) - 1) > MAX_OFF, "its quaternion does not have length 1"),
+        ((known[..., 7] < -MAX_OFF) | (known[..., 7] > 1 + MAX_OFF), "its gripper is not between 0 and 1"),
+    )
+    for bad, words in faults:
+        if bad.any():
+            plan, pose = (int(index) for index in np.argwhere(bad)[0])
+            raise SubjectError(f"{who}, plan {plan}, pose {pose}: {words} ({_short(known[plan, pose])})")
+    known[..., 7] = known[..., 7].clip(0, 1)
+    return known
+
+
+@lru_cache(maxsize=4)
+def _opened(at: str) -> RemoteEstimator:
+    """The policy that `at` names; loading a network once an episode would take longer than the episode."""
+    remote = open_estimator(at, KIND)
+    if remote.spec.kind != KIND or remote.spec.layout not in ("", WITH_THINGS):
+        remote.close()
+        what = f"of kind '{remote.spec.kind}', layout '{remote.spec.layout}'"
+        raise UsageError(f"'{remote.spec.name}' is {what}; a policy is of kind '{KIND}', layout '' or '{WITH_THINGS}'")
+    return remote
+
+
+def _short(pose: NDArray[np.float64]) -> str:
+    return " ".join(f"{value:g}" for value in pose)

@@ -1,0 +1,37 @@
+"""What a language model is told of a table that an arm stands at, and what its plans come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from worldgauge.chat.prompts import Field
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.manipulation.marks import marked_table
+from worldgauge.suites.closedloop.manipulation.words import moves_in_words, pose_in_words, things_in_words
+from worldgauge.suites.closedloop.policies.contract import History, Plan, TableObservation
+from worldgauge.suites.closedloop.policies.reading import read_poses
+
+ASKS = 12
+"""Times that a plan or a choice is asked for until one can be read (released code)."""
+
+
+def table_now(observation: TableObservation, goal: Goal, history: History, squeeze: int) -> dict[str, Field]:
+    """Instruction, marked view, things, hand and past, as prompts name them. Raises UsageError without instruction."""
+    if not goal.text:
+        raise UsageError("manipulation needs an instruction, and this episode has none")
+    return {
+        "instruction": goal.text,
+        "view": marked_table(observation),
+        "things": things_in_words(observation.things),
+        "hand": pose_in_words(observation.hand),
+        "history": moves_in_words(history, squeeze),
+    }
+
+
+def read_hand_plan(value: Mapping[str, Any], length: int) -> Plan:
+    """The plan of a reply of form `forms.HAND_PLAN`, of 1 to `length` poses. Raises Misread."""
+    poses = read_poses(value["poses"], length)
+    words = " ".join(value["plan"].split())
+    return Plan((), "chat", aim={"text": words} if words else None, poses=poses)

@@ -1,0 +1,54 @@
+"""Poses and things on a table in words: the bins that a language model is told of, and tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from worldgauge.chat.prompt_runner import kept
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.suites.closedloop.policies.contract import History, SeenThing
+from worldgauge.worlds.tabletop.pose_plans import HandPose, bins_from_points, bins_from_poses
+
+OUTSIDE = "(outside the bins)"
+
+
+def pose_in_words(pose: HandPose) -> str:
+    """The seven bins of a pose, such as "[60, 50, 40, 0, 60, 60, 1]"."""
+    try:
+        return str(bins_from_poses([pose])[0].tolist())
+    except (UsageError, ShapeError):
+        return OUTSIDE
+
+
+def poses_in_words(poses: Sequence[HandPose]) -> str:
+    """The bins of each pose, in order; nothing without any."""
+    return ", ".join(map(pose_in_words, poses))
+
+
+def things_in_words(things: Sequence[SeenThing]) -> str:
+    """A line each: number, name, and the bins x, y, z of the middle."""
+    return "\n".join(f"{number}. {thing.name}: {_place_in_words(thing)}" for number, thing in enumerate(things, 1))
+
+
+def moves_in_words(history: History, squeeze: int) -> str:
+    """What was planned before and which poses were carried out, a line a decision; the latest when it must be short."""
+    told = kept(history, squeeze)
+    if not told:
+        return "nothing yet" if not history else "left out here"
+    lines = []
+    for number, past in enumerate(told, len(history) - len(told) + 1):
+        plan = past.decision.plan
+        words = "" if plan is None or plan.aim is None else str(plan.aim.get("text") or "")
+        done = [
+            pose_in_words(pose) + (" (did not get there)" if missed else "")
+            for pose, missed in zip(past.executed, past.collided, strict=True)
+        ]
+        lines.append(f"{number}. " + " - ".join(filter(None, (words, ", ".join(done) or "nothing"))))
+    return "\n".join(lines)
+
+
+def _place_in_words(thing: SeenThing) -> str:
+    try:
+        return str(bins_from_points([thing.place_m])[0].tolist())
+    except UsageError:
+        return OUTSIDE

@@ -1,0 +1,178 @@
+"""Success of an agent, and what it took: contributions of one episode, to be averaged over the list of episodes.
+
+Shares are in percent, so that their mean over N episodes is the rate. Episodes that failed to run count too: the
+denominator is the list, not what was found on disk. Source: World-in-World, sections 6.1 to 6.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core.errors import UsageError
+from worldgauge.metrics import metrics
+
+MARKS = range(1, 6)
+"""What a judge may give."""
+
+
+class Term(NamedTuple):
+    """What one episode adds. value: None where it cannot be known, which is not zero. flags: to be counted and listed.
+
+    no_answer: none was given. judge_error: a mark that is none was taken as 1, judge again. unreachable: no path leads
+    to the goal, the episode is invalid. no_length: the length walked is missing, counted as 0. no_reference: the
+    reference length is missing. hop_without_path: a straight line was taken for a part of the length.
+    """
+
+    value: float | None
+    flags: tuple[str, ...] = ()
+
+
+@metrics.register("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1")
+def success(done: bool) -> float:
+    """100 for an episode that succeeded, else 0; what could not start has failed."""
+    return 100.0 if done else 0.0
+
+
+@metrics.register(
+    "trajectory_steps", unit="steps", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
+)
+def trajectory_steps(steps: int | None) -> float | None:
+    """Primitives, or decisions where a task counts those, that were executed; None where it could not start.
+
+    Of all that started, whether they succeeded or not: read it beside the success rate.
+    """
+    if steps is not None and steps < 0:
+        raise UsageError(f"an episode of {steps} steps cannot be")
+    return None if steps is None else float(steps)
+
+
+@metrics.register(
+    "trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
+)
+def trajectory_m(metres: float) -> float:
+    """Metres walked, of embodied questions. Raises UsageError for a negative length."""
+    if not metres >= 0:
+        raise UsageError(f"an episode of {metres} metres cannot be")
+    return metres
+
+
+@metrics.register("task_progress", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="worldgauge")
+def task_progress(progress: float) -> float:
+    """How far a task at the table was brought, in [0, 1]: 1 exactly when it is solved. The paper has success only.
+
+    Raises UsageError outside the bounds.
+    """
+    if not 0 <= progress <= 1:
+        raise UsageError(f"progress of a task lies in 0 to 1, got {progress}")
+    return float(progress)
+
+
+@metrics.register(
+    "model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.4, 11.4"
+)
+def model_calls(rollouts: int) -> float:
+    """Rollouts that a world model was asked for in an episode. Raises UsageError for a negative number."""
+    if rollouts < 0:
+        raise UsageError(f"an episode of {rollouts} rollouts cannot be")
+    return float(rollouts)
+
+
+@metrics.register("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.3")
+def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
+    """Success weighted by path length, in percent: 100 shortest / max(travelled, shortest), 0 where it failed.
+
+    shortest: of the reference, travelled: of the agent, both in metres or both in steps.
+    """
+    return _weighted(1.0 if done else 0.0, shortest, travelled)
+
+
+@metrics.register(
+    "answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
+)
+def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None) -> Term:
+    """A judge's mark of 1 to 5 as 0 to 100.
+
+    Without an answer, the mark of an answer that was given without pictures, and the lowest mark where there is none.
+    """
+    if answered:
+        share, flags = _share(mark)
+        return Term(100 * share, flags)
+    share, flags = (0.0, ()) if blind_mark is None else _share(blind_mark)
+    return Term(100 * share, ("no_answer", *flags))
+
+
+@metrics.register(
+    "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
+)
+def answer_spl(answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None) -> Term:
+    """A judge's mark weighted as in `spl`, in percent; 0 without an answer, whatever a blind one is worth."""
+    share, flags = _share(mark) if answered else (0.0, ("no_answer",))
+    term = _weighted(share, shortest_m, travelled_m)
+    return Term(term.value, flags + term.flags)
+
+
+def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[float]], float]) -> Term:
+    """Metres along places (n, 2), by the `distance` between each and the next; straight where that finds no path."""
+    points = np.asarray(places, np.float64).reshape(-1, 2)
+    total, flags = 0.0, set()
+    for here, there in pairwise(points):
+        if not np.array_equal(here, there):
+            hop = distance(here.tolist(), there.tolist())
+            if not math.isfinite(hop):
+                hop = float(np.linalg.norm(there - here))
+                flags.add("hop_without_path")
+            total += hop
+    return Term(total, tuple(flags))
+
+
+def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, float]:
+    """Success rate and SPL as fractions as the release has them, of (done, shortest, travelled) of every episode.
+
+    One episode of 0 steps, or without a path, makes the whole of SPL NaN.
+    """
+    done, shortest, travelled = (np.array(column, np.float64) for column in zip(*episodes, strict=True))
+    with np.errstate(invalid="ignore"):
+        return float(done.mean()), float((done * shortest / np.maximum(shortest, travelled)).mean())
+
+
+def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tuple[float, float, float]:
+    """Answer score, metres and SPL, scores in percent, as the release has them, of (mark, shortest, travelled).
+
+    A judge's failure is mark 0 and takes 25 points away; episodes without a length are left out of the latter two.
+    Raises ZeroDivisionError for an episode whose lengths are both 0.
+    """
+    lengths = [(mark, shortest, travelled) for mark, shortest, travelled in episodes if travelled is not None]
+    weighted = [(mark - 1) / 4 * 100 * (shortest / max(shortest, travelled)) for mark, shortest, travelled in lengths]
+    return (
+        float(np.mean([(mark - 1) / 4 * 100 for mark, _, _ in episodes])),
+        float(np.mean([travelled for _, _, travelled in lengths])),
+        float(np.mean(weighted)),
+    )
+
+
+def _share(mark: int | None) -> tuple[float, tuple[str, ...]]:
+    """A mark as 0 to 1; anything that is no mark, such as a judge's failure, is the lowest."""
+    if mark is not None and mark in MARKS:
+        return (mark - 1) / 4, ()
+    return 0.0, ("judge_error",)
+
+
+def _weighted(share: float, shortest: float | None, travelled: float | None) -> Term:
+    """A share of success in percent, less for a long way."""
+    for name, length in (("shortest", shortest), ("travelled", travelled)):
+        if length is not None and not length >= 0:
+            raise UsageError(f"the {name} length is {length}; lengths are not negative")
+    if shortest is None:
+        return Term(None, ("no_reference",))
+    if math.isinf(shortest):
+        return Term(0.0, ("unreachable",))
+    if travelled is None:
+        return Term(0.0, ("no_length",))
+    longest = max(shortest, travelled)
+    return Term(100 * share * (shortest / longest if longest > 0 else 1.0))

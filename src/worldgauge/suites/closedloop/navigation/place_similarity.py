@@ -1,0 +1,107 @@
+"""How far a view is from the place where a panorama was taken, without weights: colours, and what is found again.
+
+Two distances, of which each sees what the other does not. Colours by height in the view tell near places from far ones
+whichever way one looks. What share of the panorama's patches is found again in the view tells whether one looks that
+way. On 300 places in homes the first has a rank correlation of 0.67 with the distance between places and of 0.36 with
+the heading, the second of 0.24 and 0.56.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Image
+from worldgauge.core.panorama import perspective
+from worldgauge.core.video import resize
+
+SIDE_PX = 64
+HEADINGS = 16
+BANDS, LEVELS = 4, 8
+SPREAD = (0.43, 0.31)
+"""Standard deviations of the two distances over those places: in these units they are added."""
+_PANORAMA = (256, 128)
+_PATCH = 4
+_ZOOMS = (8, 16)
+"""Pixels that a patch of 4 samples is wide, in views and panoramas."""
+_EVERY = 5
+"""Of the panorama's patches, which overlap, one in so many is looked for: ranks stay the same to two digits."""
+_POLES = 6
+"""One part in so many of a panorama, at its top and its bottom, is stretched too far to be found again."""
+
+
+class PlaceLikeness:
+    """Distances of views to one place. panorama: (H, W, 3) uint8 taken there; hfov_deg: of the views, across.
+
+    The panorama is real and shrunk, so it is always cut by the clean rule: that of a rollout moves less than a sample.
+    """
+
+    def __init__(self, panorama: Image, hfov_deg: float = 90.0) -> None:
+        small = resize(panorama, *_PANORAMA)
+        camera = Camera.from_horizontal_fov(SIDE_PX, SIDE_PX, hfov_deg)
+        turns = np.arange(HEADINGS) * 360 / HEADINGS
+        self._colours = np.stack([_colours(perspective(small, camera, yaw_right_deg=turn)) for turn in turns])
+        margin = _PANORAMA[1] // _POLES
+        self._patches = np.ascontiguousarray(_patches(small[margin:-margin])[::_EVERY])
+
+    def distance(self, view: Image) -> float:
+        """0 or more, smaller the more like that place; view: (H, W, 3) uint8."""
+        square = resize(view, SIDE_PX, SIDE_PX)
+        colours = float(np.linalg.norm(self._colours - _colours(square), axis=1).min())
+        return colours / SPREAD[0] + self._lost(square) / SPREAD[1]
+
+    def _lost(self, square: Image) -> float:
+        """Mean distance of the panorama's patches to the nearest of the view."""
+        return float(np.sqrt(_nearest(self._patches, _patches(square))).mean())
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _nearest(wanted: NDArray[np.float32], offered: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Squared distance of each row of one to the nearest row of the other."""
+    # A matrix product would be spread over threads, which cost more than it for so few rows.
+    found = np.empty(len(wanted), np.float32)
+    for n in range(len(wanted)):
+        best = np.float32(np.inf)
+        for m in range(len(offered)):
+            total = np.float32(0)
+            for k in range(wanted.shape[1]):
+                off = wanted[n, k] - offered[m, k]
+                total += off * off
+            best = min(best, total)
+        found[n] = best
+    return found
+
+
+def _colours(square: Image) -> FloatArray:
+    """Roots of the shares of 512 colours in each of four bands, from the top down: distances are Hellinger's."""
+    bins = _lab(square).astype(np.int64) // (256 // LEVELS)
+    codes = (bins[..., 0] * LEVELS + bins[..., 1]) * LEVELS + bins[..., 2]
+    counts = [np.bincount(band.ravel(), minlength=LEVELS**3) for band in np.split(codes, BANDS)]
+    return np.sqrt(np.concatenate(counts) / (codes.size / BANDS))
+
+
+def _patches(image: Image) -> NDArray[np.float32]:
+    """Patches (n, 51) of 4 x 4 samples at two sizes, half a patch apart: mean colour, and what differs from it."""
+    import cv2
+
+    lab = _lab(image).astype(np.float32)
+    found = []
+    for zoom in _ZOOMS:
+        size = image.shape[1] * _PATCH // zoom, image.shape[0] * _PATCH // zoom
+        small = np.asarray(cv2.resize(lab, size, interpolation=cv2.INTER_AREA), np.float32)
+        windows = np.lib.stride_tricks.sliding_window_view(small, (_PATCH, _PATCH), axis=(0, 1))[::2, ::2]
+        values = windows.reshape(-1, 3, _PATCH * _PATCH)
+        mean = values.mean(-1, keepdims=True)
+        # Lightness changes with the light; colour less, so it weighs more.
+        detail = (values - mean) * np.array([0.5, 1.0, 1.0], np.float32)[:, None]
+        tint = mean[..., 0] * np.array([1.0, 3.0, 3.0], np.float32)
+        found.append(np.concatenate([detail.reshape(len(values), -1), tint], 1))
+    return np.asarray(np.concatenate(found) / 40, np.float32)
+
+
+def _lab(image: Image) -> Image:
+    import cv2
+
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2LAB), np.uint8)

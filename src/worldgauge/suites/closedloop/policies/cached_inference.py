@@ -1,0 +1,74 @@
+"""Published networks that agents look with: opened once a process, and what they have answered kept.
+
+    sam2 = network("sam2")
+    masks = masks_answered(sam2, ["track", *box], frames, lambda: sam2.network.track(frames, box))
+
+Weights must have been brought (`worldgauge weights`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import MissingExtraError
+from worldgauge.perception.answer_cache import cached
+from worldgauge.perception.networks import Ready, ready
+from worldgauge.weights import AbsentWeightsError, opened
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def network(name: str) -> Ready:
+    """The network `name` with its weights, the same one as long as these are the same. Raises as `ready`."""
+    return _opened_once(name, opened(name).digest)
+
+
+def check_networks(names: Collection[str]) -> None:
+    """Raises AbsentWeightsError or DataError unless the weights of all are here, MissingExtraError without torch."""
+    lacking = []
+    for name in names:
+        try:
+            opened(name)
+        except AbsentWeightsError:
+            lacking.append(name)
+    if lacking:
+        listed = " and ".join(f"'{name}'" for name in lacking)
+        raise AbsentWeightsError(f"weights {listed} are not here: worldgauge weights pull {' '.join(lacking)}")
+    if names and find_spec("torch") is None:
+        raise MissingExtraError(f"'{', '.join(names)}'", "torch")
+
+
+def answered(
+    one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], Arrays]
+) -> dict[str, NDArray[Any]]:
+    """What `ask()` gives: asked once for a question (plain JSON values) about frames of any shape, and then kept."""
+    key = hashlib.sha256(json.dumps([question, frames.shape], allow_nan=False).encode())
+    key.update(np.ascontiguousarray(frames).data)
+    return cached(one.identity, key.digest(), ask)
+
+
+def masks_answered(
+    one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """As `answered`, of masks (n, H, W), n at least 1; eight pixels are a byte where they are kept."""
+
+    def packed() -> Arrays:
+        masks = ask()
+        return {"bits": np.packbits(masks.reshape(len(masks), -1), axis=1), "shape": np.array(masks.shape)}
+
+    answer = answered(one, question, frames, packed)
+    n, height, width = (int(side) for side in answer["shape"])
+    return np.unpackbits(answer["bits"], axis=1, count=height * width).reshape(n, height, width).astype(np.bool_)
+
+
+@lru_cache(maxsize=2)
+def _opened_once(name: str, digest: str) -> Ready:
+    return ready(name)

@@ -1,0 +1,116 @@
+"""`chat`: candidate plans from a language model, M replies to one question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.prompt_runner import seed_of
+from worldgauge.chat.prompts import Field
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.manipulation.chat_proposer import TableProposer
+from worldgauge.suites.closedloop.policies.asking import asker_of
+from worldgauge.suites.closedloop.policies.contract import History, Kit, Observation, Plan, Proposer, proposers
+from worldgauge.suites.closedloop.policies.forms import plan_form
+from worldgauge.suites.closedloop.policies.prompt_images import around, goal_view, past_in_words
+from worldgauge.suites.closedloop.policies.reading import read_steps
+from worldgauge.suites.closedloop.questions.eqa_prompt import Inquiry
+from worldgauge.suites.closedloop.recognition.target_view import target_in_words, target_now
+from worldgauge.worlds.walking.primitives import Steps
+
+ASKS = 30
+"""Times that a plan is asked for until one can be read (released code)."""
+NAME = "chat"
+
+
+@proposers.register(NAME, tasks=("recognition", "navigation", "questions", "manipulation"), chat=True)
+def chat_proposer(kit: Kit) -> Proposer[Any]:
+    """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
+
+    Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
+    it proposes none, or with an arm one random pose, flagged.
+    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; of questions open_heading and
+    landmarks ("exact" or "detected").
+    """
+    if kit.task == "questions":
+        return QuestionProposer(kit)
+    if kit.task == "manipulation":
+        return TableProposer(kit)
+    return StepsProposer(kit)
+
+
+class StepsProposer:
+    """Plans of up to L primitives, for recognition and navigation. asked: how the last ones were, for the trace."""
+
+    def __init__(self, kit: Kit) -> None:
+        if kit.task not in ("recognition", "navigation"):
+            raise UsageError(f"no task '{kit.task}' for the proposer 'chat'")
+        self._kit = kit
+        self._asker = asker_of(kit)
+        self._asks = int(kit.options.get("asks", ASKS))
+        self._name = f"{kit.task}-propose"
+        self.asked: list[dict[str, Any]] = []
+
+    def propose(
+        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[Plan]:
+        """Up to n plans, fewer where replies could not be read. Raises EndpointError and BudgetError."""
+        seed, length = seed_of(rng), self._kit.length
+
+        def fields(squeeze: int) -> Mapping[str, Field]:
+            told: dict[str, Field] = {"history": past_in_words(history, squeeze), "length": str(length)}
+            if self._kit.task == "recognition":
+                return told | {"view": target_now(observation), "where": target_in_words(observation)}
+            if goal.image is None:
+                raise UsageError("navigation needs a goal picture, and this episode has none")
+            return told | {"goal": goal_view(goal.image, observation.camera), "views": around(observation)}
+
+        def read(reply: Reply) -> Steps:
+            return read_steps(reply.value["plan"], length)
+
+        plans: list[Plan] = []
+        for sample in range(n):
+            try:
+                steps = self._asker.ask(
+                    self._name,
+                    fields,
+                    read,
+                    seed=seed,
+                    sample=sample,
+                    samples=n,
+                    asks=self._asks,
+                    schema=plan_form("FLR"),
+                )
+            except AnswerError:
+                # Another sample of the same question would fare no better.
+                break
+            plans.append(Plan(steps.value, NAME))
+        self.asked = self._asker.taken()
+        return plans
+
+
+class QuestionProposer:
+    """Landmarks to walk to, or words to follow, for questions. asked: how the last ones were, for the trace."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._inquiry = Inquiry(kit)
+        self.asked: list[dict[str, Any]] = []
+
+    def propose(
+        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[Plan]:
+        """Up to n plans, each a turn and L steps ahead. Raises EndpointError and BudgetError."""
+        scene = self._inquiry.look(observation, goal, history)
+        seed, plans = seed_of(rng), []
+        for sample in range(n):
+            try:
+                decided = scene.decide("questions-plan", seed=seed, sample=sample, samples=n)
+            except AnswerError:
+                break
+            plans.append(scene.plan(decided))
+        self.asked = self._inquiry.asker.taken()
+        return plans

@@ -1,0 +1,286 @@
+"""What an embodied agent sees, proposes, is shown, and decides: the parts of the closed loop.
+
+propose -> simulate -> revise -> execute (World-in-World, section 3). Proposers and revisers are separate objects; the
+base policy is the same two without anything imagined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Box, Image
+from worldgauge.core.panorama import SIDES as SIDES
+from worldgauge.core.panorama import YAW_RIGHT_DEG as YAW_RIGHT_DEG
+from worldgauge.core.panorama import Rule, perspective
+from worldgauge.core.panorama import Side as Side
+from worldgauge.core.registry import Registry
+from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses
+from worldgauge.worlds.walking.primitives import Steps
+from worldgauge.worlds.walking.primitives import letters as letters
+
+Depth = NDArray[np.float32]
+CONFIDENT = 0.95
+"""Probability of an answer from which recognition stops (released code: at least; the paper: "exceeds")."""
+REFUSED = "refused"
+"""Flag of a plan that cannot be begun, with the reason as the text of its aim; carried out, it is one failed step."""
+
+
+class Observation(Protocol):
+    """What the agent senses at one decision; everything is rendered when it is asked for, once.
+
+    pose: camera-to-world (4, 4) of the front view's camera. camera: of every view. box: the red box of the target in
+    the front view (recognition), None where it is not seen.
+    """
+
+    pose: FloatArray
+    camera: Camera
+
+    @property
+    def front(self) -> Image:
+        """(H, W, 3) uint8, what `camera` sees straight ahead."""
+        ...
+
+    @property
+    def panorama(self) -> Image:
+        """(H, W, 3) uint8 equirectangular, its centre column straight ahead."""
+        ...
+
+    @property
+    def panorama_depth(self) -> Depth:
+        """(H, W) metres along the ray."""
+        ...
+
+    def view(self, side: Side) -> Image:
+        """What `camera` sees to one side."""
+        ...
+
+    def depth(self, side: Side) -> Depth:
+        """(H, W) metres along the optical axis of a view."""
+        ...
+
+    def instances(self, side: Side) -> NDArray[np.uint16]:
+        """(H, W) exact object numbers of a view, 0 for walls and floors: for policies on exact semantics."""
+        ...
+
+    @property
+    def box(self) -> Box | None:
+        """The target's box in the front view."""
+        ...
+
+    @property
+    def things(self) -> Mapping[int, Any]:
+        """Object number -> facts of the object (category, name, colour, room, state, ...), of all in the scene."""
+        ...
+
+
+@dataclass(frozen=True)
+class SeenThing:
+    """Something on the table as an agent is told of it; its number is its place in the list, from 1.
+
+    place_m: (3,) of its middle in the world, exact, as the paper's agents are given it.
+    """
+
+    name: str
+    category: str
+    colour: str
+    place_m: tuple[float, float, float]
+    half_m: tuple[float, float, float]
+
+
+class TableObservation(Protocol):
+    """What an agent with an arm senses at one decision; pictures are rendered when they are asked for, once.
+
+    pose: camera-to-world (4, 4) of the front camera. camera: its pinhole. hand: where it is, and whether it is open.
+    things: those that the task is about, numbered from 1.
+    """
+
+    pose: FloatArray
+    camera: Camera
+    hand: HandPose
+    things: tuple[SeenThing, ...]
+
+    @property
+    def front(self) -> Image:
+        """(H, W, 3) uint8, what the front camera sees."""
+        ...
+
+    @property
+    def depth(self) -> Depth:
+        """(H, W) metres along the optical axis."""
+        ...
+
+    @property
+    def instances(self) -> NDArray[np.uint16]:
+        """(H, W) numbers of things, 0 for all else."""
+        ...
+
+    def expert(self) -> Sequence[HandPose]:
+        """Poses that the scripted expert would go through from here, which knows everything: for `scripted` alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an agent might do: a turn by `turn_left_rad`, exact and of any angle, then `steps`; with an arm, `poses`.
+
+    source: who made it. flags: such as "fallback". aim: what else belongs to it, plain JSON values: of questions
+    {"view": side, "landmark": number or None, "text": words}, of manipulation {"text": words} where there are any.
+    poses: of a robot's hand, one after the other. Two plans are the same when turn, steps, poses and aim are.
+    """
+
+    steps: Steps
+    source: str
+    turn_left_rad: float = 0.0
+    aim: Mapping[str, Any] | None = None
+    flags: tuple[str, ...] = ()
+    poses: Poses = ()
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What a world model imagined for a plan, frame 0 being what is seen now.
+
+    frames: (T, H, W, 3). view: of each frame. camera: with which panoramas are to be looked at, and which perspective
+    frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
+    it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
+    from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
+    text: that the model was given, where it takes words. rule: by which views are cut out of panoramas. anchors: of a
+    plan of poses, the frame in which each of them is reached.
+    """
+
+    frames: Image
+    view: Literal["perspective", "panorama"]
+    camera: Camera
+    frame_to_action: NDArray[np.int64]
+    valid_len: int
+    exact: int = 1
+    aligned: bool = True
+    model: str = ""
+    seed: int = 0
+    text: str = ""
+    rule: Rule = "clean"
+    anchors: tuple[int, ...] = ()
+
+    def seen(self, frame: int, side: Side = "front") -> Image:
+        """(H, W, 3) what `camera` sees in a frame; the view to one side needs a panorama.
+
+        Raises UsageError for a side of a perspective frame other than the front.
+        """
+        if self.view == "panorama":
+            return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=self.rule)
+        if side != "front":
+            raise UsageError(f"a perspective rollout shows the front, not '{side}'; use a model of panoramas")
+        return np.asarray(self.frames[frame], np.uint8)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan and what was imagined for it, None when nothing was.
+
+    true_value: what it would really come to, higher is better; for the reviser `oracle` and for the decision regret
+    alone, as it asks the simulator.
+    """
+
+    plan: Plan
+    rollout: Rollout | None
+    true_value: Callable[[], float | None]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the agent does. chosen: index of the candidate taken, None for a plan of its own or none.
+
+    answer, confidence: of recognition and questions, confidence in [0, 1]. stop: it ends the episode here. scores: of
+    the candidates, None where one has none. notes: plain JSON values for the trace (prompts, replies, fallbacks).
+    """
+
+    plan: Plan | None
+    chosen: int | None = None
+    answer: str | None = None
+    confidence: float | None = None
+    stop: bool = False
+    scores: tuple[float | None, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Past:
+    """One decision that lies behind. executed: primitives that were, or `HandPose`s. collided: whether each met
+    something; of an arm, whether it did not end as asked."""
+
+    decision: Decision
+    executed: tuple[Any, ...]
+    collided: tuple[bool, ...]
+    pose: FloatArray
+    """Where it was decided, camera-to-world (4, 4)."""
+
+
+History = Sequence[Past]
+O = TypeVar("O", contravariant=True)  # noqa: E741 - what is sensed: `Observation`, or `TableObservation` with an arm
+
+
+class Proposer(Protocol[O]):
+    """Makes candidate plans."""
+
+    def propose(self, observation: O, goal: Goal, history: History, n: int, rng: np.random.Generator) -> Sequence[Plan]:
+        """Up to n plans; equal ones are merged by the loop. None is no error: the loop has a fallback, flagged."""
+        ...
+
+
+class Reviser(Protocol[O]):
+    """Turns candidates into a decision."""
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: O,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """The decision. Where nothing was imagined it follows from the observation, and takes the first plan."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What policies are made of.
+
+    task: "recognition", "navigation", "questions" or "manipulation". length: L, most primitives or poses of a plan.
+    chat: for those that ask a language model. prompts: folder whose files replace our templates. options: further
+    settings by name.
+    """
+
+    task: str
+    length: int
+    chat: Any = None
+    prompts: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+_ROOMS = tuple(
+    f"worldgauge.suites.closedloop.{room}"
+    for room in ("policies", "recognition", "navigation", "questions", "manipulation")
+)
+
+proposers: Registry[Callable[[Kit], Proposer[Any]]] = Registry("proposer", *_ROOMS, group="worldgauge.proposers")
+"""Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
+revisers: Registry[Callable[[Kit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
+"""Facts as of proposers; and imagines, whether it looks at rollouts at all."""
+
+
+def merged(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans without repetitions, in order."""
+    kept: dict[tuple[Any, ...], Plan] = {}
+    for plan in plans:
+        aim = None if plan.aim is None else repr(sorted(plan.aim.items()))
+        kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, plan.poses, aim), plan)
+    return list(kept.values())

@@ -1,0 +1,83 @@
+"""`chat`: a language model marks answers, 1 to 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, Reply
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.suites.closedloop.policies.asking import asker_of
+from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.reading import MARK_TAG, read_mark
+from worldgauge.suites.closedloop.questions.judge import WORST, Mark, judges
+
+ASKS = 6
+"""Times that a mark is asked for, each hotter and longer than the one before (released code)."""
+HOTTER, LONGER = 0.2, 256
+"""By how much: the first at temperature 0 and with that many tokens."""
+
+
+class JudgeError(WorldgaugeError):
+    """No mark came: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
+
+    outage: whether the endpoint failed or the budget is used up; else the model's replies were none.
+    """
+
+    def __init__(self, message: str, *, outage: bool) -> None:
+        super().__init__(message)
+        self.outage = outage
+
+
+@judges.register("chat", chat=True)
+class ChatJudge:
+    """A language model compares the answer with the right ones; prompt `judge`.
+
+    asked: how the last mark was asked for, for the record. Options of the kit: max_tokens, of the first attempt.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        self._asker = asker_of(kit)
+        self._tokens = int(kit.options.get("max_tokens", LONGER))
+        self.asked: list[dict[str, Any]] = []
+
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+        """The model's mark; 1, unasked, for no answer. Flagged "asked_again" when a reply held none.
+
+        Raises JudgeError when no mark came.
+        """
+        self.asked = []
+        if not prediction.strip():
+            return Mark(WORST, "no answer")
+        fields = {"question": question, "reference": answer, "extra": "; ".join(extra) or "-", "prediction": prediction}
+        problem: Exception | None = None
+        for attempt in range(ASKS):
+            try:
+                answered = self._asker.ask(
+                    "judge",
+                    lambda squeeze: fields,
+                    _read,
+                    seed=0,
+                    sample=attempt,
+                    asks=1,
+                    temperature=HOTTER * attempt,
+                    max_tokens=self._tokens * (attempt + 1),
+                )
+            except AnswerError as error:
+                problem = error
+                continue
+            except (EndpointError, BudgetError) as error:
+                self.asked = self._asker.taken()
+                raise JudgeError(f"the judge gave no mark: {error}", outage=True) from error
+            self.asked = self._asker.taken()
+            sigma, reason = answered.value
+            return Mark(sigma, reason, ("asked_again",) if attempt else ())
+        self.asked = self._asker.taken()
+        raise JudgeError(f"the judge gave no mark in {ASKS} replies: {problem}", outage=False) from problem
+
+
+def _read(reply: Reply) -> tuple[int, str]:
+    """Mark and reason."""
+    sigma = read_mark(reply.text)
+    reason = " ".join(reply.text.rpartition(MARK_TAG)[0].split()).strip(" *")
+    return sigma, reason[:300]

@@ -1,0 +1,163 @@
+"""Asking a language model about an embodied question: what it is shown, and what its replies come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from worldgauge.chat.pictures import sheet, titled
+from worldgauge.chat.prompt_runner import Answered, kept
+from worldgauge.chat.prompts import Field, Part
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.policies.asking import asker_of
+from worldgauge.suites.closedloop.policies.contract import (
+    SIDES,
+    YAW_RIGHT_DEG,
+    Candidate,
+    History,
+    Kit,
+    Observation,
+    Plan,
+    Side,
+)
+from worldgauge.suites.closedloop.policies.forms import HIGH_LEVEL
+from worldgauge.suites.closedloop.policies.prompt_images import all_around_at_end, in_turn, steps_in_words
+from worldgauge.suites.closedloop.policies.reading import HighLevel, neutral_views, read_high_level
+from worldgauge.suites.closedloop.questions.detecting import finder
+from worldgauge.suites.closedloop.questions.landmarks import Landmarks, Mask
+from worldgauge.suites.closedloop.questions.marks import marked
+from worldgauge.suites.closedloop.questions.open_heading import OPEN_M, open_heading
+from worldgauge.worlds.walking.primitives import Primitive
+
+ASKS = 30
+"""Times that a high-level decision is asked for until one can be read (released code)."""
+
+
+class Inquiry:
+    """One episode's landmarks, and the model that is asked. Begins anew with an empty history.
+
+    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; further
+    ones see `asker_of`.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        if kit.task != "questions":
+            raise UsageError(f"questions are no matter of the task '{kit.task}'")
+        self.asker = asker_of(kit)
+        self.length = kit.length
+        self.asks = int(kit.options.get("asks", ASKS))
+        self.rule: Any = kit.options.get("open_heading", "pinhole")
+        self._find = finder(kit)
+        self._landmarks = Landmarks(self._find)
+
+    def look(self, observation: Observation, goal: Goal, history: History) -> Scene:
+        """What is seen now, its landmarks numbered as before. Raises UsageError for a goal without words."""
+        if not goal.text:
+            raise UsageError("a question needs its text, and this episode has none")
+        if not history:
+            self._landmarks = Landmarks(self._find)
+        masks = self._landmarks.look(observation)
+        return Scene(self, observation, goal.text, history, self._landmarks, masks)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One decision about a question: what is seen, with landmarks `masks` by side and number."""
+
+    inquiry: Inquiry
+    observation: Observation
+    question: str
+    history: History
+    landmarks: Landmarks
+    masks: Mapping[Side, Mapping[int, Mask]]
+
+    def decide(
+        self, name: str, *, seed: int, sample: int = 0, samples: int = 1, candidates: Sequence[Candidate] = ()
+    ) -> HighLevel:
+        """The five-field decision that prompt `name` brings. Raises AnswerError when none can be read."""
+        visible = {side: set(found) for side, found in self.masks.items()}
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            more = self.imagined(candidates) if candidates else {}
+            return {**self.seen(squeeze), "landmarks": self._names(), **more}
+
+        answered: Answered[HighLevel] = self.inquiry.asker.ask(
+            name,
+            fields,
+            lambda reply: read_high_level(reply.value, visible),
+            seed=seed,
+            sample=sample,
+            samples=samples,
+            asks=self.inquiry.asks,
+            schema=HIGH_LEVEL,
+        )
+        return answered.value
+
+    def seen(self, squeeze: int) -> dict[str, Field]:
+        """Question, marked views and past, as prompts name them."""
+        return {"question": self.question, "views": self._views(), "history": decisions_in_words(self.history, squeeze)}
+
+    @staticmethod
+    def imagined(candidates: Sequence[Candidate]) -> dict[str, Field]:
+        """The candidates in pairs with what was imagined for each."""
+        shown = [[] if one.rollout is None else all_around_at_end(one.rollout) for one in candidates]
+        return {"candidates": in_turn(candidates, shown)}
+
+    def plan(self, decided: HighLevel) -> Plan:
+        """The plan of a decision: a turn to its landmark, or to the open part of its view, and L steps ahead.
+
+        Steps are left out where the landmark is nearer than they lead or nothing is open, flagged "near" or "closed":
+        then there is nothing to imagine.
+        """
+        words = neutral_views(decided.plan)
+        if decided.landmark is not None:
+            landmark = self.landmarks[decided.landmark]
+            pose = self.observation.pose
+            near = landmark.distance_m(pose) < OPEN_M
+            return self._ahead(landmark.left_rad(pose), landmark.aim(decided.view, words), "near" if near else None)
+        depth, camera = self.observation.depth(decided.view), self.observation.camera
+        right = open_heading(depth, camera.hfov_deg, rule=self.inquiry.rule)
+        aim = {"view": decided.view, "landmark": None, "text": words}
+        left = -math.radians(YAW_RIGHT_DEG[decided.view]) - (right or 0.0)
+        return self._ahead(left, aim, "closed" if right is None else None)
+
+    def _ahead(self, left_rad: float, aim: Mapping[str, Any], flag: str | None) -> Plan:
+        left_rad = math.remainder(left_rad, 2 * math.pi)
+        steps = (Primitive.FORWARD,) * (0 if flag else self.inquiry.length)
+        return Plan(steps, "chat", left_rad, aim, () if flag is None else (flag,))
+
+    def _views(self) -> list[Part]:
+        views = [titled(self._marked(side), f"{side} view") for side in SIDES]
+        return [sheet(views, columns=2)]
+
+    def _marked(self, side: Side) -> Image:
+        return marked(self.observation.view(side), self.masks[side])
+
+    def _names(self) -> str:
+        listed = [
+            f"{side}: " + ", ".join(f"{number} {self.landmarks[number].name}" for number in sorted(found))
+            for side, found in self.masks.items()
+            if found
+        ]
+        return "; ".join(listed) or "none"
+
+
+def decisions_in_words(history: History, squeeze: int) -> str:
+    """What was planned and done before, one line a decision; the latest ones when it must be short."""
+    told = kept(history, squeeze)
+    if not told:
+        return "nothing yet" if not history else "left out here"
+    lines = []
+    for number, past in enumerate(told, len(history) - len(told) + 1):
+        plan = past.decision.plan
+        aim = {} if plan is None or plan.aim is None else plan.aim
+        goal = f"to landmark {aim['landmark']}" if aim.get("landmark") is not None else f"{aim.get('view', 'ahead')}"
+        words = f": {aim['text']}" if aim.get("text") else ""
+        done = steps_in_words(past.executed)
+        met = ", met an obstacle" if any(past.collided) else ""
+        lines.append(f"{number}. {goal}{words} ({done}{met})")
+    return "\n".join(lines)

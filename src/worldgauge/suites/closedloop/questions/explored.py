@@ -1,0 +1,193 @@
+"""What an agent has seen of a floor: a map of its own, from depth alone, and where that map ends.
+
+known = Explored()
+known.take(observation.pose, observation.panorama_depth)
+for frontier in known.frontiers(observation.pose): frontier.size_m, frontier.walk_m, frontier.towards
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import FloatArray, Panorama
+from worldgauge.suites.closedloop.policies.contract import Depth
+
+CELL_M = 0.1
+SIDE_CELLS = 400
+"""The map is 40 m wide about where it began; what lies beyond is not kept."""
+SIGHT_M = 8.0
+"""How far open space is taken for seen."""
+OBSTACLE_M = (0.1, 1.6)
+"""Heights above the floor at which something stands in the way."""
+BODY_CELLS = 1
+"""Cells that a way keeps off what stands there."""
+SMALLEST_CELLS = 4
+"""Of a frontier: less is the shadow of a chair's leg."""
+_COLUMNS, _ROWS = 512, 128
+
+
+class Frontier(NamedTuple):
+    """Where seen floor ends in the open. xy: its middle, metres. size_m: how long it is. walk_m: how far away, as far
+    as is known. towards: (2,) the farthest place of the way there that can be walked to in a straight line."""
+
+    xy: FloatArray
+    size_m: float
+    walk_m: float
+    towards: FloatArray
+
+
+class Explored:
+    """The map of one episode. eye_m: height of the camera above the floor."""
+
+    def __init__(self, eye_m: float = 1.0) -> None:
+        self._eye_m = eye_m
+        self._origin: FloatArray | None = None
+        self._seen = np.zeros((SIDE_CELLS, SIDE_CELLS), np.bool_)
+        self._occupied = np.zeros((SIDE_CELLS, SIDE_CELLS), np.bool_)
+
+    def take(self, pose: FloatArray, depth: Depth) -> None:
+        """Add what a level camera at `pose` (4, 4) sees all around; depth: (H, W) metres along the rays."""
+        if self._origin is None:
+            self._origin = pose[:2, 3] - SIDE_CELLS * CELL_M / 2
+        rays, ranges = _thinned_rays(depth)
+        points = (rays * ranges[..., None]) @ pose[:3, :3].T + pose[:3, 3]
+        height = points[..., 2] - (pose[2, 3] - self._eye_m)
+        standing = np.isfinite(ranges) & (height > OBSTACLE_M[0]) & (height < OBSTACLE_M[1])
+        self._mark(self._occupied, points[standing][:, :2])
+        level = rays.shape[0] // 2
+        ahead = rays[level] @ pose[:3, :3].T
+        metres = np.arange(0.0, SIGHT_M, CELL_M / 2)
+        reached = metres[None] < np.minimum(ranges[level], SIGHT_M)[:, None]
+        along = pose[:2, 3] + metres[None, :, None] * ahead[:, None, :2]
+        self._mark(self._seen, along[reached])
+
+    def block(self, xy: FloatArray) -> None:
+        """Something stands at `xy` (2,) that was not seen: a step ended there."""
+        if self._origin is not None:
+            self._mark(self._occupied, xy[None])
+
+    def frontiers(self, pose: FloatArray) -> list[Frontier]:
+        """Where the seen floor ends that can be walked to from `pose` as far as is known, nearest first."""
+        import cv2
+
+        if self._origin is None:
+            return []
+        free = self._walkable(pose[:2, 3])
+        ways = _spread(free, self._cell(pose[:2, 3]))
+        open_end = self._seen & ~self._occupied
+        beside = cv2.dilate((~self._seen & ~self._occupied).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+        edge = open_end & beside & np.isfinite(ways)
+        count, groups = cv2.connectedComponents(edge.astype(np.uint8), connectivity=8)
+        found = []
+        for group in range(1, count):
+            cells = np.argwhere(groups == group)
+            if len(cells) < SMALLEST_CELLS:
+                continue
+            # The cell of the group nearest its middle: the middle itself may lie off it.
+            middle = cells[int(np.argmin(((cells - cells.mean(0)) ** 2).sum(1)))]
+            towards = self._straight(free, ways, (int(middle[0]), int(middle[1])), pose)
+            walk_m = float(ways[tuple(middle)]) * CELL_M
+            found.append(Frontier(self._point(middle), len(cells) * CELL_M, walk_m, towards))
+        return sorted(found, key=lambda one: (one.walk_m, *one.xy))
+
+    def way_to(self, pose: FloatArray, xy: FloatArray) -> FloatArray | None:
+        """The farthest place (2,) in a straight line of the known way to the place nearest `xy`; None without one."""
+        if self._origin is None:
+            return None
+        free = self._walkable(pose[:2, 3])
+        ways = _spread(free, self._cell(pose[:2, 3]))
+        cells = np.argwhere(np.isfinite(ways))
+        gaps = ((cells - np.array(self._cell(xy))) ** 2).sum(1)
+        nearest = cells[int(np.argmin(gaps))]
+        return self._straight(free, ways, (int(nearest[0]), int(nearest[1])), pose)
+
+    def _walkable(self, here: FloatArray) -> NDArray[np.bool_]:
+        import cv2
+
+        size = 2 * BODY_CELLS + 1
+        near = cv2.dilate(self._occupied.astype(np.uint8), np.ones((size, size), np.uint8)) > 0
+        free = self._seen & ~near
+        # Wherever the walker is, it can stand, and step out of what seems to be too close.
+        x, y = self._cell(here)
+        free[x - 1 : x + 2, y - 1 : y + 2] |= ~self._occupied[x - 1 : x + 2, y - 1 : y + 2]
+        free[x, y] = True
+        return free
+
+    def _straight(
+        self, free: NDArray[np.bool_], ways: NDArray[np.float32], last: tuple[int, int], pose: FloatArray
+    ) -> FloatArray:
+        """Back along the way from `last` to the first place with nothing between it and the walker."""
+        here = np.array(self._cell(pose[:2, 3]))
+        cell = last
+        while ways[cell] > 1.5:
+            n = int(np.abs(np.array(cell) - here).max()) * 2 + 1
+            line = np.rint(here + (np.array(cell) - here) * np.linspace(0, 1, n)[:, None]).astype(np.int64)
+            if free[line[:, 0], line[:, 1]].all():
+                break
+            cell = _lower(ways, cell)
+        return self._point(np.array(cell))
+
+    def _cell(self, xy: FloatArray) -> tuple[int, int]:
+        assert self._origin is not None
+        x, y = np.clip(np.floor((xy - self._origin) / CELL_M).astype(np.int64), 1, SIDE_CELLS - 2)
+        return int(x), int(y)
+
+    def _point(self, cell: NDArray[np.int64]) -> FloatArray:
+        assert self._origin is not None
+        point: FloatArray = (cell + 0.5) * CELL_M + self._origin
+        return point
+
+    def _mark(self, grid: NDArray[np.bool_], xy: FloatArray) -> None:
+        assert self._origin is not None
+        cells = np.floor((xy - self._origin) / CELL_M).astype(np.int64)
+        cells = cells[((cells >= 0) & (cells < SIDE_CELLS)).all(1)]
+        grid[cells[:, 0], cells[:, 1]] = True
+
+
+def _thinned_rays(depth: Depth) -> tuple[FloatArray, FloatArray]:
+    """Some rays (r, c, 3), camera frame, of a panorama and the metres (r, c) along them; the middle row is level."""
+    height, width = depth.shape
+    rows, columns = _picked(height, width)
+    rays = _rays(width, height)
+    return rays[np.ix_(rows, columns)], depth[np.ix_(rows, columns)].astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _picked(height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    across = np.arange(0, width, max(width // _COLUMNS, 1))
+    half = np.arange(height // 2, height, max(height // _ROWS, 1))
+    return np.concatenate([(height - 1 - half)[::-1], half]), across
+
+
+@lru_cache(maxsize=4)
+def _rays(width: int, height: int) -> FloatArray:
+    return Panorama(width, height).rays()
+
+
+def _spread(free: NDArray[np.bool_], start: tuple[int, int]) -> NDArray[np.float32]:
+    """Steps from `start` to each free cell by its four sides, infinite where none lead."""
+    import cv2
+
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)
+    steps = np.full(free.shape, np.inf, np.float32)
+    front = np.zeros(free.shape, np.uint8)
+    front[start] = 1
+    left = free.astype(np.uint8)
+    step = 0
+    while front.any():
+        reached = front > 0
+        steps[reached] = step
+        left[reached] = 0
+        front = np.asarray(cv2.dilate(front, cross), np.uint8) & left
+        step += 1
+    return steps
+
+
+def _lower(steps: NDArray[np.float32], cell: tuple[int, int]) -> tuple[int, int]:
+    x, y = cell
+    near = [(x - 1, y), (x, y - 1), (x + 1, y), (x, y + 1)]
+    return min(near, key=lambda one: float(steps[one]))

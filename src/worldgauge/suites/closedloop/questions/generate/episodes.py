@@ -1,0 +1,157 @@
+"""Questions about a home that nobody can answer from where they stand: embodied questions, with exact answers.
+
+    questions = ask_questions(home, geodesic, rng, 4)
+    questions[0].question, questions[0].answer, questions[0].start, questions[0].reference_m
+
+Drawn from the home's own list of objects, in the seven categories of World-in-World, section 5.3. A question is kept
+when it has one right answer in this home, its evidence is out of sight at the start, and a walker who knows the home
+can go and see it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.core import polyline
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES, Answer, Form, Slots, answerable
+from worldgauge.suites.closedloop.questions.generate.habits import blind_answer
+from worldgauge.suites.closedloop.questions.generate.templates import FORMS, read_question
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.homes import HomeObject as Known
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance
+
+HFOV_DEG = 105.0
+"""Of each of the four views that a question is asked with."""
+SEEN_SHARE = 0.001
+"""Of the pixels of such a view, from which on a thing is seen: 172 of 448x384."""
+HIDDEN_SHARE = 0.0001
+"""Less than that of the evidence is in sight at the start."""
+LEAST_M = 2.0
+"""Shortest way to where the evidence is seen."""
+_STARTS, _DRAFTS = 12, 6
+"""Starts tried for a question, and questions tried of a category before it is passed over."""
+_EVERY_M = 0.25
+_LOOK = Camera.from_horizontal_fov(168, 144, HFOV_DEG)
+
+
+@dataclass(frozen=True)
+class HomeQuestion:
+    """One question. category: of CATEGORIES. form: its name, see `question_list`. extra: other right answers.
+
+    reference_m: metres of the shortest way from `start` to where the evidence has been seen: what somebody walks who
+    knows where to look, without the detours of a search, so shorter than published explorations. blind: what somebody
+    would answer without looking. evidence: objects that the answer rests on.
+    """
+
+    question: str
+    answer: str
+    extra: tuple[str, ...]
+    category: str
+    form: str
+    start: Stance
+    hfov_deg: float
+    reference_m: float
+    blind: str
+    evidence: tuple[int, ...]
+
+
+def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: int) -> list[HomeQuestion]:
+    """Up to n questions about `home`, no two alike, their categories in turn from a random one on.
+
+    Fewer where the home does not give more. Same home, same generator, same questions.
+    """
+    found: list[HomeQuestion] = []
+    asked: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+    order = [CATEGORIES[int(k)] for k in rng.permutation(len(CATEGORIES))]
+    passes = 0
+    while len(found) < n and passes < 3 * len(CATEGORIES):
+        category = order[passes % len(order)]
+        passes += 1
+        for form, slots, answer in _drafts(home, category, rng):
+            key = form.name, tuple(sorted(slots.items()))
+            question = None if key in asked else _posed(home, geodesic, rng, form, slots, answer)
+            asked.add(key)
+            if question is not None:
+                found.append(question)
+                break
+    return found
+
+
+def _drafts(home: Home, category: str, rng: np.random.Generator) -> Iterator[tuple[Form, Slots, Answer]]:
+    """Some questions of a category: first the form is drawn, then the answer, then the question that has it."""
+    forms = [form for form in FORMS if form.category == category]
+    able: dict[str, dict[str, list[tuple[Slots, Answer]]]] = {}
+    for _ in range(_DRAFTS):
+        form = forms[int(rng.integers(len(forms)))]
+        if form.name not in able:
+            able[form.name] = answerable(form, home.objects)
+        answers = able[form.name]
+        if not answers:
+            continue
+        text = sorted(answers)[int(rng.integers(len(answers)))]
+        slots, answer = answers[text][int(rng.integers(len(answers[text])))]
+        yield form, slots, answer
+
+
+def _posed(
+    home: Home, geodesic: Geodesic, rng: np.random.Generator, form: Form, slots: Slots, answer: Answer
+) -> HomeQuestion | None:
+    """The question with a start; None where its words are read otherwise, or no start was found."""
+    question = form.worded(slots, int(rng.integers(len(form.phrasings))))
+    question = question[0].upper() + question[1:]
+    read = read_question(question)
+    if read is None or read[0] is not form or dict(read[1]) != dict(slots):
+        return None
+    things = {one.instance: one for one in home.objects}
+    for _ in range(_STARTS):
+        x, y = (float(c) for c in geodesic.random_point(rng))
+        start = Stance(x, y, float(rng.uniform(-math.pi, math.pi)))
+        if any(seen_share(home, start, things[n]) >= HIDDEN_SHARE for n in answer.evidence):
+            continue
+        reference_m = _reference_m(home, geodesic, start, things, answer)
+        if reference_m is None or reference_m < LEAST_M:
+            continue
+        blind = blind_answer(form, slots)
+        return HomeQuestion(
+            *(question, answer.text, answer.extra, form.category, form.name, start, HFOV_DEG),
+            *(round(reference_m, 3), blind, answer.evidence),
+        )
+    return None
+
+
+def seen_share(home: Home, stance: Stance, thing: Known) -> float:
+    """Share of a view of 105 degrees, turned towards `thing`, that shows it; in [0, 1]."""
+    x, y = ((thing.low[n] + thing.high[n]) / 2 for n in range(2))
+    facing = stance._replace(yaw=math.atan2(y - stance.y, x - stance.x))
+    return float((home.view(facing.eye(EYE_HEIGHT_M), _LOOK).instance == thing.instance).mean())
+
+
+def _reference_m(
+    home: Home, geodesic: Geodesic, start: Stance, things: Mapping[int, Known], answer: Answer
+) -> float | None:
+    """Metres along the shortest way to the evidence until enough of it has been seen; None where it never is."""
+    ways = [path for path in (_way(geodesic, start, things[n]) for n in answer.evidence) if path is not None]
+    if not ways:
+        return None
+    way = min(ways, key=polyline.length) if answer.any_of else ways[0]
+    metres = polyline.length(way)
+    unseen = set(answer.evidence)
+    places = polyline.at(way, np.linspace(0.0, metres, max(math.ceil(metres / _EVERY_M) + 1, 2)))
+    for n, (x, y) in enumerate(places):
+        here = Stance(float(x), float(y), 0.0)
+        seen = {number for number in unseen if seen_share(home, here, things[number]) >= SEEN_SHARE}
+        unseen -= seen
+        if not unseen or (answer.any_of and seen):
+            return metres * n / (len(places) - 1)
+    return None
+
+
+def _way(geodesic: Geodesic, start: Stance, thing: Known) -> FloatArray | None:
+    middle = [(thing.low[n] + thing.high[n]) / 2 for n in range(2)]
+    return geodesic.path((start.x, start.y), geodesic.nearest(middle))

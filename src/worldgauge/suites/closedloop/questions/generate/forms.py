@@ -1,0 +1,233 @@
+"""Forms of questions about a home: how each is worded, read and answered.
+
+One function answers both ways: from all objects of a home it gives the right answer, from those that somebody has
+really seen the answer that they justify. All sentences are our own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from worldgauge.suites.closedloop.questions.generate.words import (
+    ALIKE,
+    COLOUR_PATTERN,
+    COLOURS,
+    MANY,
+    NAMES,
+    ROOM_PATTERN,
+    STATE_PATTERN,
+    THING_PATTERN,
+    Thing,
+    normalised,
+    read_room,
+    read_thing,
+    room_words,
+    synonyms,
+)
+from worldgauge.worlds.indoor.homes import HomeObject as Known
+
+CATEGORIES = (
+    "object localization",
+    "attribute recognition",
+    "world knowledge",
+    "object state recognition",
+    "object recognition",
+    "spatial understanding",
+    "functional reasoning",
+)
+"""The seven of the specification."""
+
+Slots = Mapping[str, str]
+"""What a question is about, in words; things as `Thing.words` gives them, rooms by their kind."""
+
+
+class Answer(NamedTuple):
+    """An answer, other right ones, and the objects it rests on: all of them, or with `any_of` each for itself."""
+
+    text: str
+    extra: tuple[str, ...] = ()
+    evidence: tuple[int, ...] = ()
+    any_of: bool = False
+
+
+Objects = Sequence[Known]
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form. phrasings: sentences with {slots}. about: of its slots, those that hold a thing.
+
+    answer: to the question from some objects, None where they justify none. drafts: all slots that can be asked about
+    some objects; answers may still fail. key: what somebody who has not looked would go by; guess: what they would
+    say, where that follows from the question.
+    """
+
+    name: str
+    category: str
+    phrasings: tuple[str, ...]
+    answer: Callable[[Slots, Objects], Answer | None]
+    drafts: Callable[[Objects], Iterator[Slots]]
+    key: Callable[[Slots], str]
+    about: tuple[str, ...] = ("thing",)
+    guess: Callable[[Slots], str] | None = None
+
+    def worded(self, slots: Slots, phrasing: int) -> str:
+        """The question in one of its phrasings, counted round."""
+        said = {name: room_words(value) if name == "room" else value for name, value in slots.items()}
+        return self.phrasings[phrasing % len(self.phrasings)].format(**said)
+
+    def read(self, question: str) -> Slots | None:
+        """The slots of a question of this form, however it is phrased; None for any other."""
+        plain = normalised(question)
+        for pattern in self._patterns:
+            found = pattern.fullmatch(plain)
+            if found is not None:
+                slots = _understood(found.groupdict(), self.about)
+                if slots is not None:
+                    return slots
+        return None
+
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+        patterns = []
+        for phrasing in self.phrasings:
+            parts = re.split(r"\{(\w+)\}", normalised(phrasing))
+            source = "".join(
+                f"(?P<{part}>{self._pattern_of(part)})" if n % 2 else re.escape(part) for n, part in enumerate(parts)
+            )
+            patterns.append(re.compile(source))
+        return tuple(patterns)
+
+    def _pattern_of(self, slot: str) -> str:
+        if slot in self.about:
+            return THING_PATTERN
+        known = {"room": ROOM_PATTERN, "colour": COLOUR_PATTERN, "a": STATE_PATTERN, "b": STATE_PATTERN}
+        return known.get(slot, ".+?")
+
+
+def _understood(found: Mapping[str, str], about: Sequence[str]) -> Slots | None:
+    slots = dict(found)
+    for name, value in found.items():
+        if name in about:
+            thing = read_thing(value)
+            if thing is None:
+                return None
+            slots[name] = thing.words()
+        elif name == "room":
+            room = read_room(value)
+            if room is None:
+                return None
+            slots[name] = room
+    return slots
+
+
+def thing_of(slots: Slots, name: str = "thing") -> Thing:
+    """The thing in a slot."""
+    thing = read_thing(slots[name])
+    assert thing is not None, slots
+    return thing
+
+
+def referring(one: Known, objects: Objects, *, hide: frozenset[str] = frozenset()) -> Thing | None:
+    """The fewest words that mean `one` and nothing else among `objects`; None where none do.
+
+    Both curtains of a window are one. hide: "colour", "room" may not be said.
+    """
+    if one.name not in NAMES:
+        return None
+    group = {other.instance for other in objects if _pair(one, other)}
+    for said in ((), ("room",), ("colour",), ("colour", "room")):
+        if hide & set(said) or ("colour" in said and one.colour not in COLOURS):
+            continue
+        thing = Thing(one.name, one.colour if "colour" in said else None, one.room if "room" in said else None)
+        if {other.instance for other in thing.meant(objects)} <= group:
+            return thing
+    return None
+
+
+def plan_gap_m(a: Known, b: Known) -> float:
+    """Metres between the outlines of two objects in the plane, 0 where they overlap."""
+    return math.hypot(*(max(a.low[n] - b.high[n], b.low[n] - a.high[n], 0.0) for n in range(2)))
+
+
+def _pair(one: Known, other: Known) -> bool:
+    """Whether two are one thing to whoever speaks of them: the same object, or the two curtains of a window."""
+    if one.instance == other.instance:
+        return True
+    same = (one.name, one.room, one.colour, one.state) == (other.name, other.room, other.colour, other.state)
+    return same and one.name == "curtain" and plan_gap_m(one, other) < 3.0
+
+
+def _single(meant: Objects, value: Callable[[Known], str]) -> str | None:
+    """What is true of all that is meant; None where they differ or there is nothing."""
+    values = {value(one) for one in meant}
+    return values.pop() if len(values) == 1 else None
+
+
+def _ids(objects: Objects) -> tuple[int, ...]:
+    return tuple(one.instance for one in objects)
+
+
+def each_thing(objects: Objects, hide: frozenset[str], fits: Callable[[Known], bool]) -> Iterator[Slots]:
+    """Slots of the questions about one thing: of every object that fits and can be spoken of, once."""
+    said = set()
+    for one in objects:
+        thing = referring(one, objects, hide=hide) if one.name not in MANY and fits(one) else None
+        if thing is not None and thing not in said:
+            said.add(thing)
+            yield {"thing": thing.words()}
+
+
+def by_name(slots: Slots) -> str:
+    """The name of the thing that is asked about."""
+    return thing_of(slots).name
+
+
+def answered_of(value: Callable[[Known], str], words: Callable[[str], Answer | None]) -> Callable[..., Answer | None]:
+    """Answers about one thing: the value that all that is meant have in common, in words."""
+
+    def answer(slots: Slots, objects: Objects) -> Answer | None:
+        meant = thing_of(slots).meant(objects)
+        common = _single(meant, value)
+        said = None if common is None else words(common)
+        return None if said is None else said._replace(evidence=_ids(meant), any_of=True)
+
+    return answer
+
+
+def in_room(room: str) -> Answer:
+    """The answer that names a room."""
+    return Answer(f"in the {room}", (room, *synonyms(room)))
+
+
+def of_colour(colour: str) -> Answer | None:
+    """The answer that names a colour; None for one that has no word."""
+    return Answer(colour, synonyms(colour)) if colour in COLOURS else None
+
+
+def of_name(name: str) -> Answer:
+    """The answer that names a thing."""
+    return Answer(name, synonyms(name))
+
+
+def vivid_alone(room: str, colour: str, objects: Objects) -> list[Known]:
+    """What of a room is of a vivid colour, where nothing else there could be taken for it."""
+    inside = [one for one in objects if one.room == room]
+    if any(one.colour in ALIKE[colour] for one in inside):
+        return []
+    return [one for one in inside if one.colour == colour]
+
+
+def answerable(form: Form, objects: Sequence[Known]) -> dict[str, list[tuple[Slots, Answer]]]:
+    """All questions of a form that `objects` answer, by their answer."""
+    found: dict[str, list[tuple[Slots, Answer]]] = {}
+    for slots in form.drafts(objects):
+        answer = form.answer(slots, objects)
+        if answer is not None:
+            found.setdefault(answer.text, []).append((slots, answer))
+    return found

@@ -1,0 +1,194 @@
+"""Marks for answers to questions, 1 to 5; by rules where no language model judges.
+
+    judges.get("rules")(kit).mark("What colour is the sofa?", "grey", (), "It is grey.")     # Mark(5, "as expected")
+
+Limits of the rules: they compare words, not meanings. What is neither expected, nor an extra answer, nor in the lists
+of `collect.question_words` is wrong, however well put. A sentence with "not", "no" or "never" that names the expected
+thing denies it, whatever the word belongs to. Answers of several words are marked by the words they share, so a fluent
+wrong one may get 2 or 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from worldgauge.core.registry import Registry
+from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.questions.generate.words import COLOURS, NAMES, ROOMS, synonyms
+from worldgauge.worlds.indoor.furniture.functions import STATES
+
+WORST, BEST = 1, 5
+
+
+class Mark(NamedTuple):
+    """sigma: 1, wrong, to 5, right. reason: in a few words. flags: such as of a reply that was asked for again."""
+
+    sigma: int
+    reason: str
+    flags: tuple[str, ...] = ()
+
+
+class Judge(Protocol):
+    """Compares answers. One that cannot raises; what the answer is worth then, the suite says."""
+
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+        """How right `prediction` is, where `answer` is expected and `extra` are right as well."""
+        ...
+
+
+judges: Registry[Callable[[Kit], Judge]] = Registry("judge", __package__, group="worldgauge.judges")
+"""Facts of an entry: chat, whether it asks a language model."""
+
+
+@judges.register("rules", chat=False)
+class RulesJudge:
+    """Marks by rules: the words expected, other words for them, numbers, yes and no, rooms, colours, things, states."""
+
+    def __init__(self, kit: Kit | None = None) -> None:
+        pass
+
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+        """The first rule that knows what kind of answer is expected decides; shared words where none does."""
+        given = _plain(prediction)
+        expected = [_plain(one) for one in (answer, *extra) if _plain(one)]
+        if not given or given in _NO_ANSWER:
+            return Mark(WORST, "no answer")
+        if given in expected or given in [_plain(one) for one in synonyms(expected[0] if expected else "")]:
+            return Mark(BEST, "as expected")
+        for rule in (_yes_or_no, _number, _room, _colour, _thing, _state):
+            mark = rule(question, expected, given)
+            if mark is not None:
+                return mark
+        return _overlap(expected, given)
+
+
+_NO_ANSWER = frozenset({"no answer", "unknown", "i do not know", "do not know", "cannot tell", "not sure", "none"})
+_DENIES = frozenset({"not", "no", "never", "neither", "without", "isnt", "arent", "cannot"})
+_YES = frozenset({"yes", "yeah", "yep", "true", "correct", "indeed"})
+_NO = frozenset({"no", "nope", "false", "not", "isnt", "arent", "never"})
+_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
+_OPENINGS = re.compile(r"^(?:(?:i think|it looks like|it seems)\s+)?(?:(?:it|they|that|there|this) (?:is|are|was)\s+)?")
+_ARTICLES = frozenset({"a", "an", "the", "my", "your", "its", "their"})
+_BRIEF = 10
+"""Words of an answer that says little else."""
+_SHARES = ((0.99, 5), (0.7, 4), (0.45, 3), (0.2, 2))
+"""Least harmonic mean of precision and recall of words, and the mark it gets."""
+
+
+def _plain(text: str) -> str:
+    """Lower case words without articles, opening phrases and stops; British spelling, numbers as digits."""
+    words = text.lower().replace("’", "'").replace("n't", " not").replace("'s", " is").replace("'re", " are")
+    words = words.replace("color", "colour").replace("gray", "grey").replace("-", " ")
+    words = _OPENINGS.sub("", " ".join(re.findall(r"[\w]+", words)))
+    kept = [word for word in words.split() if word not in _ARTICLES]
+    return " ".join(str(_NUMBERS.index(word)) if word in _NUMBERS else word for word in kept)
+
+
+def _yes_or_no(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    if expected[0] not in ("yes", "no"):
+        return None
+    words = given.split()
+    said = "yes" if words[0] in _YES else "no" if words[0] in _NO or _DENIES & set(words) else None
+    if said is None and _YES & set(words):
+        said = "yes"
+    if said is None:
+        return Mark(WORST, "neither yes nor no")
+    return Mark(BEST, f"says {said}") if said == expected[0] else Mark(WORST, f"says {said}, not {expected[0]}")
+
+
+def _number(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    if not expected[0].isdigit():
+        return None
+    numbers = {int(word) for word in given.split() if word.isdigit() and len(word) < 9}
+    right = int(expected[0])
+    if numbers == {right}:
+        return Mark(BEST, "the right number")
+    if right in numbers:
+        return Mark(2, "several numbers, the right one among them")
+    return (
+        Mark(2, "off by one") if numbers and min(abs(n - right) for n in numbers) == 1 else Mark(WORST, "wrong number")
+    )
+
+
+def _room(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    right = expected[0].removeprefix("in ")
+    return _among({right}, _named(given, ROOMS), given, "room") if right in ROOMS else None
+
+
+def _colour(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    if expected[0] not in COLOURS:
+        return None
+    named = _named(given, COLOURS)
+    if named != {expected[0]} and set(" ".join(named).split()) & set(expected[0].split()):
+        return Mark(3, "a shade of it")
+    return _among({expected[0]}, named, given, "colour")
+
+
+def _thing(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    if expected[0] not in NAMES:
+        return None
+    named = _named(given, NAMES)
+    if named - {expected[0]} and given.split()[-1] == expected[0].split()[-1] and expected[0] not in named:
+        return Mark(3, "a thing of that kind")
+    return _among({expected[0]}, named, given, "thing")
+
+
+def _state(question: str, expected: Sequence[str], given: str) -> Mark | None:
+    asked = set(_plain(question).split())
+    pair = next((pair for pair in STATES.values() if expected[0] in pair and set(pair) <= asked), None)
+    if pair is None:
+        return None
+    said = {word for word in given.split() if word in pair}
+    if len(said) == 1 and _DENIES & set(given.split()):
+        # Not on is off.
+        said, given = set(pair) - said, ""
+    return _among({expected[0]}, said, given, "state")
+
+
+def _among(right: set[str], named: set[str], given: str, kind: str) -> Mark:
+    """By what of one kind an answer names: the right one alone, among others, another, or none."""
+    denied = bool(_DENIES & set(given.split()))
+    if named == right:
+        return Mark(WORST, f"denies the right {kind}") if denied else Mark(BEST, f"the right {kind}")
+    if named & right:
+        return Mark(2, f"several, the right {kind} among them")
+    return Mark(WORST, f"another {kind}" if named else f"names no {kind}")
+
+
+def _overlap(expected: Sequence[str], given: str) -> Mark:
+    if _DENIES & set(given.split()):
+        return Mark(WORST, "denies something")
+    if any(f" {one} " in f" {given} " for one in expected):
+        brief = len(given.split()) <= _BRIEF
+        return Mark(BEST, "holds what was expected") if brief else Mark(4, "holds what was expected, among much else")
+    best = max((_f1(one.split(), given.split()) for one in expected), default=0.0)
+    sigma = next((mark for least, mark in _SHARES if best >= least), WORST)
+    return Mark(sigma, f"shares {best:.0%} of the words")
+
+
+def _f1(expected: Sequence[str], given: Sequence[str]) -> float:
+    shared = sum((Counter(map(_stem, expected)) & Counter(map(_stem, given))).values())
+    return 2 * shared / (len(expected) + len(given)) if shared else 0.0
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _named(text: str, table: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Entries of a table of synonyms that a plain text names; a longer phrase hides the shorter ones in it."""
+    phrases = {_plain(other): name for name, others in table.items() for other in others}
+    phrases.update({_plain(name): name for name in table})
+    found = set()
+    for phrase in sorted(phrases, key=lambda one: (-len(one), one)):
+        pattern = rf"\b{re.escape(phrase)}s?\b"
+        if re.search(pattern, text):
+            found.add(phrases[phrase])
+            text = re.sub(pattern, " ; ", text)
+    return found

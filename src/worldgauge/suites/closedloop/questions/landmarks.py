@@ -1,0 +1,299 @@
+"""Landmarks of an episode: things seen, found again, numbered once and for all (World-in-World, section 7).
+
+    known = Landmarks()
+    for each decision:
+        seen = known.look(observation)        # {"front": {3: mask, 7: mask}, "left": {}, ...}
+        known[3].name, known[3].centre, known.visited(3)
+
+Masks are the exact ones of `Observation.instances` unless another `find` is given (`detecting`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, wrap_angle
+from worldgauge.suites.closedloop.policies.contract import SIDES, YAW_RIGHT_DEG, Observation, Side
+
+Mask = NDArray[np.bool_]
+
+IGNORED = frozenset({"wall", "floor", "ceiling", "carpet", "rug", "bath mat"})
+"""Names that make no landmark."""
+PASSAGES = frozenset({"door", "doorway", "stairs"})
+"""Names of what leads on: never visited, of any size. The published list ignores doors and detects doorways; homes
+know doorways by their doors, which stand open beside them."""
+MIN_SCORE = 0.3
+AREA = (0.003, 0.5)
+"""Shares of the view that a landmark's mask covers."""
+SAME_IOU = 0.9
+MERGE_PX = 20.0
+CONTAINED = (0.8, 0.7)
+"""A mask lies in another when more than the first of it, and less than the second of the other's box, is shared."""
+VOXEL_M = 0.05
+NEAR_M = 0.15
+SHARED = 0.2
+"""Share of a detection's points that lie within NEAR_M of a known landmark when it is that one."""
+VISITED_M = 1.2
+"""Beyond a landmark's radius; nearer than that it is visited."""
+_MOST_POINTS = 600
+"""Pixels of a mask that become points, evenly picked."""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Something found in a view. mask: (H, W) bool. score: of the detector. instance: the exact object, 0: unknown."""
+
+    name: str
+    mask: Mask
+    score: float = 1.0
+    instance: int = 0
+
+
+@dataclass
+class Landmark:
+    """A thing seen in an episode. points: (N, 3) of its surface, world frame, metres, one a voxel of 5 cm."""
+
+    number: int
+    name: str
+    points: FloatArray
+    instance: int = 0
+    visited: bool = False
+
+    @property
+    def passage(self) -> bool:
+        """Whether it leads on to somewhere else."""
+        return self.name in PASSAGES
+
+    @property
+    def centre(self) -> FloatArray:
+        """Middle (3,) of the box of its points, metres."""
+        middle: FloatArray = (self.points.min(0) + self.points.max(0)) / 2
+        return middle
+
+    @property
+    def radius_m(self) -> float:
+        """Half the larger side of that box in the plane."""
+        return float(np.ptp(self.points[:, :2], axis=0).max() / 2)
+
+    def distance_m(self, pose: FloatArray) -> float:
+        """Metres in the plane from a camera at `pose` (4, 4) to its centre."""
+        return math.hypot(*(self.centre[:2] - pose[:2, 3]))
+
+    def left_rad(self, pose: FloatArray) -> float:
+        """How far left of where a camera at `pose` looks its centre lies, [-pi, pi)."""
+        ahead, to = pose[:2, 2], self.centre[:2] - pose[:2, 3]
+        return float(wrap_angle(math.atan2(to[1], to[0]) - math.atan2(ahead[1], ahead[0])))
+
+    def aim(self, view: Side, text: str = "") -> dict[str, Any]:
+        """The aim of a plan that leads here: with its place, so that a traveller needs no list of landmarks."""
+        centre = [round(float(c), 4) for c in self.centre]
+        return {
+            "view": view,
+            "landmark": self.number,
+            "text": text,
+            "centre": centre,
+            "radius_m": round(self.radius_m, 4),
+        }
+
+
+Find = Callable[[Observation, Side], Sequence[Detection]]
+
+
+def exact(observation: Observation, side: Side) -> list[Detection]:
+    """What the exact object numbers of a view show, one a thing that has a name, largest first."""
+    instances, things = observation.instances(side), observation.things
+    counts = np.bincount(instances.ravel())
+    listed = [int(n) for n in np.argsort(-counts, kind="stable") if n != 0 and counts[n] and int(n) in things]
+    return [Detection(things[n].name, instances == n, instance=n) for n in listed]
+
+
+@dataclass
+class Landmarks:
+    """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
+
+    find: tells what is in the view to one side. merge_px: centres of masks closer than that in a view of 560 pixels
+    across are one; scaled with the width.
+    """
+
+    find: Find = exact
+    merge_px: float = MERGE_PX
+    _known: dict[int, Landmark] = field(default_factory=dict)
+
+    def __getitem__(self, number: int) -> Landmark:
+        try:
+            return self._known[number]
+        except KeyError:
+            raise UsageError(f"no landmark {number} has been seen; there are {len(self._known)}") from None
+
+    def __iter__(self) -> Iterator[Landmark]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def look(self, observation: Observation) -> dict[Side, dict[int, Mask]]:
+        """Take in what is found in all four views, and what the walker stands beside: numbers and masks by view.
+
+        Visited landmarks are left out of the views, as they are not marked any more.
+        """
+        self.reach(observation.pose)
+        seen: dict[Side, dict[int, Mask]] = {}
+        for side in SIDES:
+            found = self.find(observation, side)
+            here = self.add(found, observation.depth(side), observation.camera, turned(observation.pose, side))
+            seen[side] = {number: mask for number, mask in here.items() if not self._known[number].visited}
+        return seen
+
+    def add(
+        self, found: Sequence[Detection], depth: NDArray[np.float32], camera: Camera, pose: FloatArray
+    ) -> dict[int, Mask]:
+        """Take in the detections of one view: numbers and masks of those that are kept.
+
+        depth: (H, W) metres along the axis. pose: camera-to-world (4, 4). Raises ShapeError when they do not fit.
+        """
+        if depth.shape != (camera.height, camera.width):
+            raise ShapeError(f"depth of shape {depth.shape} does not fit a {camera.width}x{camera.height} camera")
+        marked: dict[int, Mask] = {}
+        for detection in kept(found, merge_px=self.merge_px * camera.width / 560):
+            points = _points(detection.mask, depth, camera, pose)
+            if not len(points):
+                continue
+            landmark = self._joined(detection, points)
+            marked[landmark.number] = marked.get(landmark.number, False) | detection.mask
+        return marked
+
+    def reach(self, pose: FloatArray) -> None:
+        """Landmarks within VISITED_M beyond their radius of a camera at `pose` (4, 4) are visited from now on."""
+        for landmark in self._known.values():
+            if not landmark.passage and landmark.distance_m(pose) < VISITED_M + landmark.radius_m:
+                landmark.visited = True
+
+    def visited(self, number: int) -> bool:
+        """Whether the walker has stood beside it; never true of passages."""
+        return self[number].visited
+
+    def _joined(self, detection: Detection, points: FloatArray) -> Landmark:
+        for landmark in self._known.values():
+            if landmark.name == detection.name and _share_near(points, landmark.points) > SHARED:
+                landmark.points = _thinned(np.concatenate([landmark.points, points]))
+                return landmark
+        landmark = Landmark(len(self._known) + 1, detection.name, points, detection.instance)
+        self._known[landmark.number] = landmark
+        return landmark
+
+
+def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Detection]:
+    """The detections of one view that can be landmarks, best first: rules and thresholds of section 7.
+
+    Ignored names, low scores, masks too small or too large go; of two nearly equal masks the better stays, of two with
+    centres closer than `merge_px` the larger. What lies in another is cut out of it. Passages skip the tests of score,
+    size and likeness.
+    """
+    chosen: list[Detection] = []
+    for detection in sorted(found, key=lambda one: -one.score):
+        if detection.name in IGNORED or not detection.mask.any():
+            continue
+        if detection.name not in PASSAGES:
+            if detection.score < MIN_SCORE or not AREA[0] <= detection.mask.mean() <= AREA[1]:
+                continue
+            if any(_alike(detection.mask, one.mask) for one in chosen if one.name not in PASSAGES):
+                continue
+        chosen.append(detection)
+    return _merged(_cut_out(chosen), merge_px)
+
+
+def turned(pose: FloatArray, side: Side) -> FloatArray:
+    """Pose (4, 4) of the camera that looks to one side of a level one at `pose`."""
+    angle = math.radians(YAW_RIGHT_DEG[side])
+    c, s = math.cos(angle), math.sin(angle)
+    around = np.array([[c, 0, s, 0], [0, 1, 0, 0], [-s, 0, c, 0], [0, 0, 0, 1]])
+    seen: FloatArray = pose @ around
+    return seen
+
+
+def _cut_out(chosen: Sequence[Detection]) -> list[Detection]:
+    boxes = [_box(one.mask) for one in chosen]
+    cut = [one.mask.copy() for one in chosen]
+    for n, small in enumerate(chosen):
+        for m in range(len(chosen)):
+            shared = _shared(boxes[n], boxes[m])
+            inside = shared > CONTAINED[0] * _area(boxes[n]) and shared < CONTAINED[1] * _area(boxes[m])
+            if n != m and inside:
+                cut[m] &= ~small.mask
+    return [
+        Detection(one.name, mask, one.score, one.instance) for one, mask in zip(chosen, cut, strict=True) if mask.any()
+    ]
+
+
+def _merged(chosen: Sequence[Detection], merge_px: float) -> list[Detection]:
+    left: list[tuple[Detection, FloatArray]] = []
+    for detection in sorted(chosen, key=lambda one: -int(one.mask.sum())):
+        middle = np.array([axis.mean() for axis in np.nonzero(detection.mask)])
+        if all(np.hypot(*(middle - other)) >= merge_px for _, other in left):
+            left.append((detection, middle))
+    return [detection for detection, _ in left]
+
+
+def _alike(a: Mask, b: Mask) -> bool:
+    """Whether two masks share more than SAME_IOU of what they cover together."""
+    small, large = sorted((np.count_nonzero(a), np.count_nonzero(b)))
+    return bool(small > SAME_IOU * large and np.count_nonzero(a & b) > SAME_IOU * np.count_nonzero(a | b))
+
+
+def _box(mask: Mask) -> tuple[int, int, int, int]:
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def _area(box: tuple[int, int, int, int]) -> int:
+    return max(box[2] - box[0], 0) * max(box[3] - box[1], 0)
+
+
+def _shared(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> int:
+    return _area((max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])))
+
+
+def _points(mask: Mask, depth: NDArray[np.float32], camera: Camera, pose: FloatArray) -> FloatArray:
+    """World points (N, 3) of a mask's pixels, one a voxel; pixels without a finite depth are passed over."""
+    places = np.flatnonzero(mask)
+    places = places[:: max(len(places) // _MOST_POINTS, 1)]
+    z = depth.ravel()[places].astype(np.float64)
+    places, z = places[np.isfinite(z) & (z > 0)], z[np.isfinite(z) & (z > 0)]
+    rows, columns = np.divmod(places, depth.shape[1])
+    x, y = (columns + 0.5 - camera.cx) / camera.fx * z, (rows + 0.5 - camera.cy) / camera.fy * z
+    return _thinned(np.stack([x, y, z], 1) @ pose[:3, :3].T + pose[:3, 3])
+
+
+def _thinned(points: FloatArray) -> FloatArray:
+    """One point a voxel: the voxel's centre."""
+    cells = np.unique(np.floor(points / VOXEL_M).astype(np.int64), axis=0)
+    return np.asarray((cells.reshape(-1, 3) + 0.5) * VOXEL_M, np.float64)
+
+
+def _share_near(points: FloatArray, known: FloatArray) -> float:
+    """Share of points (N, 3) that lie within NEAR_M of one of `known` (M, 3)."""
+    close = _inside(points, known)
+    if len(close) <= SHARED * len(points):
+        return 0.0
+    beside = _inside(known, close)
+    if not len(beside):
+        return 0.0
+    middle = close.mean(0)
+    a, b = close - middle, beside - middle
+    squared = (a**2).sum(1)[:, None] - 2 * a @ b.T + (b**2).sum(1)
+    # Points are middles of voxels: squared distances are whole multiples of 0.0025, whatever rounding does.
+    return int((squared.min(1) < NEAR_M**2 + VOXEL_M**2 / 2).sum()) / len(points)
+
+
+def _inside(points: FloatArray, others: FloatArray) -> FloatArray:
+    """Those of `points` within NEAR_M of the box about `others`."""
+    low, high = others.min(0) - NEAR_M, others.max(0) + NEAR_M
+    within: FloatArray = points[((points >= low) & (points <= high)).all(1)]
+    return within

@@ -1,0 +1,67 @@
+"""What a question asks an agent to look for, read from its words alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.closedloop.questions.generate.forms import Form, Slots, thing_of
+from worldgauge.suites.closedloop.questions.generate.habits import categories_of, rooms_of
+from worldgauge.suites.closedloop.questions.generate.templates import names_meant, read_question
+from worldgauge.suites.closedloop.questions.generate.words import NAMES, ROOMS, TWICE, normalised
+from worldgauge.worlds.indoor.homes import LABELS
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to look for. form, slots: as read, None where the question is of no known form. names: of things that
+    would answer it. room: the kind of room they are said to be in. rooms: belief about where they are, adds up to 1.
+    """
+
+    form: Form | None
+    slots: Slots
+    names: frozenset[str]
+    room: str | None
+    rooms: Mapping[str, float]
+
+
+def wanted(question: str) -> Wanted:
+    """What a question wants; of one of no known form, the names and rooms that it mentions."""
+    read = read_question(question)
+    if read is None:
+        plain = f" {normalised(question)} "
+        names = frozenset(name for name in NAMES if re.search(rf"\b{re.escape(name)}s?\b", plain))
+        rooms = [room for room in ROOMS if re.search(rf"\b{re.escape(room)}s?\b", plain)]
+        return Wanted(None, {}, names, rooms[0] if rooms else None, _believed(names, rooms[0] if rooms else None))
+    form, slots = read
+    names = names_meant(form, slots)
+    said = slots.get("room") or next((thing_of(slots, name).room for name in form.about), None)
+    return Wanted(form, slots, names, said, _believed(names, said))
+
+
+def rooms_told(room: str) -> FloatArray:
+    """(27,) for each of LABELS how surely the sight of one tells of a room of that kind, in [0, 1]."""
+    held = {kind: (2.0 if kind in TWICE else 1.0) * _shares(kind) for kind in ROOMS}
+    told: FloatArray = held[room] / np.maximum(sum(held.values()), 1e-9)
+    return told
+
+
+def _shares(room: str) -> FloatArray:
+    """(27,) how often a room of a kind holds one of each of LABELS."""
+    held = categories_of(room)
+    return np.array([held.get(label, 0.0) for label in LABELS])
+
+
+def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[str, float]:
+    if room is not None:
+        return {room: 1.0}
+    belief = dict.fromkeys(ROOMS, 0.0)
+    for name in names:
+        for kind, share in rooms_of(name).items():
+            belief[kind] = belief.get(kind, 0.0) + share
+    total = sum(belief.values())
+    return {kind: (share / total if total else 1 / len(belief)) for kind, share in belief.items()}

@@ -1,0 +1,157 @@
+"""Answers a question once it has really seen what the answer rests on; until then goes where it looks promising."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
+from worldgauge.core.image import Image
+from worldgauge.suites.closedloop.policies.contract import (
+    SIDES,
+    Candidate,
+    Decision,
+    History,
+    Kit,
+    Observation,
+    Plan,
+    Rollout,
+    revisers,
+)
+from worldgauge.suites.closedloop.questions.generate.episodes import SEEN_SHARE
+from worldgauge.suites.closedloop.questions.generate.habits import share_of_category
+from worldgauge.suites.closedloop.questions.generate.words import category_of
+from worldgauge.suites.closedloop.questions.parsed import Wanted, rooms_told, wanted
+from worldgauge.suites.closedloop.questions.proposer import WANTED
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.primitives import STEP_M
+
+MARGIN = 0.3
+"""By how much a plan must promise more than the first one to be taken before it: less is chance."""
+NAMED_WORTH = 0.5
+"""Of the thing itself coming into view, beside the right room doing so."""
+SEARCHED = 6
+"""Things seen in a room after which what is not among them is likely elsewhere."""
+SEARCHED_WORTH = 0.2
+
+BEEN_M = 1.2
+"""Nearer than that to where an earlier decision was made, an agent has looked around already."""
+
+Presence = Callable[[Image], FloatArray]
+
+
+@revisers.register("scripted-answerer", tasks=("questions",), chat=False, imagines=True)
+class ScriptedAnswerer:
+    """Answers from the exact facts of what covered SEEN_SHARE of a real view, and of nothing else; imagined views
+    only choose between plans.
+
+    A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: signs of the
+    kind of room that the question is about, and the thing itself. Where nothing was imagined, where the first plan
+    leads to what is asked for, or nothing promises more by MARGIN, the first plan is taken. What has been seen is kept
+    until a history begins anew. presence: for tests; else the trained recogniser.
+    """
+
+    def __init__(self, kit: Kit, presence: Presence | None = None) -> None:
+        self._presence = presence
+        self._seen: dict[int, Any] = {}
+        self._wanted: Wanted | None = None
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: Observation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """The answer where it is known, else the most promising plan."""
+        if not history or self._wanted is None:
+            self._seen, self._wanted = {}, wanted(goal.text or "")
+        enough = SEEN_SHARE * observation.camera.width * observation.camera.height
+        for side in SIDES:
+            numbers, counts = np.unique(observation.instances(side), return_counts=True)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                if number in observation.things and count >= enough:
+                    self._seen[number] = observation.things[number]
+        asked = self._wanted
+        answer = None if asked.form is None else asked.form.answer(asked.slots, list(self._seen.values()))
+        if answer is not None:
+            return Decision(None, answer=answer.text, confidence=1.0, stop=True, notes={"seen": list(answer.evidence)})
+        first = candidates[0].plan
+        imagined = [candidate.rollout for candidate in candidates]
+        if all(rollout is None for rollout in imagined) or (first.aim or {}).get("text") == WANTED:
+            return Decision(first, 0)
+        now = self._held(observation.view(side) for side in SIDES)
+        values = tuple(
+            None if each.rollout is None else self._worth(each.rollout, now, _been(each.plan, observation, history))
+            for each in candidates
+        )
+        best = max(range(len(values)), key=lambda n: (-np.inf if values[n] is None else values[n], -n))
+        base, top = values[0], values[best]
+        chosen = best if base is None or (top is not None and top - base > MARGIN) else 0
+        return Decision(candidates[chosen].plan, chosen, scores=values)
+
+    def _worth(self, rollout: Rollout, now: FloatArray, been: bool) -> float:
+        """What the views at the end of a rollout promise that is not in view `now`: (27,), of the real views.
+
+        Nothing where it has been: what is there was really seen.
+        """
+        if been:
+            return 0.0
+        sides = SIDES if rollout.view == "panorama" else SIDES[:1]
+        # The real part of the clip is looked at in the same way: eyes err alike, and a still clip gains nothing.
+        before = self._held(rollout.seen(rollout.exact - 1, side) for side in sides)
+        then = self._held(rollout.seen(rollout.valid_len - 1, side) for side in sides)
+        return self._promise(then, np.maximum(before, now))
+
+    def _promise(self, then: FloatArray, before: FloatArray) -> float:
+        """Worth of what is likely in view `then` and was not `before`, (27,) each."""
+        asked = self._wanted
+        assert asked is not None
+        gains = np.maximum(then - before, 0.0)
+        rooms = self._open_rooms(asked.rooms)
+        room = sum(belief * float((gains * rooms_told(kind)).max()) for kind, belief in rooms.items())
+        return round(room + NAMED_WORTH * self._named(asked, gains), 9)
+
+    def _named(self, asked: Wanted, gains: FloatArray) -> float:
+        """How surely something that is asked for came into view: by how many things of its category are called so,
+        and less where things of it were seen, and were not the ones."""
+        seen = Counter(thing.category for thing in self._seen.values())
+        told = []
+        for category in sorted({category_of(name) for name in asked.names} & set(LABELS)):
+            share = sum(share_of_category(name) for name in sorted(asked.names) if category_of(name) == category)
+            told.append(share * float(gains[LABELS.index(category)]) / (1 + seen[category]))
+        return max(told, default=0.0)
+
+    def _open_rooms(self, rooms: Mapping[str, float]) -> dict[str, float]:
+        """Belief in rooms, less where enough has been seen."""
+        seen = [thing.room for thing in self._seen.values()]
+        return {
+            room: share * (SEARCHED_WORTH if seen.count(room) >= SEARCHED else 1.0) for room, share in rooms.items()
+        }
+
+    def _held(self, views: Iterable[Image]) -> FloatArray:
+        """(27,) how likely each label is in one of some views."""
+        if self._presence is None:
+            from worldgauge.suites.closedloop.recognition.recogniser import recogniser
+
+            self._presence = recogniser().presence
+        highest: FloatArray = np.max([self._presence(view) for view in views], axis=0)
+        return highest
+
+
+def _been(plan: Plan, observation: Observation, history: History) -> bool:
+    """Whether a plan ends where an agent stood before, as far as depth tells how far it leads."""
+    depth = observation.panorama_depth
+    height, width = depth.shape
+    column = int((0.5 - plan.turn_left_rad / (2 * math.pi)) * width) % width
+    ahead = float(depth[height // 2, column])
+    reach = min(ahead, float((plan.aim or {}).get("metres", len(plan.steps) * STEP_M)))
+    heading = float(yaw_pitch_from_pose(observation.pose)[0]) + plan.turn_left_rad
+    end = observation.pose[:2, 3] + reach * np.array([math.cos(heading), math.sin(heading)])
+    return any(math.hypot(*(past.pose[:2, 3] - end)) < BEEN_M for past in history)

@@ -1,0 +1,161 @@
+"""How a decision about a question is carried out: along a path to a landmark, or some steps at a time as words say.
+
+    journey = Traveller(geodesic, things, where, look).journey(decision.plan, rng)
+    turn at once by journey.turn_left_rad, which counts as journey.turn_steps primitives
+    for primitive in journey: take it            # asked for the next one after the one before was taken
+
+Source: World-in-World, 5.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.closedloop.policies.contract import Observation, Plan
+from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
+from worldgauge.worlds.walking.walker import Stance
+
+APPROACH_M = 2.0
+"""Beyond a landmark's radius: where a way to it may end."""
+SAMPLES, CANDIDATES = 500, 100
+LEAST_M = 0.3
+"""Ways to a landmark are longer than that."""
+ARRIVED_M = 0.25
+MOST_STEPS = 50
+"""Of one plan to a landmark."""
+AT_ONCE, TIMES = 4, 4
+"""Primitives of one low-level query, and queries of one plan in words."""
+WORDS_STEPS = 13
+"""Steps that the scripted low level goes ahead: as many as are imagined."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One low-level answer that was carried out. stuck: whether a forward step of it came to less than a step."""
+
+    steps: Steps
+    stuck: bool
+
+
+class LowLevel(Protocol):
+    """Says what to do next of a plan in words."""
+
+    def __call__(self, plan: Plan, look: Callable[[], Observation], past: Sequence[Leg]) -> Steps:
+        """Up to AT_ONCE primitives; none, or STOP, when the plan is done. look: what is sensed here and now."""
+        ...
+
+
+def ahead(plan: Plan, look: Callable[[], Observation], past: Sequence[Leg]) -> Steps:
+    """Straight on until something stands in the way: as far as the aim's "metres" say, else as far as is imagined."""
+    if any(leg.stuck for leg in past):
+        return ()
+    metres = (plan.aim or {}).get("metres")
+    steps = WORDS_STEPS if metres is None else min(math.ceil(metres / STEP_M - 1e-6), WORDS_STEPS)
+    return (Primitive.FORWARD,) * min(AT_ONCE, steps - sum(len(leg.steps) for leg in past))
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What is carried out of a decision: a turn of any angle at once, then primitives, each worked out when asked for.
+
+    turn_steps: primitives that the turn counts as. complete: whether there was nowhere to go, so that it has no steps.
+    """
+
+    turn_left_rad: float
+    turn_steps: int
+    complete: bool
+    steps: Iterator[Primitive]
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Traveller:
+    """Carries out plans about questions.
+
+    geodesic: of the scene, for ways to landmarks. where: the stance now. look: what is sensed now. things: exact
+    objects, for an aim that names a landmark and not its place; its number is then that of the object.
+    """
+
+    geodesic: Geodesic
+    where: Callable[[], Stance]
+    look: Callable[[], Observation]
+    things: Mapping[int, Any]
+    low_level: LowLevel = ahead
+
+    def journey(self, plan: Plan, rng: np.random.Generator) -> Journey:
+        """The journey of a plan: to its landmark when its aim names one, as its words say otherwise.
+
+        Raises UsageError for a landmark whose place is not known.
+        """
+        aim = plan.aim or {}
+        if aim.get("landmark") is not None:
+            centre, radius = self._place(aim)
+            steps = self._to(centre, radius, rng)
+            return Journey(0.0, 0, not steps, iter(steps))
+        return Journey(plan.turn_left_rad, turn_steps(plan.turn_left_rad), False, self._as_told(plan))
+
+    def _place(self, aim: Mapping[str, Any]) -> tuple[FloatArray, float]:
+        if "centre" in aim:
+            return np.asarray(aim["centre"], np.float64), float(aim["radius_m"])
+        number = aim["landmark"]
+        if number not in self.things:
+            raise UsageError(f"nobody knows where landmark {number} is: a plan's aim must hold its centre and radius_m")
+        low, high = (np.asarray(corner, np.float64) for corner in (self.things[number].low, self.things[number].high))
+        return (low + high) / 2, float((high - low)[:2].max() / 2)
+
+    def _to(self, centre: FloatArray, radius: float, rng: np.random.Generator) -> Steps:
+        """Primitives to the nearest of some places about a landmark; none when it is reached or no way leads there."""
+        here = self.where()
+        if math.hypot(centre[0] - here.x, centre[1] - here.y) < VISITED_M + radius:
+            return ()
+        angle = rng.uniform(-np.pi, np.pi, SAMPLES)
+        reach = (radius + APPROACH_M) * np.sqrt(rng.uniform(0, 1, SAMPLES))
+        places = centre[:2] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+        floor = self.geodesic.floor
+        cells = np.unique(floor.cells_of(places), axis=0)
+        inside = ((cells >= 0) & (cells < floor.free.shape)).all(1)
+        cells = cells[inside]
+        # One field, from here: distances are the same both ways.
+        away = self.geodesic.field((here.x, here.y))[cells[:, 0], cells[:, 1]]
+        reachable = np.flatnonzero(np.isfinite(away))
+        reachable = np.sort(rng.permutation(reachable)[:CANDIDATES])
+        reachable = reachable[away[reachable] > LEAST_M]
+        if not len(reachable):
+            return ()
+        goal = floor.points_of(cells[reachable[int(np.argmin(away[reachable]))]])
+        return (self.geodesic.steps_to(here, goal, ARRIVED_M) or ())[:MOST_STEPS]
+
+    def _as_told(self, plan: Plan) -> Iterator[Primitive]:
+        past: list[Leg] = []
+        for _ in range(TIMES):
+            done: list[Primitive] = []
+            stuck = False
+            for step in self.low_level(plan, self.look, tuple(past))[:AT_ONCE]:
+                if step is Primitive.STOP:
+                    return
+                before = self.where()
+                yield step
+                done.append(step)
+                after = self.where()
+                if step is Primitive.FORWARD and math.hypot(after.x - before.x, after.y - before.y) < STEP_M - 1e-6:
+                    stuck = True
+                    break
+            if not done:
+                return
+            past.append(Leg(tuple(done), stuck))
+
+
+def turn_steps(left_rad: float) -> int:
+    """Primitives that a turn made at once counts as: its size in turns of 22.5 degrees, rounded, halves up."""
+    return math.floor(abs(math.degrees(left_rad)) / TURN_DEG + 0.5)

@@ -1,0 +1,72 @@
+"""Boxes of masks: the red box of a target, and the boxes that a tracker keeps."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Box
+
+GROWN = 1.15
+"""Sides of a target's box over those of its mask."""
+
+
+class MaskBox(NamedTuple):
+    """What a tracker makes of a mask.
+
+    box: corners, both of them inside, or None when its area is not within limits. shift_px, turn_left_deg: what brings
+    its middle to the middle column, in pixels to the right and as a turn of a panorama; None without any pixel.
+    """
+
+    box: Box | None
+    shift_px: float | None
+    turn_left_deg: float | None
+
+
+def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
+    """The box of a target: of its largest 8-connected part, `grown` about its middle, cut to the image.
+
+    mask: (H, W) bool. Returns x0, y0, x1, y1 with x1 and y1 the first outside, or None without any pixel; sides grow
+    to whole pixels outwards, and of parts of one size the upper left one counts.
+    Source: specification, 5.1 (released code, active recognition).
+    """
+    import cv2
+
+    _check(mask)
+    if not mask.any():
+        return None
+    _, _, facts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    x, y, width, height, _ = (int(value) for value in facts[1 + int(np.argmax(facts[1:, cv2.CC_STAT_AREA]))])
+    more_x, more_y = width * (grown - 1) / 2, height * (grown - 1) / 2
+    return (
+        max(0, math.floor(x - more_x)),
+        max(0, math.floor(y - more_y)),
+        min(mask.shape[1], math.ceil(x + width + more_x)),
+        min(mask.shape[0], math.ceil(y + height + more_y)),
+    )
+
+
+def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBox:
+    """The box around all pixels of a mask, kept when its area is strictly within `area_range` of the image.
+
+    mask: (H, W) bool. The box's corners are its first and last columns and rows, and its area their differences
+    multiplied, so that a line has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
+    """
+    _check(mask)
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        return MaskBox(None, None, None)
+    x0, x1, y0, y1 = int(columns[0]), int(columns[-1]), int(rows[0]), int(rows[-1])
+    area = (x1 - x0) * (y1 - y0) / mask.size
+    kept = area_range[0] < area < area_range[1]
+    shift = mask.shape[1] / 2 - (x0 + x1) / 2
+    return MaskBox((x0, y0, x1, y1) if kept else None, shift, shift / mask.shape[1] * 360)
+
+
+def _check(mask: NDArray[np.bool_]) -> None:
+    if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
+        raise ShapeError(f"a mask needs shape (H, W) and type bool, got {mask.shape} {mask.dtype}")

@@ -1,0 +1,171 @@
+"""The language model that names the object in the red box, and decides how to see it better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from worldgauge.chat.client import AnswerError, Reply
+from worldgauge.chat.prompt_runner import Misread, seed_of
+from worldgauge.chat.prompts import Field, Part
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
+from worldgauge.suites.closedloop.policies.contract import (
+    CONFIDENT,
+    Candidate,
+    Decision,
+    History,
+    Kit,
+    Observation,
+    Plan,
+)
+from worldgauge.suites.closedloop.policies.forms import CHOICE
+from worldgauge.suites.closedloop.policies.prompt_images import in_turn, past_in_words
+from worldgauge.suites.closedloop.policies.reading import LETTERS, lettered, read_index, token_choice
+from worldgauge.suites.closedloop.recognition.box_tracking import follower
+from worldgauge.suites.closedloop.recognition.target_view import Followed, target_in_words, target_now
+from worldgauge.worlds.walking.primitives import Primitive
+
+CHOICE_ASKS = 5
+"""Times that an option is asked for until a letter of one is among the likeliest first tokens (released code)."""
+SELECT_ASKS = 30
+TOP_TOKENS = 5
+"""Likeliest first tokens that are read (released code)."""
+FIRST_TOKENS = 4
+"""Tokens of a reply of one letter: some models begin with a line break."""
+MOVES: Mapping[str, Primitive] = {
+    "go 0.2 m forward": Primitive.FORWARD,
+    "turn 22.5 degrees to the left": Primitive.TURN_LEFT,
+    "turn 22.5 degrees to the right": Primitive.TURN_RIGHT,
+}
+
+
+class RecognitionReviser:
+    """First the answer, then the way on: two queries a decision; see `chat_reviser`."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kind = kind_of(kit)
+        self._top = int(kit.options.get("top_logprobs", TOP_TOKENS))
+        self._asker = asker_of(kit)
+        self._follow = follower(kit)
+
+    def revise(
+        self,
+        candidates: Sequence[Candidate],
+        observation: Observation,
+        goal: Goal,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """The likeliest label with its probability, and a plan.
+
+        The answer is flagged where no reply named an option: all are equally likely then, and it is the first. The
+        first candidate is the plan where nothing was imagined (select), and, flagged, where no reply could be read.
+        Raises EndpointError and BudgetError, UsageError for a goal without choices.
+        """
+        if not goal.choices:
+            raise UsageError("recognition needs the labels to choose from, and this episode has none")
+        answer_seed, seed = seed_of(rng), seed_of(rng)
+        notes: dict[str, Any] = {"kind": self._kind}
+        followed = Followed.of(candidates, observation, self._follow)
+        label, confidence = self._answer(candidates, followed, observation, goal, answer_seed, notes)
+        plan, chosen = candidates[0].plan, 0 if candidates else None
+        if confidence < CONFIDENT:
+            plan, chosen = self._plan(candidates, followed, observation, history, seed, notes)
+        notes["asks"] = self._asker.taken()
+        return Decision(plan, chosen, label, confidence, notes=notes)
+
+    def _answer(
+        self,
+        candidates: Sequence[Candidate],
+        followed: Sequence[Followed | None],
+        observation: Observation,
+        goal: Goal,
+        seed: int,
+        notes: dict[str, Any],
+    ) -> tuple[str, float]:
+        pairs = [(one, each) for one, each in zip(candidates, followed, strict=True) if each and each.close]
+        name = "recognition-answer-imagined" if pairs else "recognition-answer"
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            options: dict[str, Field] = {"options": lettered(goal.choices)}
+            if pairs:
+                strips: list[list[Part]] = [each.close_ups(squeeze) for _, each in pairs]
+                options["imagined"] = in_turn([one for one, _ in pairs], strips)
+            return {**_now(observation), **options}
+
+        try:
+            mass = self._chosen(name, fields, goal.choices, seed)
+        except AnswerError as error:
+            notes["fallback_answer"] = str(error)
+            return goal.choices[0], 1.0 / len(goal.choices)
+        label = max(mass, key=lambda one: mass[one])
+        notes["probabilities"] = {one: round(share, 9) for one, share in mass.items()}
+        return label, mass[label]
+
+    def _plan(
+        self,
+        candidates: Sequence[Candidate],
+        followed: Sequence[Followed | None],
+        observation: Observation,
+        history: History,
+        seed: int,
+        notes: dict[str, Any],
+    ) -> tuple[Plan, int | None]:
+        imagined = any(each is not None for each in followed)
+        if self._kind == "select" and (not imagined or len(candidates) == 1):
+            return candidates[0].plan, 0
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            told: dict[str, Field] = {**_now(observation), "history": past_in_words(history, squeeze)}
+            if imagined:
+                strips = [[] if each is None else each.film_strip(squeeze) for each in followed]
+                told["candidates"] = in_turn(candidates, strips)
+            return told
+
+        try:
+            if self._kind == "select":
+                index = self._asker.ask(
+                    "recognition-select",
+                    lambda squeeze: {**fields(squeeze), "count": str(len(candidates))},
+                    lambda reply: read_index(reply.value["choice"], len(candidates)),
+                    seed=seed,
+                    asks=SELECT_ASKS,
+                    schema=CHOICE,
+                ).value
+                return candidates[index].plan, index
+            name = "recognition-act-imagined" if imagined else "recognition-act"
+            moves = tuple(MOVES)
+            mass = self._chosen(name, lambda squeeze: {**fields(squeeze), "options": lettered(moves)}, moves, seed)
+            return Plan((MOVES[max(mass, key=lambda one: mass[one])],), "chat"), None
+        except AnswerError as error:
+            notes["fallback"] = str(error)
+            return candidates[0].plan, 0
+
+    def _chosen(self, name: str, fields: Any, options: Sequence[str], seed: int) -> dict[str, float]:
+        """Probabilities of the options that were named, as they are. Raises AnswerError when none ever was."""
+
+        def read(reply: Reply) -> dict[str, float]:
+            assert reply.probabilities is not None
+            mass = token_choice(reply.probabilities.listed, options)
+            if not mass:
+                raise Misread("none of the likeliest first tokens is exactly the letter of an option")
+            return mass
+
+        return self._asker.ask(
+            name,
+            fields,
+            read,
+            seed=seed,
+            asks=CHOICE_ASKS,
+            choices=tuple(LETTERS[: len(options)]),
+            top_logprobs=self._top,
+            max_tokens=FIRST_TOKENS,
+        ).value
+
+
+def _now(observation: Observation) -> dict[str, Field]:
+    return {"view": target_now(observation), "where": target_in_words(observation)}

@@ -1,0 +1,94 @@
+"""Views of homes with a box for everything in them that has a label: what the recogniser is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Box, Image
+from worldgauge.suites.closedloop.recognition.boxes import target_box
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.walker import RADIUS_M, Stance
+
+HFOV_DEG = 90.0
+_SIZES_PX = (128, 192, 256)
+_LEAST_SHARE = 0.0015
+"""Of the image, that a thing must fill to get a box."""
+_PRESENT_SHARE = 0.002
+"""Of the image, that things of a label must fill to be in view."""
+
+
+@dataclass(frozen=True)
+class LabelledView:
+    """image: (H, W, 3). boxes, labels: of the things in it, labels as numbers of LABELS. present: (27,) bool."""
+
+    image: Image
+    boxes: tuple[Box, ...]
+    labels: tuple[int, ...]
+    present: NDArray[np.bool_]
+
+
+def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
+    """n views from where a walker can stand, most towards a thing of a label drawn evenly, well seen or not.
+
+    Boxes are those that a target gets; two of three are made worse, as tracked ones are: shifted, or of a part.
+    """
+    things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
+    floor = home.floor
+    places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
+    for _ in range(n):
+        size = int(rng.choice(_SIZES_PX))
+        view = home.view(_stance(home, places, things, rng).eye(), Camera.from_horizontal_fov(size, size, HFOV_DEG))
+        boxes, labels = [], []
+        present = np.zeros(len(LABELS), np.int64)
+        for number, pixels in zip(*np.unique(view.instance, return_counts=True), strict=True):
+            label = things.get(int(number))
+            if label is None:
+                continue
+            present[label] += pixels
+            box = target_box(view.instance == number) if pixels > _LEAST_SHARE * size**2 else None
+            if box is not None:
+                boxes.append(_worsened(box, size, rng) if rng.random() < 2 / 3 else box)
+                labels.append(label)
+        yield LabelledView(view.rgb, tuple(boxes), tuple(labels), present > _PRESENT_SHARE * size**2)
+
+
+def _stance(home: Home, places: NDArray[np.float64], things: dict[int, int], rng: np.random.Generator) -> Stance:
+    """Three of four look towards a thing, up to 50 degrees beside it, from 0.4 to 4 m."""
+    if rng.random() > 0.25:
+        label = int(rng.choice(sorted(set(things.values()))))
+        number = int(rng.choice([thing for thing, of in things.items() if of == label]))
+        x, y, _ = home.landmarks[number - 1].centre
+        away = np.hypot(places[:, 0] - x, places[:, 1] - y)
+        near = places[(away > 0.4) & (away < rng.uniform(1.0, 4.0))]
+        if len(near):
+            at = near[int(rng.integers(len(near)))]
+            yaw = np.arctan2(y - at[1], x - at[0]) + np.radians(rng.uniform(-50, 50))
+            return Stance(float(at[0]), float(at[1]), float(yaw))
+    at = places[int(rng.integers(len(places)))]
+    return Stance(float(at[0]), float(at[1]), float(rng.uniform(-np.pi, np.pi)))
+
+
+def _worsened(box: Box, size: int, rng: np.random.Generator) -> Box:
+    """A part of the box, or the box moved and of another size by up to a fifth."""
+    x0, y0, x1, y1 = box
+    width, height = x1 - x0, y1 - y0
+    if rng.random() < 0.6:
+        w, h = np.maximum(2, np.array([width, height]) * rng.uniform(0.25, 1.0, 2) ** rng.permutation([0.2, 1.0]))
+        left, top = x0 + rng.random() * (width - w), y0 + rng.random() * (height - h)
+    else:
+        w, h = np.array([width, height]) * rng.uniform(0.85, 1.2, 2)
+        left = x0 + (width - w) / 2 + rng.uniform(-0.15, 0.15) * width
+        top = y0 + (height - h) / 2 + rng.uniform(-0.15, 0.15) * height
+    low_x, low_y = int(np.clip(np.floor(left), 0, size - 2)), int(np.clip(np.floor(top), 0, size - 2))
+    return (
+        low_x,
+        low_y,
+        int(np.clip(np.ceil(left + w), low_x + 1, size)),
+        int(np.clip(np.ceil(top + h), low_y + 1, size)),
+    )

@@ -1,0 +1,87 @@
+"""The target of recognition as a language model is shown it: boxed now, and followed through what is imagined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from worldgauge.chat.pictures import boxed, sheet, titled
+from worldgauge.chat.prompt_runner import thinned
+from worldgauge.chat.prompts import Part
+from worldgauge.suites.closedloop.policies.contract import Candidate, Observation, Plan, Rollout
+from worldgauge.suites.closedloop.policies.prompt_images import frame_title, plan_frames
+from worldgauge.suites.closedloop.recognition.tracking import Follow, Seen, Target, followed
+
+CLOSE_UPS = range(3, 14, 2)
+"""Frames of a clip that go with the answer, padding included (released code)."""
+
+
+def target_now(observation: Observation) -> list[Part]:
+    """The front view, the target in a red box where it is seen."""
+    return [boxed(observation.front, observation.box)]
+
+
+def target_in_words(observation: Observation) -> str:
+    """What the red box says."""
+    if observation.box is None:
+        return "The object was framed in red before; it is not in sight straight ahead now."
+    return "The object is framed in red."
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A candidate with where its rollout shows the target. close: frames for the answer, turned towards it.
+
+    follow: how the target is followed.
+    """
+
+    plan: Plan
+    rollout: Rollout
+    close: tuple[Seen, ...]
+    target: Target | None
+    follow: Follow = followed
+
+    @classmethod
+    def of(
+        cls, candidates: Sequence[Candidate], observation: Observation, follow: Follow = followed
+    ) -> list[Followed | None]:
+        """Each candidate with the target followed from the box in the front view; None where nothing was imagined."""
+        box = observation.box
+        target = None if box is None else Target(box, observation.front, observation.depth("front"), observation.camera)
+        return [None if one.rollout is None else cls._of(one.plan, one.rollout, target, follow) for one in candidates]
+
+    @classmethod
+    def _of(cls, plan: Plan, rollout: Rollout, target: Target | None, follow: Follow) -> Followed:
+        if target is None:
+            return cls(plan, rollout, (), None, follow)
+        # All frames are followed, so that those after the first without the target are left out.
+        found = follow(target, plan, rollout, range(1, len(rollout.frames)))
+        return cls(plan, rollout, tuple(seen for seen in found if seen.frame in CLOSE_UPS), target, follow)
+
+    def close_ups(self, squeeze: int) -> list[Part]:
+        """What goes with the answer, in one picture; nothing where the target is in none of these frames."""
+        cells = [
+            titled(boxed(seen.image, seen.box), f"imagined picture {seen.frame}")
+            for seen in thinned(self.close, squeeze)
+        ]
+        return [sheet(cells)] if cells else []
+
+    def film_strip(self, squeeze: int) -> list[Part]:
+        """The plan's frames in one picture, each under its title, with the target's box or the word that it is lost."""
+        frames = plan_frames(self.rollout)
+        if not frames:
+            return []
+        ahead = [self.rollout.seen(frame) for frame in range(self.rollout.valid_len)]
+        level = replace(self.rollout, frames=np.stack(ahead), view="perspective")
+        seen = [] if self.target is None else self.follow(self.target, self.plan, level, frames)
+        boxes = {one.frame: one.box for one in seen}
+        cells = []
+        for frame in thinned(frames, squeeze):
+            title = frame_title(self.plan, self.rollout, frame)
+            if frame in boxes:
+                cells.append(titled(boxed(ahead[frame], boxes[frame]), title))
+            else:
+                cells.append(titled(ahead[frame], f"{title} (object lost)"))
+        return [sheet(cells)]

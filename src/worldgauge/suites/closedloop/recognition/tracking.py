@@ -1,0 +1,242 @@
+"""Where a target is in imagined frames, and from where they were imagined: read from their pixels.
+
+The target's box and the real depth give its points, and those of what is beside it; what neither shows is told apart by
+colour (`growing`). How far the view has moved at a frame is one of few guesses about the plan's next step: that it was
+taken, half taken, or not taken at all (something was in the way, or a model repeats what it sees). The one counts under
+which the real view's points have the colours of the frame, so nothing is told about a plan that is not in the imagined
+frames. A plan is followed to the first frame in which the target is out of view, as the release does with empty masks
+(World-in-World, section 5.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
+from worldgauge.core.image import Box, Image
+from worldgauge.core.panorama import perspective
+from worldgauge.suites.closedloop.policies.contract import Depth, Plan, Rollout
+from worldgauge.suites.closedloop.recognition.boxes import GROWN
+from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, grown_box
+from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
+
+LEAST_INSIDE = 0.2
+"""Share of a target's points that a frame must show."""
+_NEAREST_M = 0.15
+_SAME_DEPTH = 1.3
+"""Depths within this factor are of one thing."""
+_STILL = 0.9
+"""Error of a step not taken over that of the step taken, below which it was not taken."""
+_LEAST_OVERLAP = 0.05
+_MOST_OFF = 60.0
+"""Of a colour, so that what is hidden in one of two views weighs no more than this."""
+
+
+class Seen(NamedTuple):
+    """The target in one frame of a rollout. image: (H, W, 3), turned towards it where the frame is a panorama.
+
+    frame: its index. action: the step of the plan that it follows, -1 beyond the plan. inside: share of the target's
+    points in view, 1 where nobody can tell. off_rad: to its middle, to the right of straight ahead, before any turning.
+    """
+
+    frame: int
+    action: int
+    image: Image
+    box: Box
+    inside: float
+    off_rad: float
+
+
+class Target:
+    """What is in a box of a real view, as points, with the colours of all that is around it.
+
+    image, depth: (H, W, 3) and (H, W) metres along the axis of `camera`, in whose view the box is.
+    """
+
+    def __init__(self, box: Box, image: Image, depth: Depth, camera: Camera) -> None:
+        small = camera.resized(round(camera.width * GRID_PX / camera.height), GRID_PX)
+        rows = ((np.arange(small.height) + 0.5) * camera.height / small.height).astype(np.int64)
+        columns = ((np.arange(small.width) + 0.5) * camera.width / small.width).astype(np.int64)
+        metres = np.asarray(depth, np.float64)[np.ix_(rows, columns)]
+        within = _inner(box, camera)[np.ix_(rows, columns)]
+        if not within.any():  # smaller than a pixel of the grid
+            row, column = (
+                np.abs(rows - (box[1] + box[3]) / 2).argmin(),
+                np.abs(columns - (box[0] + box[2]) / 2).argmin(),
+            )
+            within[row, column] = True
+        own = within & _same(metres, within)
+        known = np.isfinite(metres) & (metres > 0)
+        cloud = small.rays() * metres[..., None]
+        self._box, self._camera = box, camera
+        self._own = cloud[own & known]
+        x0, y0, x1, y1 = box
+        beside = ((rows < y0) | (rows >= y1))[:, None] | ((columns < x0) | (columns >= x1))[None]
+        self._beside = cloud[beside & known]
+        self._cloud = cloud[known]
+        self._colours = _shrunk(image, small.width)[known].astype(np.float32)
+
+    @property
+    def known(self) -> bool:
+        """Whether the real depth shows anything in the box."""
+        return len(self._own) > 0
+
+    @property
+    def box_bearing(self) -> float:
+        """Radians to the right at which the middle of its box is in the real view."""
+        return math.atan2((self._box[0] + self._box[2]) / 2 - self._camera.cx, self._camera.fx)
+
+    def box_seen_by(self, camera: Camera | Panorama, left_rad: float) -> tuple[float, float, float, float] | None:
+        """Its box as another camera sees it from there, turned to the left by so much: x0, y0, x1, y1 in pixels.
+
+        Cut to the image; None where it is out of view.
+        """
+        x0, y0, x1, y1 = self._box
+        u, v = np.meshgrid(np.linspace(x0, x1, 9), np.linspace(y0, y1, 9))
+        rays = np.stack([(u - self._camera.cx) / self._camera.fx, (v - self._camera.cy) / self._camera.fy], -1)
+        places, depth = camera.project(_seen_from(_turned(left_rad), np.dstack([rays, np.ones_like(u)])))
+        places = np.clip(places[depth > 0], 0, (camera.width, camera.height))
+        if not len(places):
+            return None
+        (left, top), (right, bottom) = places.min(0).tolist(), places.max(0).tolist()
+        return (left, top, right, bottom) if left < right and top < bottom else None
+
+    def box_in(self, image: Image, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
+        """Its box in the image (H, W, 3) seen from `pose`, (4, 4) relative to the real view's, and how much is there.
+
+        The second is the share of its points in view. None where it is less than LEAST_INSIDE.
+        """
+        own = _seen_from(pose, self._own)
+        pixels, depth = camera.project(own)
+        with np.errstate(invalid="ignore"):
+            inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
+        share = float(inside.mean()) if len(own) else 0.0
+        if share < LEAST_INSIDE:
+            return None
+        box = grown_box(image, camera, own, _seen_from(pose, self._beside))
+        return None if box is None else (box, share)
+
+    def bearing(self, pose: FloatArray) -> float:
+        """Radians to the right at which its middle is from `pose`, (4, 4) relative to the real view's."""
+        x, _, z = np.median(_seen_from(pose, self._own), axis=0)
+        return math.atan2(x, z)
+
+    def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
+        """Where `frame`, (H, W, 3) as `camera` sees, was imagined from: `pose` of the frame before, or a `step` on.
+
+        None where too little of the real view is in it to tell.
+        """
+        aspect = frame.shape[1] / frame.shape[0]
+        small = _shrunk(frame, round(GRID_PX * aspect * (2 if isinstance(camera, Panorama) else 1)))
+        if isinstance(camera, Panorama):
+            eye: Camera | Panorama = Panorama(small.shape[1], small.shape[0])
+        else:
+            eye = camera.resized(small.shape[1], small.shape[0])
+        taken = pose @ _motion(step, 1.0)
+        error, overlap = self._error(small, eye, taken)
+        others = [pose @ _motion(step, part) for part in ((0.0, 0.5) if step is Primitive.FORWARD else (0.0,))]
+        for other in others:
+            theirs, shared = self._error(small, eye, other)
+            if theirs < _STILL * error:
+                taken, error, overlap = other, theirs, shared
+        return taken if overlap >= _LEAST_OVERLAP else None
+
+    def _error(self, small: Image, camera: Camera | Panorama, pose: FloatArray) -> tuple[float, float]:
+        """Mean difference in colour of the points that are in view, and what share of them is."""
+        pixels, depth = camera.project(_seen_from(pose, self._cloud))
+        with np.errstate(invalid="ignore"):
+            inside = (depth > _NEAREST_M) & (pixels >= 0).all(-1) & (pixels < (camera.width, camera.height)).all(-1)
+        if not inside.any():
+            return _MOST_OFF, 0.0
+        columns, rows = pixels[inside].astype(np.int64).T
+        off = np.abs(small[rows, columns].astype(np.float32) - self._colours[inside]).mean(-1)
+        return float(np.minimum(off, _MOST_OFF).mean()), float(inside.mean())
+
+
+Follow = Callable[[Target, Plan, Rollout, Sequence[int]], Iterator[Seen]]
+"""As `followed`."""
+
+
+def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]) -> Iterator[Seen]:
+    """The target in those of `frames` (rising indices from 1) that show it, each paired with its step.
+
+    Ends at the first frame of all in which it is out of view. Frames beyond the plan are taken to go straight on.
+    """
+    wanted = set(frames)
+    pose: FloatArray | None = _turned(plan.turn_left_rad) if target.known else None
+    for frame in range(1, max(wanted, default=0) + 1):
+        if frame >= len(rollout.frames) or pose is None:
+            return
+        step = plan.steps[frame - 1] if frame <= len(plan.steps) else Primitive.FORWARD
+        pixels = rollout.frames[frame]
+        whole = Panorama(pixels.shape[1], pixels.shape[0]) if rollout.view == "panorama" else rollout.camera
+        pose = target.moved(pose, step, pixels, whole)
+        if pose is None:
+            return
+        off = target.bearing(pose)
+        aim = off if rollout.view == "panorama" else 0.0
+        image = rollout.seen(frame)
+        if aim:
+            image = perspective(pixels, rollout.camera, yaw_right_deg=math.degrees(aim), rule=rollout.rule)
+        found = target.box_in(image, rollout.camera, pose @ _turned(-aim))
+        if found is None:
+            return
+        if frame in wanted:
+            yield Seen(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
+
+
+def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:
+    inverse = invert(pose)
+    there: FloatArray = points @ inverse[:3, :3].T + inverse[:3, 3]
+    return there
+
+
+def _turned(left_rad: float) -> FloatArray:
+    """Pose of a camera turned to the left, relative to itself before."""
+    c, s = math.cos(left_rad), math.sin(left_rad)
+    return np.array([[c, 0.0, -s, 0.0], [0.0, 1.0, 0.0, 0.0], [s, 0.0, c, 0.0], [0.0, 0.0, 0.0, 1.0]])
+
+
+def _motion(step: Primitive, part: float) -> FloatArray:
+    """Pose after a part of a step, relative to the one before."""
+    if step is Primitive.FORWARD:
+        ahead = np.eye(4)
+        ahead[2, 3] = part * STEP_M
+        return ahead
+    sign = {Primitive.TURN_LEFT: 1.0, Primitive.TURN_RIGHT: -1.0}.get(step, 0.0)
+    return _turned(sign * part * math.radians(TURN_DEG))
+
+
+def _shrunk(image: Image, width: int) -> Image:
+    import cv2
+
+    height = round(image.shape[0] * width / image.shape[1])
+    return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _inner(box: Box, camera: Camera) -> NDArray[np.bool_]:
+    """(H, W) what the box was drawn around before it was grown; at the image's border it was not."""
+    x0, y0, x1, y1 = box
+    less_x, less_y = ((side - side / GROWN) / 2 for side in (x1 - x0, y1 - y0))
+    left, right = round(x0 + less_x * (x0 > 0)), round(x1 - less_x * (x1 < camera.width))
+    top, bottom = round(y0 + less_y * (y0 > 0)), round(y1 - less_y * (y1 < camera.height))
+    within = np.zeros((camera.height, camera.width), bool)
+    within[top : max(bottom, top + 1), left : max(right, left + 1)] = True
+    return within
+
+
+def _same(metres: FloatArray, within: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(H, W) pixels at about the depth that most of those `within` have."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(metres) / math.log(_SAME_DEPTH)
+    known = logs[within & np.isfinite(logs)]
+    if not len(known):
+        return np.zeros_like(within)
+    places = np.floor(known * 2).astype(np.int64)
+    middle = (int(np.argmax(np.bincount(places - places.min()))) + places.min() + 0.5) / 2
+    return np.asarray(np.abs(logs - middle) < 1)

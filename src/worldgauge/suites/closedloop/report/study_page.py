@@ -1,0 +1,105 @@
+"""The page of a study: what can be concluded, a drawing with intervals, and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from markupsafe import Markup
+
+from worldgauge.engine.store import atomic_write, write_error
+from worldgauge.engine.suite.contract import Cell
+from worldgauge.report import tables
+from worldgauge.report.charts import curves
+from worldgauge.report.charts.curves import Curve, Level, Look, Spot
+from worldgauge.report.page import COLOURS, asset, environment
+from worldgauge.report.words import number
+from worldgauge.suites.closedloop.studies.definitions import MEASURES, Finding, Point
+
+SUCCESS = "success (%)"
+
+
+def write_study(finding: Finding, out: Path, command: str = "") -> Path:
+    """Write the page of `finding` to `out`, whole or not at all; its path. command: what made it.
+
+    Raises RunError where it cannot be written.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(error, out.parent) from error
+    atomic_write(out, render_study(finding, command))
+    return out
+
+
+def render_study(finding: Finding, command: str = "") -> str:
+    """The page as text."""
+    arms = [point.arm for point in finding.points]
+    looks = {
+        arm.label: Look(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
+        for place, arm in enumerate(arms)
+    }
+    measure = finding.study.measure
+    return (
+        environment(__package__)
+        .get_template("study.html.j2")
+        .render(
+            name=finding.study.name,
+            question=finding.study.question,
+            css=Markup(asset("page.css")),
+            words=finding.words,
+            drawn=draw(finding, looks),
+            drawn_title=f"Success against {MEASURES[measure]}" if measure else "Success",
+            n=max(point.success.n for point in finding.points),
+            kind=finding.study.drawn,
+            tables=[
+                replace(view, groups=tuple(("What is compared", rows) for _, rows in view.groups))
+                for view in (tables.view(f"table-{k}", table, looks, {}) for k, table in enumerate(finding.tables))
+            ],
+            command=command,
+        )
+    )
+
+
+def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
+    """Points in the plane of the measure and success, lines of a sweep, or a list."""
+    study = finding.study
+    title = study.question
+    told = "; ".join(f"{p.arm.label}: {SUCCESS} {number(p.success.mean)}" for p in finding.points)
+    if study.drawn == "list" or study.measure is None:
+        rows = [
+            Level(looks[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
+            for p in finding.points
+            if p.success.mean is not None
+        ]
+        return curves.forest("study", title, told, rows, x_label=SUCCESS)
+    name = MEASURES[study.measure]
+    if study.drawn == "plane":
+        spots = [
+            Spot(looks[p.arm.label], p.measure.mean, p.success.mean, _interval(p.success), across=_interval(p.measure))
+            for p in finding.points
+            if p.measure is not None and p.measure.mean is not None and p.success.mean is not None
+        ]
+        return curves.scatter("study", title, told, spots, x_label=name, y_label=SUCCESS, whole=True)
+    families: dict[str, list[Point]] = {}
+    for point in finding.points:
+        families.setdefault(point.arm.family, []).append(point)
+    lines = [
+        Curve(Look(f"f{place}", f"k{1 + place % COLOURS}", family), _line(own))
+        for place, (family, own) in enumerate(families.items())
+    ]
+    return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
+
+
+def _line(points: list[Point]) -> tuple[tuple[float, float, float | None, float | None], ...]:
+    known = [
+        (p.measure.mean, p.success.mean, p.success.low, p.success.high)
+        for p in points
+        if p.measure is not None and p.measure.mean is not None and p.success.mean is not None
+    ]
+    return tuple(sorted(known, key=lambda point: point[0]))
+
+
+def _interval(cell: Cell) -> tuple[float, float] | None:
+    return None if cell.low is None or cell.high is None else (cell.low, cell.high)

@@ -1,0 +1,299 @@
+"""The paper's analyses: which runs each of them compares, and what their scores can tell (World-in-World, 4.2 to 4.4).
+
+Success against visual quality, controllability and the number of rollouts; who revises; what of the view is imagined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
+from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table
+from worldgauge.engine.suite.tables import cell_of, smallest_difference
+from worldgauge.metrics import metrics
+from worldgauge.suites.closedloop.scoring import HEADLINE
+from worldgauge.suites.closedloop.summary import summarize
+
+MODELS = ("oracle", "warp", "forgetful", "roll", "freeze", "noise")
+"""References that imagine something, from right to wrong."""
+LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
+RATIOS = (0.0, 0.25, 0.5, 0.75, 1.0)
+REVISERS = ("none", "random", "similarity", "oracle")
+VIEWS = {"perspective": "front", "panorama": "panorama"}
+ALPHA = 0.05
+_SEED = 20251018
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One row: a model under some settings of the suite. family: arms of one are joined by a line. base: label of the
+    arm that it is compared with, None of what others are compared with."""
+
+    label: str
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""
+    base: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user says of a study. models: names as for a run; none for the study's own. candidates: M, to sweep."""
+
+    models: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    candidates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """measure: metric on the horizontal axis, None where the arms themselves are what differs. caveat: what its readers
+    must know of it."""
+
+    name: str
+    question: str
+    arms: Callable[[Asked], list[Arm]]
+    drawn: Literal["plane", "lines", "list"]
+    measure: str | None = None
+    caveat: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Of an arm: success in percent over all episodes, and the measure."""
+
+    arm: Arm
+    success: Cell
+    measure: Cell | None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """An arm less its base on the same episodes, percentage points. p: corrected for all gains of the study (Holm)."""
+
+    label: str
+    base: str
+    difference: PairedDifference
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a study. correlation: of the measure with success over arms. words: what can be concluded."""
+
+    study: Study
+    points: tuple[Point, ...]
+    gains: tuple[Gain, ...]
+    correlation: Correlation | None
+    tables: tuple[Table, ...]
+    words: tuple[str, ...]
+
+
+def finding(
+    study: Study,
+    arms: Sequence[Arm],
+    scores: Mapping[str, Sequence[Score]],
+    failed: Mapping[str, Sequence[Failure]],
+) -> Finding:
+    """What the scores of every arm, by its label, can tell. failed: episodes without scores, by label."""
+    made = summarize(scores, {arm.label: "subject" for arm in arms}, failed)
+    if not made:
+        raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
+    by_task = made[0]
+    row_of = {row.label: row for row in by_task.rows}
+    points = tuple(Point(arm, row_of[arm.label].cells[-1], _measure(study, scores[arm.label])) for arm in arms)
+    values = {arm.label: {s.task: s.value for s in scores[arm.label] if s.metric == HEADLINE} for arm in arms}
+    gains = _gains(arms, values)
+    tied = None
+    if study.drawn == "plane":
+        known = [(p.measure.mean, p.success.mean) for p in points if p.measure is not None and p.measure.n]
+        tied = correlation([x for x, _ in known], [y for _, y in known], rng=np.random.default_rng(_SEED))
+    shown = [_rows(study, points, gains, {row.label: row.flag for row in by_task.rows})]
+    if len(by_task.columns) > 1:
+        shown.append(by_task)
+    words = [*_said_of_tie(study, tied), *filter(None, [study.caveat]), *_said_of_gains(gains, values)]
+    return Finding(study, points, gains, tied, tuple(shown), tuple(words))
+
+
+def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
+    if study.measure is None:
+        return None
+    low, high = metrics.entry(study.measure).facts["bounds"]
+    return cell_of([score.value for score in scores if score.metric == study.measure], (low, high))
+
+
+def _gains(arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]]) -> tuple[Gain, ...]:
+    found = [
+        (arm, paired_difference(values[arm.label], values[arm.base], rng=np.random.default_rng(_SEED)))
+        for arm in arms
+        if arm.base is not None
+    ]
+    corrected = holm([told.p for _, told in found])
+    return tuple(Gain(arm.label, arm.base or "", told, p) for (arm, told), p in zip(found, corrected, strict=True))
+
+
+def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
+    """Success, measure and gain of every arm, in the order of the study."""
+    gain_of = {gain.label: gain for gain in gains}
+    none = Cell(None, None, 0)
+    rows = []
+    for point in points:
+        gain = gain_of.get(point.arm.label)
+        told = None if gain is None else gain.difference
+        low, high = (None, None) if told is None or told.interval is None else told.interval
+        cells = [point.success, *([point.measure or none] if study.measure else [])]
+        cells.append(none if told is None else Cell(told.mean, None, told.n, low, high))
+        rows.append(Row(point.arm.label, tuple(cells), flag=flags.get(point.arm.label, "")))
+    measured = (MEASURES[study.measure],) if study.measure else ()
+    better = metrics.entry(study.measure).facts["better"] if study.measure else "neither"
+    told_p = ", ".join(f"{gain.label}: {_p(gain.p)}" for gain in gains)
+    return Table(
+        f"study/{study.name}",
+        study.question,
+        "1",
+        "higher",
+        ("success, %", *measured, "gain, points"),
+        tuple(rows),
+        (
+            "Gain: paired difference from the base row on the same episodes, with a bootstrap interval; p by sign "
+            f"flips, corrected for {len(gains)} comparisons (Holm), {told_p}.",
+        ),
+        betters=("higher", *((better,) if study.measure else ()), "higher"),
+    )
+
+
+def _said_of_tie(study: Study, tied: Correlation | None) -> list[str]:
+    if tied is None or study.measure is None:
+        return []
+    name = MEASURES[study.measure]
+    if tied.spearman is None or tied.interval is None or tied.pearson is None:
+        return [f"Only {tied.n} models can be placed by {name}, or all alike: nothing can be said of a tie."]
+    low, high = tied.interval
+    meant = (
+        "models with more of it succeed more"
+        if low > 0
+        else "models with more of it succeed less"
+        if high < 0
+        else "the interval holds 0, so a tie can neither be concluded nor ruled out"
+    )
+    return [
+        f"Over {tied.n} models, success and {name} go together by Spearman's r {tied.spearman:.2f} (95 % interval "
+        f"{low:.2f} to {high:.2f}; Pearson's r {tied.pearson:.2f}): {meant}.",
+        "Models are what is counted here, and some of them are degrees of one degradation: a tie among them is no "
+        "cause, and need not hold for others.",
+    ]
+
+
+def _said_of_gains(gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+    said = []
+    for text, sign in (("better", 1), ("worse", -1)):
+        told = [
+            f"{gain.label} than {gain.base} ({gain.difference.mean:+.1f} points)"
+            for gain in gains
+            if gain.p is not None and gain.p <= ALPHA and gain.difference.mean is not None
+            if sign * gain.difference.mean > 0
+        ]
+        if told:
+            said.append(f"Told apart as {text}, p corrected: {', '.join(told)}.")
+    left = [gain.label for gain in gains if gain.p is None or gain.p > ALPHA]
+    if left:
+        smallest = smallest_difference(values)
+        seen = "too few episodes" if smallest is None else f"nothing below about {smallest:.3g} points would be seen"
+        said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen}).")
+    return said
+
+
+def _p(p: float | None) -> str:
+    return "none" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _ladder(asked: Asked) -> list[Arm]:
+    """Models from right to wrong, the truth ever more degraded, and those of the user, against no world model."""
+    texts = [*asked.models, *MODELS, *(f"degraded?level={level:g}" for level in LEVELS)]
+    arms = [Arm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
+    return [*arms, Arm("none", "none")]
+
+
+def _calls(asked: Asked) -> list[Arm]:
+    """Each model asked at more and more of its decisions; also with more candidates, where these are given."""
+    arms = []
+    for model in asked.models or ("oracle",):
+        name = _said(model)
+        base = f"{name} at 0"
+        for ratio in RATIOS:
+            label = f"{name} at {ratio:g}"
+            arms.append(Arm(label, model, {"tts_ratio": ratio}, name, base if ratio else None))
+        for count in asked.candidates:
+            arms.append(Arm(f"{name} M={count}", model, {"candidates": count}, f"{name}, M", base))
+    return arms
+
+
+def _revision(asked: Asked) -> list[Arm]:
+    """Who chooses among the same candidates, with the same frames, against the first one."""
+    task = asked.settings.get("task", "navigation")
+    if task not in ("navigation", "manipulation"):
+        raise UsageError(f"study revision compares the revisers of navigation or of manipulation; not of {task}")
+    names = [*REVISERS, *(["chat"] if asked.settings.get("chat") else [])]
+    return [
+        Arm(_joined(model, name, asked), model, {"task": task, "reviser": name}, base=_base(model, name, asked))
+        for model in asked.models or ("oracle",)
+        for name in names
+    ]
+
+
+def _joined(model: str, reviser: str, asked: Asked) -> str:
+    return reviser if len(asked.models) < 2 else f"{_said(model)}, {reviser}"
+
+
+def _base(model: str, reviser: str, asked: Asked) -> str | None:
+    return None if reviser == REVISERS[0] else _joined(model, REVISERS[0], asked)
+
+
+def _context(asked: Asked) -> list[Arm]:
+    """Models that are given, and imagine, the view ahead or all around."""
+    return [
+        Arm(
+            f"{_said(model)} {name}",
+            f"{model}{'&' if '?' in model else '?'}view={view}",
+            base=None if view == "perspective" else f"{_said(model)} {VIEWS['perspective']}",
+        )
+        for model in asked.models or ("oracle", "warp", "freeze")
+        for view, name in VIEWS.items()
+    ]
+
+
+def _said(model: str) -> str:
+    """A model as a label: "degraded?level=0.1" is "degraded 0.1"."""
+    name, _, query = model.partition("?")
+    return " ".join([name, *(pair.partition("=")[2] or pair for pair in query.split("&") if pair)])
+
+
+MEASURES = {
+    "visual_quality": "visual quality",
+    "controllability_ssim": "controllability (SSIM)",
+    "model_calls": "rollouts an episode",
+}
+STUDIES: Mapping[str, Study] = {
+    study.name: study
+    for study in (
+        Study(
+            "quality",
+            "Do models that draw better pictures help more?",
+            _ladder,
+            "plane",
+            "visual_quality",
+            "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
+            "farther right than they look.",
+        ),
+        Study("controllability", "Do models that obey help more?", _ladder, "plane", "controllability_ssim"),
+        Study("calls", "Does asking the world model more often help?", _calls, "lines", "model_calls"),
+        Study("revision", "Whose choice among the same plans is best?", _revision, "list"),
+        Study("context", "Is it better to imagine what is all around, or ahead?", _context, "list"),
+    )
+}
+"""By name, in the order of the paper."""

@@ -1,0 +1,107 @@
+"""World-in-World: does a world model help an agent succeed? Recognition, navigation, questions, manipulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
+from worldgauge.suites.closedloop import protocol, published, replay, scoring, summary, tasks
+from worldgauge.suites.closedloop.policies.cached_inference import check_networks
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import at_hand
+from worldgauge.suites.closedloop.report import view as showing
+from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
+from worldgauge.worlds.tabletop.world import check_engine
+
+
+@suites.register(SUITE)
+class ClosedLoop(Suite):
+    """Let an agent act with a world model in the loop: its success is what the model's predictions are worth."""
+
+    name = SUITE
+    version = 1
+    references = ("oracle", "warp", "degraded", "forgetful", "roll", "freeze", "noise", "none")
+    default_references = ("none",)
+    """Asked beside every model: without the base policy there is nothing to compare with."""
+    floor_references = ("none", "freeze", "noise")
+    claim = "helps an agent succeed"
+    choosing_settings = frozenset({"task"}) | REACHING
+    metrics = frozenset(scoring.METRICS)
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        "task": "episode",
+        "tasks": "episodes",
+        "headline": "task success (%)",
+        "lacks": "cannot foresee anything",
+        "asked": "shortest way",
+        "read": "How each episode ended",
+        "films": "What each agent saw, what its world model imagined for the plan it took, and how it decided. Score: "
+        "the reviser's, of what was imagined; truly: what the simulator says that the plan would have come to.",
+    }
+
+    @classmethod
+    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings made of plain values, with the digests of what they name."""
+        return Settings.of(given)
+
+    @property
+    def scoring_settings(self) -> frozenset[str]:
+        """Settings that only `score` reads: the judge and whom it asks where no policy asks one, networks likewise."""
+        asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
+        seen = frozenset() if self.options.sees_by_network else frozenset({"lpips"})
+        acting = self.options.sees_by_network or any(map(self.options.networks, self.options.asked))
+        weights = frozenset() if acting else frozenset({"networks_digest"})
+        return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen | weights
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task an episode; those whose scenes are not at hand are skipped with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
+        """Look whether all that policies need is here; train the recogniser where it is needed and not in the cache.
+
+        Raises MissingExtraError without the extra of the recogniser, of the table, or of networks that policies look
+        with, AbsentWeightsError without the weights of these.
+        """
+        for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
+            check_networks(self.options.networks(kind))
+        if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
+            check_engine("leave it out with --set task=...")
+        if any(self.options.sees(task.sample["kind"]) for task in tasks):
+            at_hand(lambda done, of: tell("training the recogniser", done, of))
+
+    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
+        """Act out the episode and keep its trace, what was seen and what was imagined."""
+        return protocol.perform(task, subject, task_context, self.options)
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Success and path lengths, what was imagined against what the simulator shows, and the decisions' regret."""
+        return scoring.score(record, task_context, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Success by task, each task's own table, the gain over no world model, and what it cost."""
+        return summary.summarize(scores, kinds, failed)
+
+    def published(self) -> list[Table]:
+        """Tables 1 to 7 of the paper."""
+        return published.published()
+
+    def task_view(self, task: Task) -> TaskView:
+        """The home, the shortest way where there is a goal, and what lies on it."""
+        return showing.picture(task, self.options)
+
+    def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
+        """Where each subject's agent went, and how its episode ended."""
+        return showing.exhibit(task, scores, self.options)
+
+    def film(self, record: Record) -> Clip:
+        """What was imagined for the plans that were taken, beside what then happened."""
+        return replay.replay(record, self.options)

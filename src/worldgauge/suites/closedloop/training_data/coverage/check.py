@@ -1,0 +1,147 @@
+"""Is a folder of post-training data what it should be? Counts, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import DataError
+from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.suites.closedloop.format.load import load
+from worldgauge.suites.closedloop.training_data.coverage import write as written
+from worldgauge.suites.closedloop.training_data.coverage.read import (
+    INDEX,
+    Entry,
+    folders,
+    overlap,
+    read_index,
+    read_manifest,
+    read_trajectory,
+)
+from worldgauge.suites.closedloop.training_data.coverage.record import Trajectory
+from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
+
+_SEVERITIES = ("error", "warning", "info")
+_TOLERANCE_M, _TOLERANCE_DEG = 0.011, 0.01
+"""A walker stops in whole centimetres."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check` found. steps, metres: of a trajectory; collided: share of forward steps; actions: their counts."""
+
+    n_trajectories: int
+    n_valid: int
+    n_frames: int
+    scenes: int
+    steps: Spread | None
+    metres: Spread | None
+    collided: float | None
+    actions: dict[str, int]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def check(root: Path, *, decode: bool = False, against: Path | None = None) -> Report:
+    """Statistics and findings of a folder: every manifest, every step, and the index.
+
+    decode: digests are compared, and all frames and depths are read. against: a folder of closed-loop episodes, none of
+    whose scenes may be here. Raises DataError when there is no such folder.
+    """
+    walks: list[Trajectory] = []
+    errors: list[tuple[str, str]] = []
+    warnings: list[tuple[str, str]] = []
+    count = 0
+    for folder in folders(root):
+        count += 1
+        name = f"{folder.parent.name}/{folder.name}"
+        try:
+            walk = read_trajectory(folder)
+            if decode:
+                _read_all(folder, walk)
+        except DataError as error:
+            errors.append((name, str(error).replace(f"{folder}/", "")))
+            continue
+        walks.append(walk)
+        warnings += [(name, text) for text in _odd(walk)]
+    findings = [
+        *([] if count else [Finding("error", "holds no trajectory: <scene>/<number>/manifest.json")]),
+        *grouped("error", "not usable", errors, "trajectory"),
+        *grouped("warning", "odd", warnings, "trajectory"),
+        *_of_index(Path(root), walks, errors, against),
+    ]
+    steps = [step for walk in walks for step in walk.steps[1:]]
+    ahead = [step.collided for step in steps if step.action is Primitive.FORWARD]
+    return Report(
+        n_trajectories=count,
+        n_valid=len(walks),
+        n_frames=sum(len(walk) for walk in walks),
+        scenes=len({walk.scene for walk in walks}),
+        steps=spread(len(walk) for walk in walks),
+        metres=spread(float(np.linalg.norm(np.diff(walk.poses[:, :3, 3], axis=0), axis=1).sum()) for walk in walks),
+        collided=float(np.mean(ahead)) if ahead else None,
+        actions={one.name.lower(): sum(step.action is one for step in steps) for one in Primitive},
+        findings=tuple(sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))),
+    )
+
+
+def _read_all(folder: Path, walk: Trajectory) -> None:
+    """Raises DataError when a file is not the one that was written, or cannot be read to its end."""
+    told = read_manifest(folder).get("sha256")
+    for path in sorted(folder.iterdir()):
+        if path.name != written.MANIFEST and (
+            not isinstance(told, dict) or told.get(path.name) != written.digest_of(path)
+        ):
+            raise DataError(f"{path}: is not the file that was written; collect it again")
+    for k, _ in enumerate(walk.frames):
+        if walk.depth is not None:
+            walk.depth(k)
+
+
+def _odd(walk: Trajectory) -> Iterator[str]:
+    """Moves that are not those of their actions."""
+    if walk.steps[0].action is not Primitive.STOP:
+        yield "the first action is not null"
+    for k, (one, two) in enumerate(zip(walk.steps[:-1], walk.steps[1:], strict=True), 1):
+        moved = float(np.linalg.norm(two.pose[:3, 3] - one.pose[:3, 3]))
+        turn = one.pose[:3, :3].T @ two.pose[:3, :3]
+        turned = float(np.degrees(np.arctan2(turn[0, 2], turn[2, 2])))  # to the right
+        ahead = STEP_M if two.action is Primitive.FORWARD else 0.0
+        right = {Primitive.TURN_RIGHT: TURN_DEG, Primitive.TURN_LEFT: -TURN_DEG}.get(two.action, 0.0)
+        short = two.collided and two.action is Primitive.FORWARD
+        if moved > ahead + _TOLERANCE_M or (moved < ahead - _TOLERANCE_M and not short):
+            yield f"step {k}, {two.action.name.lower()}, moves {moved:.2f} m"
+        elif abs((turned - right + 180) % 360 - 180) > _TOLERANCE_DEG and one.goal_index == two.goal_index:
+            yield f"step {k}, {two.action.name.lower()}, turns {turned:.1f} degrees to the right"
+
+
+def _of_index(
+    root: Path, walks: list[Trajectory], errors: list[tuple[str, str]], against: Path | None
+) -> Iterator[Finding]:
+    if not (root / INDEX).exists():
+        yield Finding("warning", f"no {INDEX}: which scenes were trained on cannot be shown; write it")
+        return
+    try:
+        index = read_index(root)
+    except DataError as error:
+        yield Finding("error", str(error))
+        return
+    here = {Entry(walk.scene, walk.number, len(walk)) for walk in walks}
+    if not errors and here != set(index.trajectories):
+        text = f"{INDEX} lists {len(index.trajectories)} trajectories, {len(here)} are here; write it again"
+        yield Finding("error", text)
+    if against is None:
+        return
+    both = overlap(index, load(against).scenes)
+    if both:
+        yield Finding("error", f"{len(both)} scenes are tested on as well (first: {both[0]}): remove them, index again")
+    else:
+        text = f"no scene of split '{index.split}' ({index.split_hash[:12]}) is one of {against}"
+        yield Finding("info", text)

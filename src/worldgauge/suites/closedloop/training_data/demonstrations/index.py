@@ -1,0 +1,119 @@
+"""The index over demonstrations: on which tables they were done, and the proof that none of them is tested on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError
+from worldgauge.core.fields import short, whole_of
+from worldgauge.core.io import write_file
+from worldgauge.suites.closedloop.format.files import read_json
+from worldgauge.suites.closedloop.training_data.coverage.read import split_hash
+from worldgauge.suites.closedloop.training_data.demonstrations import write as written
+from worldgauge.suites.closedloop.training_data.demonstrations.read import MAX_FRAMES, MAX_SEED, folders, read_manifest
+from worldgauge.suites.closedloop.training_data.demonstrations.record import MAX_NUMBER
+from worldgauge.worlds.tabletop.splits import SEEDS
+
+INDEX = "index.json"
+
+
+class Entry(NamedTuple):
+    """A demonstration in the index."""
+
+    task: str
+    number: int
+    variation: int
+    seed: int
+    frames: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """All demonstrations of a folder. split_hash: SHA-256 over the sorted `table_hash` of them."""
+
+    demonstrations: tuple[Entry, ...]
+    split_hash: str
+
+    @property
+    def n_frames(self) -> int:
+        """Frames of all demonstrations."""
+        return sum(entry.frames for entry in self.demonstrations)
+
+
+def write_index(root: Path) -> Index:
+    """Look through the demonstrations of a folder and put <root>/index.json in place.
+
+    Raises DataError when one cannot be read.
+    """
+    entries = []
+    for folder in folders(root):
+        manifest, facts = read_manifest(folder, root)
+        entries.append(Entry(facts.task, facts.number, facts.variation, facts.seed, manifest["frames"]))
+    content = {
+        "format": written.FORMAT,
+        "version": written.VERSION,
+        "split_hash": split_hash(map(_hash_of, entries)),
+        "evaluation_seeds": [SEEDS["test"].start, SEEDS["test"].stop - 1],
+        "frames": sum(entry.frames for entry in entries),
+        "demonstrations": [{**entry._asdict(), "table": _hash_of(entry)} for entry in entries],
+    }
+    write_file(Path(root) / INDEX, json.dumps(content, indent=1) + "\n")
+    return read_index(root)
+
+
+def read_index(root: Path) -> Index:
+    """The index of a folder. Raises DataError naming the field when it is none, or a hash is not of its table."""
+    path = Path(root) / INDEX
+    content = read_json(path)
+    try:
+        if content["format"] != written.FORMAT or content["version"] != written.VERSION:
+            raise ValueError(f"format {short(content['format'])}, version {short(content['version'])} is not ours")
+        entries = tuple(_entry(row) for row in content["demonstrations"])
+        found = Index(entries, str(content["split_hash"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{path}: {why}; write the index again") from error
+    if found.split_hash != split_hash(map(_hash_of, entries)):
+        raise DataError(f"{path}: field 'split_hash' is not that of its tables; write the index again")
+    return found
+
+
+def table_hash(task: str, variation: int, seed: int) -> str:
+    """What a table is before anything has moved: SHA-256 of its task, its variation and the seed of its places."""
+    return hashlib.sha256(json.dumps(["tabletop", task, variation, seed]).encode()).hexdigest()
+
+
+def overlap(index: Index, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
+    """Those of the evaluation's `scenes` whose tables were demonstrated on as well; () when disjoint."""
+    shown = {(entry.task, entry.variation, entry.seed) for entry in index.demonstrations}
+    return tuple(name for name, world in scenes.items() if world is not None and _table(world) in shown)
+
+
+def _table(world: WorldFacts) -> tuple[Any, ...] | None:
+    params = world.params
+    # Arguments that are not given are those of `worlds.tabletop.world.Tabletop`.
+    table = (params.get("task"), params.get("variation", 0), params.get("seed", 0))
+    return table if world.name == "tabletop" else None
+
+
+def _hash_of(entry: Entry) -> str:
+    return table_hash(entry.task, entry.variation, entry.seed)
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    entry = Entry(
+        task=str(row["task"]),
+        number=whole_of(row, "number", 0, MAX_NUMBER - 1),
+        variation=whole_of(row, "variation", 0, MAX_NUMBER),
+        seed=whole_of(row, "seed", 0, MAX_SEED),
+        frames=whole_of(row, "frames", 1, MAX_FRAMES),
+    )
+    if row["table"] != _hash_of(entry):
+        raise ValueError(f"field 'table' of {entry.task}/{entry.number} is not that of its variation and seed")
+    return entry

@@ -1,0 +1,260 @@
+"""Is a LoopNav folder what it should be? Counts, statistics beside the published ones, and findings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.core.video import problems
+from worldgauge.engine.collection.findings import Finding, Severity, Spread, spread
+from worldgauge.suites.loopnav.format.index import Trajectory, discover
+from worldgauge.suites.loopnav.format.segmenting import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
+from worldgauge.suites.loopnav.format.write import worlds_of
+from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
+
+LINE_OFFSET, LINE_SLOPE = 94.7, 8.07
+"""Frames of an ABA walk = 94.7 + 8.07 a block: fits the four published means within 2.1 frames."""
+
+LINE_TOLERANCE = 0.25
+PAPER_CAMERA = 0.1
+HORIZONTAL_FOV_DEG = 107.51
+SHOWN_BLOCKS = 3
+ROUNDING = 0.0011
+"""Two yaws of three decimals differ from the exact turn by up to this."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The valid trajectories of one type and range.
+
+    trajectories: found, valid or not. frames: records of one walk. path_length: planar metres.
+    frames_to_line: frames over 94.7 + 8.07 x path length. enclosed_area: square metres, and
+    normalised_deviation: metres (area over half the path length), both of ABA only. look_around_deg:
+    heading arc before the first step. published_*: (mean, std) of the paper, same units.
+    """
+
+    type: str
+    range: int
+    trajectories: int
+    frames: Spread | None
+    published_frames: tuple[float, float] | None
+    path_length: Spread | None
+    frames_to_line: Spread | None
+    enclosed_area: Spread | None
+    published_enclosed_area: tuple[float, float] | None
+    normalised_deviation: Spread | None
+    published_normalised_deviation: tuple[float, float] | None
+    look_around_deg: Spread | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check` found. n_frames: of valid trajectories. max_camera: radians in one tick."""
+
+    n_trajectories: int
+    n_valid: int
+    n_frames: int
+    max_camera: float
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def check(root: Path, *, decode: bool = False) -> Report:
+    """Statistics and findings of a folder; what was indexed is not read again.
+
+    decode: also decode every video once and report what the decoder complains of; some 400 frames a second.
+    Raises DataError when there is no such folder or a name in it cannot be part of an id.
+    """
+    trajectories = discover(root)
+    valid = [_Measured(t, t.measures) for t in trajectories if t.invalid is None and t.measures is not None]
+    findings = sorted(
+        [
+            *_left_out(trajectories),
+            *_of_flags(trajectories),
+            *_of_controls(valid),
+            *_of_shape(valid),
+            *_of_worlds(root),
+            *(_of_videos(valid) if decode else ()),
+        ],
+        key=lambda finding: ("error", "warning", "info").index(finding.severity),
+    )
+    return Report(
+        n_trajectories=len(trajectories),
+        n_valid=len(valid),
+        n_frames=sum(item.trajectory.n_frames for item in valid),
+        max_camera=max((item.measures.max_camera for item in valid), default=0.0),
+        rows=tuple(_rows(trajectories, valid)),
+        findings=tuple(findings),
+    )
+
+
+class _Measured(NamedTuple):
+    trajectory: Trajectory
+    measures: Measures
+
+    @property
+    def to_line(self) -> float:
+        """Frames over what the published lengths predict for this path."""
+        return self.trajectory.n_frames / (LINE_OFFSET + LINE_SLOPE * self.measures.path_length)
+
+
+def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Iterator[Row]:
+    groups: dict[tuple[str, int], list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        groups[trajectory.type, trajectory.radius].append(trajectory)
+    for kind, radius in sorted(groups):
+        items = [item for item in valid if (item.trajectory.type, item.trajectory.radius) == (kind, radius)]
+        yield Row(
+            type=kind,
+            range=radius,
+            trajectories=len(groups[kind, radius]),
+            frames=spread(item.trajectory.n_frames for item in items),
+            published_frames=_published("frames", kind, radius),
+            path_length=spread(item.measures.path_length for item in items),
+            frames_to_line=spread(item.to_line for item in items),
+            enclosed_area=spread(item.measures.enclosed_area for item in items),
+            published_enclosed_area=_published("enclosed_area", kind, radius),
+            normalised_deviation=spread(item.measures.normalised_deviation for item in items),
+            published_normalised_deviation=_published("normalised_deviation", kind, radius),
+            look_around_deg=spread(math.degrees(item.measures.look_around) for item in items),
+        )
+
+
+def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+    """One finding a kind of reason, with the first trajectory that has it."""
+    if not trajectories:
+        yield Finding("error", "holds no recording of the form <type>/<location>/<range>/<stamp>.avi")
+    faults: dict[Fault, list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        if trajectory.fault is not None:
+            faults[trajectory.fault].append(trajectory)
+    for fault, group in faults.items():
+        severity: Severity = "error" if fault in FILE_FAULTS else "warning"
+        count = f"{len(group)} of {len(trajectories)} trajectories are left out"
+        yield Finding(severity, f"{count}, {group[0].id}: {group[0].invalid}")
+
+
+def _of_videos(valid: Sequence[_Measured]) -> Iterator[Finding]:
+    """Damage inside a video that has all its frames: the decoder only mutters about it."""
+    for item in valid:
+        found = problems(item.trajectory.video)
+        if found:
+            yield Finding("error", f"{item.trajectory.id}: the video decodes with {len(found)} complaints: {found[0]}")
+
+
+def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+    texts: dict[str, tuple[Severity, str]] = {
+        "segment_fallback": ("info", "have a C within 2 blocks of A: the released rule starts the way back at B"),
+        "other_keys": ("warning", "hold keys other than forward and jump"),
+        "extra_info_differs": ("warning", "name another location, type or range in extra_info than their folder"),
+    }
+    for flag, (severity, text) in texts.items():
+        flagged = [trajectory.id for trajectory in trajectories if flag in trajectory.flags]
+        if flagged:
+            yield Finding(severity, f"{len(flagged)} trajectories {text} (first: {flagged[0]})")
+
+
+def _of_controls(valid: Sequence[_Measured]) -> Iterator[Finding]:
+    """Yaw against motion and against the camera, the camera's limit, its exclusiveness, idle ticks."""
+    backwards = [item for item in valid if item.measures.yaw_agreement is not None and item.measures.yaw_agreement <= 0]
+    if backwards:
+        yield Finding(
+            "error",
+            f"{_many(backwards)} move against their yaw: it is not the release's (0 looks to -z, left positive)",
+        )
+    fast = [item for item in valid if item.measures.max_camera > PAPER_CAMERA + 1e-6]
+    if fast:
+        most = max(item.measures.max_camera for item in fast)
+        yield Finding("warning", f"{_many(fast)} turn up to {most:.3f} rad in one tick; the paper's limit is 0.1")
+    both = [item for item in valid if item.measures.exclusive_violations]
+    if both:
+        frames = sum(item.measures.exclusive_violations for item in both)
+        yield Finding(
+            "warning", f"{_many(both)} turn {EXCLUSIVE_CAMERA} rad or more while a key is down, in {frames} frames"
+        )
+    shifted = [item for item in valid if item.measures.camera_mismatch > ROUNDING]
+    if shifted:
+        most = max(item.measures.camera_mismatch for item in shifted)
+        yield Finding(
+            "warning", f"{_many(shifted)} have a camera value that is not the change of yaw, by up to {most:.4f} rad"
+        )
+    idle = [item for item in valid if item.measures.idle_records]
+    if idle:
+        records = sum(item.measures.idle_records for item in idle)
+        yield Finding(
+            "info",
+            f"{_many(idle)} hold idle records, {records} in all: as published, of idle ticks one a second is kept, "
+            "so each of them may stand for a second",
+        )
+
+
+def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
+    """The look-around and the length."""
+    blind = [item for item in valid if math.degrees(item.measures.look_around) < 360 - HORIZONTAL_FOV_DEG]
+    if blind:
+        least = min(math.degrees(item.measures.look_around) for item in blind)
+        yield Finding(
+            "warning", f"{_many(blind)} do not show every direction before the first step, least {least:.0f} degrees"
+        )
+    off = [item for item in valid if abs(item.to_line - 1) > LINE_TOLERANCE]
+    if off:
+        worst = max(off, key=lambda item: abs(math.log(item.to_line)))
+        yield Finding(
+            "warning",
+            f"{_many(off)} are more than 25% off the published line of frames against path length, "
+            f"worst {worst.to_line:.2f} times, {worst.trajectory.id}",
+        )
+
+
+def _of_worlds(root: Path) -> Iterator[Finding]:
+    """Blocks of the game that references and labels see as others; the recorded pictures may show them as they are."""
+    grids = {name: facts.params.get("grid", "") for name, facts in worlds_of(root).items() if facts.name == "minecraft"}
+    if not grids:
+        return
+    from worldgauge.worlds.minecraft.cells.cells import read as read_cells
+    from worldgauge.worlds.minecraft.names import substitutions  # brings numba, 0.2 s
+
+    for location, grid in grids.items():
+        try:
+            cells = read_cells(Path(grid))
+        except WorldError as error:
+            yield Finding("error", f"{location}: {error}")
+            continue
+        replaced = substitutions(cells)
+        air = [number for number, text in enumerate(cells.palette) if base_name(text) in AIR_NAMES]
+        blocks = int((~np.isin(cells.index, air)).sum())
+        if replaced:
+            first = ", ".join(f"{base_name(one.foreign)} as {one.ours}" for one in replaced[:SHOWN_BLOCKS])
+            count = sum(one.cells for one in replaced)
+            told = f"{count} of {blocks} blocks are seen as the nearest of ours, such as {first}"
+            yield Finding("info", f"{location}: {told}")
+
+
+def _many(items: Sequence[_Measured]) -> str:
+    return f"{len(items)} trajectories (first: {items[0].trajectory.id})"
+
+
+def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:
+    cell = _tables()[name].get(kind, {}).get(str(radius))
+    return None if cell is None else (cell[0], cell[1])
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files(__package__).joinpath("published.json").read_text(encoding="utf-8")
+    tables: dict[str, Any] = json.loads(text)
+    return tables

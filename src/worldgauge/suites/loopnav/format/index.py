@@ -1,0 +1,284 @@
+"""Finding trajectories in a LoopNav folder, and remembering what was found between two calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import check_name, parse_json
+from worldgauge.core.video import Clip
+from worldgauge.suites.loopnav.format import segmenting as rules
+from worldgauge.suites.loopnav.format.records import parse_records, read_bytes, walk_of
+from worldgauge.suites.loopnav.format.segmenting import Fault, Measures
+from worldgauge.worlds.walking.walk import LoopKind
+
+TYPES: tuple[LoopKind, ...] = ("ABA", "ABCA")
+INDEX_FILE = ".worldgauge-index.json"
+INDEX_VERSION = 2
+"""Grows whenever a rule or a measure changes: older index files are then read as empty."""
+
+MAX_INDEX_BYTES = 256 * 2**20
+Split = Literal["train", "validation", "test"]
+
+_VILLAGE = re.compile(r".+_village_(\d{1,6})")
+_EXAMINED = ("n_frames", "return_index", "exact_return_index", "flags", "fault", "invalid", "fingerprint")
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One recorded loop on disk.
+
+    id: type/location/range/stamp. video, records: its two files; one of them is missing when
+    `invalid` says so. radius: the range in blocks. n_frames: records. return_index: first frame of
+    the way back by the released rule; exact_return_index: by changes of the goal. flags: noteworthy,
+    yet usable. fault, invalid: why it is left out, as a code and as a line, else None. fingerprint:
+    SHA-256 over both files, not over the world they show (see `loopnav.fingerprint_of`).
+    measures: None when the records cannot be read.
+    """
+
+    id: str
+    video: Path
+    records: Path
+    type: LoopKind
+    location: str
+    radius: int
+    n_frames: int
+    return_index: int | None
+    exact_return_index: int | None
+    flags: tuple[str, ...]
+    fault: Fault | None
+    invalid: str | None
+    fingerprint: str
+    measures: Measures | None
+
+    @property
+    def stamp(self) -> str:
+        """Name of both files without suffix."""
+        return self.video.stem
+
+    @property
+    def village_index(self) -> int | None:
+        """Such as 20 of plains_village_20; None for other places."""
+        found = _VILLAGE.fullmatch(self.location)
+        return int(found[1]) if found else None
+
+    @property
+    def split(self) -> Split | None:
+        """Of its village; None for other places and other numbers."""
+        return None if self.village_index is None else split_of(self.village_index)
+
+
+def split_of(village_index: int) -> Split | None:
+    """Villages 1-16 train, 17-18 validate, 19-20 test (paper, appendix B.1); None for other numbers."""
+    splits: tuple[tuple[int, Split], ...] = ((16, "train"), (18, "validation"), (20, "test"))
+    return next((split for last, split in splits if 1 <= village_index <= last), None)
+
+
+def discover(root: Path) -> list[Trajectory]:
+    """All trajectories of a folder, sorted by id.
+
+    Accepts <type>/<location>/<range>/ and the evaluation scripts' <type>/<range>/<location>/, in
+    `root` or in `root`/test_data. A file that cannot be read makes its trajectory invalid; a name that
+    cannot be part of an id, or one id in both layouts, raises DataError. What was learned of unchanged
+    files (size and time of change) comes from an index file in `root`, or from the user's cache when
+    `root` cannot be written.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    index_path = _index_path(root)
+    known = _read_index(index_path)
+    entries: dict[str, Any] = {}
+    found: dict[str, Trajectory] = {}
+    try:
+        for pair in _scan(root):
+            entry = known.get(pair.key)
+            trajectory = _recall(pair, entry)
+            if trajectory is None:
+                trajectory = _examine(pair)
+                entry = {"stamps": pair.stamps, **_facts(trajectory)}
+            if trajectory.id in found:
+                raise DataError(f"{root}: '{trajectory.id}' is there twice, in both folder orders; remove one")
+            found[trajectory.id], entries[pair.key] = trajectory, entry
+    except BaseException:
+        # The first look at a published set takes minutes: what was learned before an interrupt is kept.
+        _write_index(index_path, {**known, **entries})
+        raise
+    if entries != known:
+        _write_index(index_path, entries)
+    return [found[name] for name in sorted(found)]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The two files of one trajectory. stamps: [size, mtime_ns] of video and records, None where there is none."""
+
+    key: str
+    folder: Path
+    type: LoopKind
+    location: str
+    radius: int
+    stamp: str
+    stamps: list[list[int] | None]
+
+    @property
+    def id(self) -> str:
+        return f"{self.type}/{self.location}/{self.radius}/{self.stamp}"
+
+    @property
+    def video(self) -> Path:
+        return self.folder / f"{self.stamp}.avi"
+
+    @property
+    def records(self) -> Path:
+        return self.folder / f"{self.stamp}.json"
+
+
+def _scan(root: Path) -> Iterator[_Pair]:
+    base = root if any((root / kind).is_dir() for kind in TYPES) else root / "test_data"
+    for kind in TYPES:
+        for outer in _folders(base / kind):
+            for inner in _folders(outer):
+                place, radius = (inner.name, outer.name) if _is_range_first(outer, inner) else (outer.name, inner.name)
+                if not (radius.isascii() and radius.isdigit() and len(radius) <= 6):
+                    raise DataError(f"{inner}: expected a range in blocks as folder name, such as 15, got '{radius}'")
+                location = check_name(place, str(inner))
+                yield from _pairs(inner, inner.relative_to(root).as_posix(), kind, location, int(radius))
+
+
+def _is_range_first(outer: Path, inner: Path) -> bool:
+    return outer.name.isdigit() and not inner.name.isdigit()
+
+
+def _folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    return sorted(Path(entry.path) for entry in _entries(path) if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
+
+
+def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -> Iterator[_Pair]:
+    stamps: dict[str, list[list[int] | None]] = {}
+    for entry in _entries(folder):
+        name, dot, suffix = entry.name.rpartition(".")
+        if entry.name.startswith(".") or suffix not in ("avi", "json") or not dot:
+            continue
+        check_name(name, str(folder))
+        both = stamps.setdefault(name, [None, None])
+        # A link to nothing is as good as no file: it spoils its own trajectory, not the folder.
+        with suppress(OSError):
+            stat = entry.stat()
+            both[suffix == "json"] = [stat.st_size, stat.st_mtime_ns]
+    for name in sorted(stamps):
+        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name, stamps[name])
+
+
+def _examine(pair: _Pair) -> Trajectory:
+    """Read both files once: the records, the number of frames (without decoding), the hashes."""
+    seen = hashlib.sha256()
+    n_frames, split, exact = 0, None, None
+    flags: tuple[str, ...] = ()
+    measures: Measures | None = None
+    invalid: str | None = None
+    fault: Fault | None = "incomplete"  # what a raise below means
+    try:
+        if None in pair.stamps:
+            missing = "video" if pair.stamps[0] is None else "records"
+            raise DataError(f"has no {missing}: {pair.stamp} is not complete, or a link in it leads nowhere")
+        fault = "records"
+        data = read_bytes(pair.records)
+        seen.update(hashlib.sha256(data).digest())
+        fault = "video"
+        with open(pair.video, "rb") as file:
+            seen.update(hashlib.file_digest(file, "sha256").digest())
+        fault = "records"
+        records = parse_records(data, pair.records.name)
+        n_frames = len(records)
+        if not records:
+            raise DataError("holds no record")
+        goals = [record.goal for record in records]
+        split = rules.return_index((records[0].x, records[0].z), goals)
+        exact = rules.exact_return_index(goals)
+        measures = rules.measure(walk_of(records, pair.type, pair.radius), split)
+        verdict = rules.judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
+        flags = verdict.flags
+        fault = "video"
+        decoded = len(Clip.open(pair.video))
+        fault, invalid = verdict.fault, verdict.invalid
+        if decoded != n_frames:
+            fault, invalid = "lengths", f"{decoded} frames in the video, {n_frames} records"
+    except (DataError, OSError) as error:
+        invalid = str(error).replace(f"{pair.folder}{os.sep}", "")
+    return Trajectory(
+        pair.id, pair.video, pair.records, pair.type, pair.location, pair.radius,
+        n_frames, split, exact, flags, fault, invalid, seen.hexdigest(), measures,
+    )  # fmt: skip
+
+
+def _facts(trajectory: Trajectory) -> dict[str, Any]:
+    facts: dict[str, Any] = {name: getattr(trajectory, name) for name in _EXAMINED}
+    facts["flags"] = list(trajectory.flags)
+    facts["measures"] = None if trajectory.measures is None else asdict(trajectory.measures)
+    return facts
+
+
+def _recall(pair: _Pair, entry: Any) -> Trajectory | None:
+    """The trajectory as the index has it; None when its files changed or the entry is not one of ours."""
+    if not isinstance(entry, Mapping) or entry.get("stamps") != pair.stamps:
+        return None
+    try:
+        facts = {name: entry[name] for name in _EXAMINED}
+        facts["flags"] = tuple(facts["flags"])
+        measures = None if entry["measures"] is None else Measures(**entry["measures"])
+    except (KeyError, TypeError):
+        return None
+    return Trajectory(
+        id=pair.id, video=pair.video, records=pair.records, type=pair.type, location=pair.location,
+        radius=pair.radius, measures=measures, **facts,
+    )  # fmt: skip
+
+
+def _index_path(root: Path) -> Path:
+    if os.access(root, os.W_OK):
+        return root / INDEX_FILE
+    from platformdirs import user_cache_dir
+
+    name = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:24]
+    return Path(user_cache_dir("worldgauge")) / "loopnav" / f"{name}.json"
+
+
+def _read_index(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > MAX_INDEX_BYTES:
+            return {}
+        content = parse_json(path.read_bytes(), str(path))
+        entries = content["entries"] if content["version"] == INDEX_VERSION else {}
+    except (OSError, DataError, KeyError, TypeError):
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def _write_index(path: Path, entries: Mapping[str, Any]) -> None:
+    """Best effort: without an index everything still works, only slower."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        part.write_text(json.dumps({"version": INDEX_VERSION, "entries": entries}, allow_nan=False), encoding="utf-8")
+        os.replace(part, path)
+    except OSError:
+        return

@@ -1,0 +1,241 @@
+"""The records of a LoopNav trajectory: its JSON file, read in the spellings of the release and of the paper.
+
+Everything here is in the game's frame: x, y up, z in blocks; yaw 0 looks to -z, positive turns left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import wrap_angle
+from worldgauge.core.io import parse_json
+from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal
+
+MAX_JSON_BYTES = 16 * 2**20
+"""About ten times the longest recording the collector keeps (2,500 frames)."""
+
+MAX_RECORDS = 50_000
+MAX_COORDINATE = 1e8
+MAX_WHOLE = 2**64
+HELD_KEYS = ("back", "left", "right", "sprint", "sneak")
+"""Keys that released records carry beside forward and jump; false in all of them."""
+
+DIGGING_KEYS = frozenset({"dig", "digging", "attack"})
+
+
+class Goal(NamedTuple):
+    """Where the planner is heading, in blocks: exact with y, near with range_sq (paper: neither)."""
+
+    x: float
+    z: float
+    y: float | None = None
+    range_sq: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One frame as recorded.
+
+    x, y, z: feet, blocks. yaw_raw: radians as stored, not wrapped. pitch: radians, up positive.
+    camera: (dyaw, dpitch) that led to this frame. forward, jump: act on the next frame.
+    held: other keys that are down. location, type, radius, seed: of extra_info, None where absent.
+    """
+
+    x: float
+    y: float
+    z: float
+    yaw_raw: float
+    pitch: float
+    forward: bool
+    jump: bool
+    camera: tuple[float, float]
+    held: tuple[str, ...]
+    goal: Goal | None
+    frame_count: int | None
+    location: str | None
+    type: str | None
+    radius: int | None
+    seed: int | None
+
+    @property
+    def yaw(self) -> float:
+        """Yaw in [-pi, pi), as the paper prints it."""
+        return float(wrap_angle(self.yaw_raw))
+
+
+def read_records(path: Path) -> list[Record]:
+    """All records of a JSON file, in order.
+
+    Raises DataError naming the file, the record and the field when something is missing, of another
+    type, not finite or beyond the limits.
+    """
+    return parse_records(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file, refused before reading when it passes the size limit."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_JSON_BYTES:
+            raise DataError(f"{path}: {size} bytes pass the limit of {MAX_JSON_BYTES} for records")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def parse_records(data: bytes, where: str) -> list[Record]:
+    """Records of the content of a JSON file; `where` names it in errors."""
+    rows = parse_json(data, where)
+    if not isinstance(rows, list):
+        raise DataError(f"{where}: expected a list with one object a frame, got {_kind(rows)}")
+    if len(rows) > MAX_RECORDS:
+        raise DataError(f"{where}: {len(rows)} records pass the limit of {MAX_RECORDS}")
+    return [_record(_Fields(row, f"{where}: record {index}")) for index, row in enumerate(rows)]
+
+
+def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
+    """The same walk in our frame: (x, y, z) -> (x, -z, y), yaw + pi/2, block (x, y, z) -> cell (x, -z - 1, y)."""
+    return Walk(
+        positions=np.array([(r.x, -r.z, r.y) for r in records], np.float64).reshape(-1, 3),
+        yaw=np.array([r.yaw_raw for r in records], np.float64) + np.pi / 2,
+        pitch=np.array([r.pitch for r in records], np.float64),
+        camera=np.array([r.camera for r in records], np.float64).reshape(-1, 2),
+        forward=np.array([r.forward for r in records], bool),
+        jump=np.array([r.jump for r in records], bool),
+        goals=tuple(None if r.goal is None else _our_goal(r.goal) for r in records),
+        kind=kind,
+        radius=radius,
+        seed=records[0].seed if records else None,
+    )
+
+
+def _our_goal(goal: Goal) -> WalkGoal:
+    return WalkGoal(
+        math.floor(goal.x),
+        -math.floor(goal.z) - 1,
+        None if goal.y is None else math.floor(goal.y),
+        None if goal.range_sq is None else math.ceil(goal.range_sq),
+    )
+
+
+def _record(fields: _Fields) -> Record:
+    action = fields.object("action", required=True)
+    extra = fields.object("extra_info")
+    goal = fields.object("goal")
+    return Record(
+        x=fields.number("x"),
+        y=fields.number("y"),
+        z=fields.number("z"),
+        yaw_raw=fields.number("yaw"),
+        pitch=fields.number("pitch"),
+        forward=action.flag("forward", required=True),
+        jump=action.flag("jump", required=True),
+        camera=action.pair("camera"),
+        held=action.held(),
+        goal=Goal(goal.number("x"), goal.number("z"), goal.maybe("y"), goal.maybe("rangeSq")) if goal else None,
+        frame_count=fields.whole("frame_count"),
+        location=extra.text("location"),
+        type=extra.text("nvtype"),
+        radius=extra.whole("nvrange"),
+        seed=extra.whole("seed"),
+    )
+
+
+class _Fields:
+    """One JSON object whose fields are read by type; 'frame count' and 'frame_count' are one name."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise DataError(f"{where}: expected an object, got {_kind(value)}")
+        self._values: Mapping[str, Any] = {_plain(key): item for key, item in value.items()}
+        self._where = where
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def object(self, name: str, *, required: bool = False) -> _Fields:
+        """A nested object; empty when absent or null, unless required."""
+        value = self._values.get(_plain(name))
+        if value is None:
+            if required:
+                raise self._error(name, "is missing")
+            value = {}
+        return _Fields(value, f"{self._where}, field '{name}'")
+
+    def number(self, name: str) -> float:
+        value = self.maybe(name)
+        if value is None:
+            raise self._error(name, "is missing")
+        return value
+
+    def maybe(self, name: str) -> float | None:
+        value = self._values.get(_plain(name))
+        return None if value is None else self._finite(name, value)
+
+    def whole(self, name: str) -> int | None:
+        value = self._values.get(_plain(name))
+        if value is None:
+            return None
+        # Seeds fill 64 bits: read as they are, not through a float.
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE:
+            return value
+        number = self._finite(name, value)
+        if number != int(number):
+            raise self._error(name, f"must be a whole number, got {number}")
+        return int(number)
+
+    def text(self, name: str) -> str | None:
+        value = self._values.get(_plain(name))
+        if value is not None and not isinstance(value, str):
+            raise self._error(name, f"must be text, got {_kind(value)}")
+        return value
+
+    def flag(self, name: str, *, required: bool = False) -> bool:
+        """False when absent, unless required."""
+        value = self._values.get(_plain(name), None if required else False)
+        if value is None and required:
+            raise self._error(name, "is missing")
+        if not isinstance(value, bool):
+            raise self._error(name, f"must be true or false, got {_kind(value)}")
+        return value
+
+    def pair(self, name: str) -> tuple[float, float]:
+        value = self._values.get(_plain(name))
+        if value is None:
+            raise self._error(name, "is missing")
+        if not isinstance(value, list) or len(value) != 2:
+            raise self._error(name, "must be a list of two angles [dyaw, dpitch]")
+        return self._finite(name, value[0]), self._finite(name, value[1])
+
+    def held(self) -> tuple[str, ...]:
+        names = (*HELD_KEYS, *sorted(DIGGING_KEYS))
+        return tuple(name for name in names if self.flag(name))
+
+    def _finite(self, name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self._error(name, f"must be a number, got {_kind(value)}")
+        if not abs(value) <= MAX_COORDINATE:
+            raise self._error(name, f"is beyond +-{MAX_COORDINATE:.0e}")
+        return float(value)
+
+    def _error(self, name: str, what: str) -> DataError:
+        return DataError(f"{self._where}: field '{name}' {what}")
+
+
+@lru_cache(maxsize=256)
+def _plain(key: str) -> str:
+    return key.replace(" ", "").replace("_", "").lower()
+
+
+def _kind(value: Any) -> str:
+    return {dict: "an object", list: "a list", str: "text", bool: "true/false", type(None): "null"}.get(
+        type(value), "a number"
+    )

@@ -1,0 +1,172 @@
+"""What makes a LoopNav trajectory valid, where its way back begins, and what can be measured on it.
+
+Positions and goals are in the game's frame (x, z planar), as the released rules state them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from worldgauge.core import polyline
+from worldgauge.suites.loopnav.format.records import DIGGING_KEYS, Goal, Record
+from worldgauge.worlds.walking.walk import Walk
+
+AWAY_M = 2.0
+"""A goal more than this from the start, in x or in z, is away; a loop closes within it (release)."""
+
+MIN_CONTEXT = 32
+MAX_CAMERA = 0.15
+"""Largest camera step per tick that a reader accepts; the paper says 0.1, the release allows 0.15."""
+
+EXCLUSIVE_CAMERA = 0.01
+"""From this camera step on, forward and jump must be up."""
+
+MOVING_M = 0.05
+
+
+def return_index(start: tuple[float, float], goals: Sequence[Goal | None]) -> int | None:
+    """Index of the last record whose goal is away from `start` (x, z); None when there is none.
+
+    The first frame of the way back by the released rule: frames before it are the exploration.
+    """
+    away = [i for i, goal in enumerate(goals) if goal is not None and is_away(start, goal)]
+    return away[-1] if away else None
+
+
+def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
+    """Index of the last record before the goal changes for the last time; None when it never changes.
+
+    Unlike the released rule it does not mistake a C near A for the way back.
+    """
+    legs = goal_changes(goals)
+    if len(legs) < 2:
+        return None
+    return max(i for i in range(legs[-1]) if goals[i] is not None)
+
+
+def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
+    """Indices at which another goal than before begins, the first goal included; gaps without one do not count."""
+    changes: list[int] = []
+    last: Goal | None = None
+    for index, goal in enumerate(goals):
+        if goal is not None and goal != last:
+            changes.append(index)
+            last = goal
+    return changes
+
+
+def is_away(start: tuple[float, float], goal: Goal) -> bool:
+    """Whether `goal` differs from `start` (x, z) by more than two blocks on either axis."""
+    return abs(goal.x - start[0]) > AWAY_M or abs(goal.z - start[1]) > AWAY_M
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Numbers of one trajectory, metres (blocks) and radians.
+
+    path_length: planar, whole walk. enclosed_area, normalised_deviation: ABA with a way back, else
+    None. look_around: heading arc covered before the first step. yaw_agreement: mean cosine between
+    motion and heading, None when nothing moved. camera_mismatch: largest difference between a change
+    of yaw and the camera value beside it. exclusive_violations: frames that turn and hold a key.
+    idle_records: frames equal to the one before with nothing pressed; on recordings of the game each
+    may stand for a second.
+    """
+
+    path_length: float
+    enclosed_area: float | None
+    normalised_deviation: float | None
+    look_around: float
+    max_camera: float
+    camera_mismatch: float
+    exclusive_violations: int
+    yaw_agreement: float | None
+    idle_records: int
+    final_distance: float
+
+
+def measure(walk: Walk, split: int | None) -> Measures:
+    """Measures of `walk`, at least one frame; `split` is the first frame of its way back."""
+    xy = walk.positions[:, :2]
+    motion = np.diff(xy, axis=0)
+    step = np.linalg.norm(motion, axis=1)
+    moving = step > MOVING_M
+    first_step = int(moving.argmax()) if moving.any() else len(walk)
+    yaw = np.unwrap(walk.yaw)
+    heading = np.stack([np.cos(walk.yaw), np.sin(walk.yaw)], -1)[:-1]
+    ahead = (motion * heading).sum(1)[moving].sum()
+    turning = np.abs(walk.camera).max(axis=1) >= EXCLUSIVE_CAMERA
+    still = (step == 0) & (np.diff(walk.yaw) == 0) & ~(walk.forward | walk.jump)[:-1]
+    has_lobes = walk.kind == "ABA" and split is not None
+    area = polyline.enclosed_area(xy[: split + 1], xy[split:]) if has_lobes and split is not None else None
+    total = walk.length
+    return Measures(
+        path_length=total,
+        enclosed_area=area,
+        normalised_deviation=None if area is None or total == 0 else area / (total / 2),
+        look_around=float(min(np.ptp(yaw[: first_step + 1]), 2 * math.pi)),
+        max_camera=float(np.abs(walk.camera).max()),
+        camera_mismatch=float(np.abs(np.diff(yaw) - walk.camera[1:, 0]).max(initial=0.0)),
+        exclusive_violations=int((turning & (walk.forward | walk.jump)).sum()),
+        yaw_agreement=float(ahead / step[moving].sum()) if moving.any() else None,
+        idle_records=int(still.sum()),
+        final_distance=float(np.linalg.norm(xy[-1] - xy[0])),
+    )
+
+
+Fault = Literal[
+    "incomplete", "records", "video", "lengths",
+    "never_left", "never_came_back", "open", "frame_count", "camera", "digs", "short",
+]  # fmt: skip
+"""Kinds of reasons to leave a trajectory out; the first four are faults of the files, the others of the walk."""
+
+FILE_FAULTS: tuple[Fault, ...] = ("incomplete", "records", "video", "lengths")
+
+
+class Verdict(NamedTuple):
+    """Why a trajectory is left out, as a code and a line (None: it is not), and what else is noteworthy."""
+
+    fault: Fault | None
+    invalid: str | None
+    flags: tuple[str, ...]
+
+
+def judge(records: Sequence[Record], measures: Measures, *, kind: str, location: str, radius: int) -> Verdict:
+    """The validity filters of the release, and ours, on at least one record."""
+    start = (records[0].x, records[0].z)
+    goals = [record.goal for record in records]
+    split = return_index(start, goals)
+    turn, gap = measures.max_camera, measures.final_distance
+    digs = any(DIGGING_KEYS & set(r.held) for r in records)
+    short = split is not None and split < MIN_CONTEXT
+    reasons: list[tuple[bool, Fault, str]] = [
+        (split is None, "never_left", "never left its start"),
+        (split == len(records) - 1, "never_came_back", "never came back: its goal is away to the end"),
+        (gap > AWAY_M, "open", f"ends {gap:.1f} blocks from its start"),
+        (not _monotone(records), "frame_count", "frame_count does not grow from record to record"),
+        (turn > MAX_CAMERA + 1e-9, "camera", f"camera turns {turn:.3f} rad in one tick"),
+        (digs, "digs", "digs: the world changes during the walk"),
+        (short, "short", f"only {split} frames before its way back, {MIN_CONTEXT} needed"),
+    ]
+    fault, invalid = next(((code, reason) for holds, code, reason in reasons if holds), (None, None))
+    away = {(goal.x, goal.z) for goal in goals if goal is not None and is_away(start, goal)}
+    flags = [
+        ("segment_fallback", kind == "ABCA" and len(away) < 2),
+        ("other_keys", any(set(r.held) - DIGGING_KEYS for r in records)),
+        ("extra_info_differs", any(not _agrees(r, kind, location, radius) for r in records)),
+    ]
+    return Verdict(fault, invalid, tuple(name for name, holds in flags if holds))
+
+
+def _monotone(records: Sequence[Record]) -> bool:
+    counts = [record.frame_count for record in records if record.frame_count is not None]
+    return all(later > earlier for earlier, later in pairwise(counts))
+
+
+def _agrees(record: Record, kind: str, location: str, radius: int) -> bool:
+    return record.type in (None, kind) and record.location in (None, location) and record.radius in (None, radius)

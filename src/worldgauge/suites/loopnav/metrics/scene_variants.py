@@ -1,0 +1,255 @@
+"""Variants of SGCS that need no new segmentation: each is computed from stored frame scores or stored scenes.
+
+They answer what the plain score hides: small things lost (macro, objects), frames that hold nothing to remember
+(informative), agreement by chance, timing drift, and things never seen before (coverage bins).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import wrap_angle
+from worldgauge.metrics import metrics
+from worldgauge.metrics.sgcs import TAU, Empty, FrameScore, Matching, Scene, VideoScore, frame_sgcs, video_score
+
+STUFF = ("sky", "grass", "path", "dirt", "sand", "snow", "water")
+"""Ground, water and sky: what has no countable objects. The rest are objects: building, tree, flower."""
+
+BACKDROP = ("sky", "grass")
+"""What a frame that has left the settlement, or a collapsed model, still shows."""
+
+
+@metrics.register(
+    "sgcs_macro", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS without area weights"
+)
+def macro_sgcs(frame: FrameScore) -> float | None:
+    """Unweighted mean of S_c over the categories present in either frame; None when there is none.
+
+    A lost flower counts as much as a lost sky.
+    """
+    present = [c.score for c in frame.categories.values() if c.m + c.n]
+    return math.fsum(present) / len(present) if present else None
+
+
+@metrics.register(
+    "sgcs_objects", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of objects only"
+)
+def object_sgcs(frame: FrameScore) -> float | None:
+    """SGCS over object categories only (all but STUFF): sum(w_c S_c) / sum(w_c); None without objects."""
+    kept = [c for name, c in frame.categories.items() if name not in STUFF]
+    weight = math.fsum(c.weight for c in kept)
+    return min(1.0, math.fsum(c.weight * c.score for c in kept) / weight) if weight else None
+
+
+def information(frame: FrameScore) -> float:
+    """How much there is to remember in the truth B: 1 - (area of BACKDROP) / (area of all categories), in [0, 1].
+
+    Taken from the truth alone, so that a model cannot change its own weights; 0 for an empty frame.
+    """
+    total = math.fsum(c.area_b for c in frame.categories.values())
+    backdrop = math.fsum(c.area_b for name, c in frame.categories.items() if name in BACKDROP)
+    return 1 - backdrop / total if total else 0.0
+
+
+@metrics.register(
+    "sgcs_informative",
+    unit="1",
+    better="higher",
+    bounds=(0.0, 1.0),
+    version=1,
+    source="LoopNav, outlook: segment weights",
+)
+def informative_sgcs(frames: Sequence[FrameScore]) -> float | None:
+    """Mean frame score weighted by `information`: sum(u_t s_t) / sum(u_t); None when all weights are 0."""
+    pairs = [(information(frame), frame.value) for frame in frames if frame.value is not None]
+    weight = math.fsum(u for u, _ in pairs)
+    return min(1.0, math.fsum(u * value for u, value in pairs) / weight) if weight else None
+
+
+def chance_level(
+    a: Sequence[Scene],
+    b: Sequence[Scene],
+    *,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
+    shifts: int = 8,
+) -> float | None:
+    """Mean score of A against the wrong frames of B: frame t of A with frame (t + k) mod T of B.
+
+    Over up to `shifts` values of k, spread evenly over 1..T-1; no random numbers. None for fewer than two frames or
+    when every such pair is undefined. A frozen video scores exactly its own chance level when all k are taken.
+    """
+    count = len(a)
+    if len(b) != count:
+        raise ShapeError(f"chance level needs as many scenes on both sides, got {count} and {len(b)}")
+    offsets = np.unique(np.linspace(1, count - 1, min(shifts, count - 1)).round().astype(int)) if count > 1 else ()
+    rules: dict[str, Any] = {"height": height, "width": width, "tau": tau, "empty": empty, "matching": matching}
+    values = [frame_sgcs(a[t], b[(t + k) % count], **rules).value for k in offsets for t in range(count)]
+    return video_score(values, empty=empty).value if values else None
+
+
+@metrics.register(
+    "sgcs_chance_corrected",
+    unit="1",
+    better="higher",
+    bounds=(-math.inf, 1.0),
+    version=1,
+    source="SGCS above chance, as in Cohen's kappa",
+)
+def chance_corrected(score: float | None, chance: float | None) -> float | None:
+    """(s - c) / (1 - c): 0 at the chance level, 1 for the truth, negative below chance; None when c is 1 or missing."""
+    if score is None or chance is None or chance >= 1:
+        return None
+    return (score - chance) / (1 - chance)
+
+
+@metrics.register(
+    "sgcs_drift_tolerant",
+    unit="1",
+    better="higher",
+    bounds=(0.0, 1.0),
+    version=1,
+    source="SGCS against the best of neighbouring frames",
+)
+def drift_tolerant_sgcs(
+    a: Sequence[Scene],
+    b: Sequence[Scene],
+    *,
+    window: int,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    empty: Empty = "null",
+    matching: Matching = "maximum",
+) -> tuple[VideoScore, list[int | None]]:
+    """Each frame t of A against the best of B[t - window .. t + window], and the shift that was best.
+
+    The nearest shift wins ties; None where no shift is defined. No defined frame scores lower than in the plain
+    score: compare with `window=0` and look at the shifts, a steady run of one sign is timing drift. `window` counts
+    the given scenes, not frames of the video.
+    """
+    if len(a) != len(b):
+        raise ShapeError(f"drift tolerance needs as many scenes on both sides, got {len(a)} and {len(b)}")
+    rules: dict[str, Any] = {"height": height, "width": width, "tau": tau, "empty": empty, "matching": matching}
+    values: list[float | None] = []
+    chosen: list[int | None] = []
+    for t, scene in enumerate(a):
+        best: tuple[float | None, int | None] = (None, None)
+        for shift in sorted(range(-window, window + 1), key=abs):
+            if not 0 <= t + shift < len(b):
+                continue
+            value = frame_sgcs(scene, b[t + shift], **rules).value
+            if value is not None and (best[0] is None or value > best[0]):
+                best = value, shift
+        values.append(best[0])
+        chosen.append(best[1])
+    return video_score(values, empty=empty), chosen
+
+
+SEEN_SHARE = 0.5
+"""Share of a frame's surfaces from which on it counts as seen before."""
+
+
+class Bin(NamedTuple):
+    """Frames whose coverage lies in [low, high) (the last bin is closed): their number and mean score."""
+
+    low: float
+    high: float
+    n: int
+    mean: float | None
+
+
+def sgcs_by_coverage(
+    values: Sequence[float | None],
+    coverage: Sequence[float | None],
+    edges: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0),
+) -> list[Bin]:
+    """Frame scores grouped by how much of the frame had been seen before: memory apart from invention.
+
+    values, coverage: one per sampled frame; frames with None in either are left out. coverage in [0, 1].
+    """
+    pairs = [(v, c) for v, c in zip(values, coverage, strict=True) if v is not None and c is not None]
+    if any(not edges[0] <= c <= edges[-1] for _, c in pairs):
+        raise ShapeError(f"coverage must lie in [{edges[0]}, {edges[-1]}]")
+    bins = []
+    for low, high in itertools.pairwise(edges):
+        mine = [v for v, c in pairs if low <= c < high or (c == high == edges[-1])]
+        bins.append(Bin(low, high, len(mine), math.fsum(mine) / len(mine) if mine else None))
+    return bins
+
+
+@metrics.register(
+    "sgcs_seen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames seen before"
+)
+def seen_sgcs(
+    values: Sequence[float | None], coverage: Sequence[float | None], share: float = SEEN_SHARE
+) -> VideoScore:
+    """Mean score of the frames of which at least `share` had been seen before: memory.
+
+    values, coverage: one per sampled frame; those with None in either are left out, undefined ones counted.
+    """
+    return _scored_where(values, [c is not None and c >= share for c in coverage])
+
+
+@metrics.register(
+    "sgcs_unseen", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of frames not seen before"
+)
+def unseen_sgcs(
+    values: Sequence[float | None], coverage: Sequence[float | None], share: float = SEEN_SHARE
+) -> VideoScore:
+    """Mean score of the frames of which less than `share` had been seen before: invention, or luck."""
+    return _scored_where(values, [c is not None and c < share for c in coverage])
+
+
+def _scored_where(values: Sequence[float | None], kept: Sequence[bool]) -> VideoScore:
+    mine = [value for value, keep in zip(values, kept, strict=True) if keep]
+    return video_score(mine) if mine else VideoScore(None, 0, 0)
+
+
+@metrics.register(
+    "loop_closure",
+    unit="1",
+    better="higher",
+    bounds=(0.0, 1.0),
+    version=1,
+    source="SGCS of the last frames against the look-around",
+)
+def loop_closure(
+    last: Sequence[Scene],
+    last_yaw: ArrayLike,
+    around: Sequence[Scene],
+    around_yaw: ArrayLike,
+    *,
+    height: int,
+    width: int,
+    tau: float = TAU,
+    max_turn: float = math.radians(10),
+) -> VideoScore:
+    """Last generated frames against the look-around at the start: needs no truth of the way back.
+
+    Each frame is compared with the look-around frame of nearest heading (radians). A frame without one within
+    `max_turn` is undefined. Raises ShapeError when there is nothing to compare.
+    """
+    yaw, reference = np.asarray(last_yaw, np.float64), np.asarray(around_yaw, np.float64)
+    if len(yaw) != len(last) or len(reference) != len(around) or not len(last) or not len(around):
+        raise ShapeError(
+            "loop closure needs scenes with one heading each, got "
+            f"{len(yaw)} headings for {len(last)} scenes and {len(reference)} for {len(around)}"
+        )
+    values: list[float | None] = []
+    for scene, heading in zip(last, yaw, strict=True):
+        turn = np.abs(wrap_angle(reference - heading))
+        nearest = int(np.argmin(turn))
+        close = turn[nearest] <= max_turn
+        values.append(frame_sgcs(scene, around[nearest], height=height, width=width, tau=tau).value if close else None)
+    return video_score(values)

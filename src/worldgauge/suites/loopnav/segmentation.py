@@ -1,0 +1,154 @@
+"""What is seen in the frames of a recording: segmented scenes, surfaces seen before, trust in the segmenter.
+
+All of it depends on the recording alone, so a process keeps it for the subjects that come one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import MissingExtraError, NotApplicableError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Image
+from worldgauge.engine.suite.contract import Task
+from worldgauge.metrics.sgcs import CATEGORIES, Scene
+from worldgauge.perception import estimators
+from worldgauge.perception.segment import Accuracy, Colour, Exact, Labels, Segmenter, accuracy_against_exact, min_area
+from worldgauge.suites.loopnav.metrics.coverage import coverage, seen_surfaces
+from worldgauge.suites.loopnav.metrics.scene_relations import mean_colours
+from worldgauge.suites.loopnav.tasks import episode_of
+from worldgauge.weights import AbsentWeightsError
+from worldgauge.worlds import View, open_world
+
+COVERAGE_WIDTH_PX = 160
+COVERAGE_STRIDE = 4
+
+KEPT = 64
+"""Tasks whose recording stays segmented in a process."""
+
+
+class Seen(NamedTuple):
+    """One segmented frame: its instances, and the mean colour of each; None from a segmenter without labels."""
+
+    scene: Scene
+    looks: dict[str, FloatArray] | None
+
+
+def see(rgb: Image, segmenter: str, view: View | None = None) -> Seen:
+    """One frame through a registered segmenter; `view` for the one that reads it."""
+    found = _segmenter(segmenter).segment(rgb, view)
+    if not isinstance(found, Labels):
+        return Seen(found.scene(), None)
+    looks = mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
+    return Seen(found.scene(), looks)
+
+
+def cannot_see(segmenter: str) -> str | None:
+    """Why a segmenter cannot look here, such as weights that are not on this machine; None where it can."""
+    try:
+        _segmenter(segmenter)
+    except (AbsentWeightsError, MissingExtraError) as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=2)
+def _segmenter(name: str) -> Segmenter:
+    segmenter: Segmenter = estimators.get(name)()
+    return segmenter
+
+
+def truth_scenes(
+    task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: Sequence[int] | None, segmenter: str
+) -> list[Seen]:
+    """Segmented frames of the recording; kept, because every subject is compared with the same ones."""
+    return _truth_scenes_cached(_Key(task), indices, size, tuple(crop) if crop else None, segmenter)
+
+
+class _Key:
+    """A task as a cache key: equal when recording and split are."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._key = (task.id, task.fingerprint, task.sample["source"], task.sample["generated_from"])
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._key == other._key
+
+
+@lru_cache(maxsize=KEPT)
+def _truth_scenes_cached(
+    key: _Key, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
+) -> list[Seen]:
+    episode, _ = episode_of(key.task)
+    clip, camera = episode.clip, episode.camera
+    if crop is not None:
+        clip = clip.cropped(crop[0], crop[1])
+        camera = camera.cropped(clip.width, clip.height)
+    views = _views(episode, indices, camera.resized(*size), segmenter)
+    frames = clip.resized(*size).take(indices)
+    return [see(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
+
+
+def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
+    """What the world's camera saw, for the segmenter that reads it; else nothing."""
+    if segmenter != "exact":
+        yield from (None for _ in indices)
+        return
+    if episode.world is None:
+        raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=colour")
+    world = open_world(episode.world)
+    for index in indices:
+        yield world.view(episode.poses[index], camera)
+
+
+def covered(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
+    """Share of what each frame shows that had been seen before the way back; None without a world."""
+    episode, _ = episode_of(task)
+    return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
+
+
+@lru_cache(maxsize=KEPT)
+def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | None]:
+    episode, start = episode_of(key.task)
+    assert episode.world is not None
+    world = open_world(episode.world)
+    camera = episode.camera.resized(
+        COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * episode.camera.height / episode.camera.width)
+    )
+
+    def surfaces(index: int) -> NDArray[np.float32]:
+        position = world.view(episode.poses[index], camera, position=True).position
+        assert position is not None
+        return position
+
+    before = seen_surfaces(surfaces(index) for index in range(0, start, COVERAGE_STRIDE))
+    return [coverage(surfaces(index), before) for index in frames_shown]
+
+
+def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
+    """The colour segmenter against exact masks on frames of the recording; None without a world."""
+    return _accuracy(_Key(task), indices)
+
+
+@lru_cache(maxsize=KEPT)
+def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
+    episode, _ = episode_of(key.task)
+    if episode.world is None:
+        return None
+    world, colour, exact = open_world(episode.world), Colour(), Exact()
+
+    def pairs() -> Iterator[tuple[Labels, Labels]]:
+        for index, frame in zip(indices, episode.clip.take(indices), strict=True):
+            yield colour.segment(frame), exact.segment(frame, world.view(episode.poses[index], episode.camera))
+
+    return accuracy_against_exact(pairs())

@@ -1,0 +1,79 @@
+"""LoopNav: does the model redraw the same place on the way back?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.model import WorldModel
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
+from worldgauge.suites.loopnav.settings import Settings
+
+
+@suites.register("loopnav")
+class LoopNav(Suite):
+    """Explore a loop, then redraw the way back: spatial memory on walks A -> B -> A and A -> B -> C -> A."""
+
+    name = "loopnav"
+    version = 1
+    references = (
+        "truth",
+        "freeze",
+        "noise",
+        "mean",
+        "replay",
+        "forgetful",
+        "memory",
+        "memory-plane",
+        "drift",
+    )
+    floor_references = ("freeze", "noise", "mean", "replay", "forgetful")
+    claim = "redraws the place it has seen"
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        "task": "trajectory",
+        "tasks": "trajectories",
+        "lacks": "cannot remember",
+        "seen": "way out",
+        "asked": "way back, asked for",
+    }
+    metrics = frozenset({*summary.TITLES, "colour", "exact"})
+    scoring_settings = frozenset(
+        {"stride", "tau", "segmenter", "empty", "matching", "alignment", "parity", "lpips", "fvd", "networks_digest"}
+    )
+
+    @classmethod
+    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings made of plain values, with the digests of what they name."""
+        return Settings.of(given)
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a recorded loop; invalid recordings come as skipped tasks with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
+        """Show the way out, ask for the way back, store the rollout lossless."""
+        return protocol.perform(task, subject, task_context, self.options)
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Compare the rollout with the recorded way back, frame by frame."""
+        return scoring.score(record, task_context, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """One table a metric, by type and range; SGCS first. Failed tasks are counted beside it, not in it."""
+        return summary.summarize(scores, kinds)
+
+    def published(self) -> list[Table]:
+        """Table 1 of the paper."""
+        return summary.published()
+
+    def task_view(self, task: Task) -> TaskView:
+        """What a person wants to see of a task: the true way back, the walk, the marks."""
+        return tasks.picture(task)

@@ -1,0 +1,79 @@
+"""How the real game is used to collect loops: in which mode, where, and drawn by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.engine.collection.driving import demand, distinct
+from worldgauge.worlds.minecraft.cells.survey import seed_of
+from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
+from worldgauge.worlds.minecraft.places import SEED, VERSION, Place, place_of
+from worldgauge.worlds.minecraft.servers.java import JavaServer, address
+
+Mode = Literal["js-server", "offline", "java"]
+Pictures = Literal["ours", "viewer", "released"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+PICTURES: tuple[Pictures, ...] = get_args(Pictures)
+
+
+@dataclass(frozen=True)
+class Game:
+    """How the real game is used. Raises UsageError for what cannot be meant.
+
+    mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
+    without a server, which gives the same files sooner; "java", the `server` (host:port) that somebody runs, at
+    `places` on it: published names, or NAME@X,Y,Z. pictures: "ours", our own camera on the cells of the game;
+    "viewer", the renderer of the published frames; "released", that with its defect, invisible stairs.
+    """
+
+    mode: Mode = "js-server"
+    server: str | None = None
+    places: tuple[str, ...] = ()
+    pictures: Pictures = "ours"
+
+    def __post_init__(self) -> None:
+        demand("mode", self.mode, self.mode in MODES, f"one of {', '.join(MODES)}")
+        demand("pictures", self.pictures, self.pictures in PICTURES, f"one of {', '.join(PICTURES)}")
+        if self.mode != "java" and (self.server is not None or self.places):
+            raise UsageError(f"mode {self.mode} takes no server and no places: leave them out, or take mode java")
+        if self.mode == "java" and self.server is None:
+            raise UsageError("mode java needs a server: give host:port, such as localhost:25565")
+        if self.mode == "java" and not self.places:
+            raise UsageError("a server needs places: such as plains_village_20, or NAME@X,Y,Z")
+        if self.server is not None:
+            address(self.server)
+            named = [place_of(text).name for text in self.places]
+            demand("places", list(self.places), distinct(named, named), "every name once")
+
+    def place(self, name: str) -> Place:
+        """The one of `places` with that name."""
+        return next(place for place in map(place_of, self.places) if place.name == name)
+
+    def check(self) -> None:
+        """Raises WorldError, with what to do, when it cannot be used on this machine."""
+        find_node()
+        find_packages()
+        if self.pictures != "ours":
+            find_packages(kind=VIEWER)
+        if self.server is not None:
+            with JavaServer(*address(self.server)) as server:
+                self.check_server(server)
+
+    def check_server(self, server: JavaServer) -> int | None:
+        """Seed of its world, None where it does not tell.
+
+        Raises WorldError where published places lie elsewhere, or the viewer cannot draw its version.
+        """
+        if self.pictures != "ours" and server.version != VERSION:
+            told = f"of {VERSION}, and {self.server} runs {server.version}"
+            raise WorldError(f"pictures '{self.pictures}' are drawn {told}")
+        seed = seed_of(server)
+        published = next((text for text in self.places if place_of(text).published), None)
+        if published is not None and (server.version, seed) not in ((VERSION, SEED), (VERSION, None)):
+            raise WorldError(
+                f"'{published}' is a place of the world with seed {SEED} of {VERSION}, and {self.server} runs "
+                f"{server.version} with seed {seed}: set level-seed={SEED} there, or take places NAME@X,Y,Z"
+            )
+        return seed

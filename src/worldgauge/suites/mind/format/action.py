@@ -1,0 +1,208 @@
+"""action.json: what a file of MIND says of every frame, checked, and the same file written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.fields import short
+from worldgauge.core.geometry import FloatArray
+
+MAX_BYTES = 64 * 2**20
+"""About forty times the longest published file (some 4,400 rows)."""
+
+MAX_ROWS = 200_000
+MAX_CM = 1e9
+MAX_DEG = 1e6
+KEYS = ("ws", "ad", "ud", "lr")
+"""Columns of keys. Codes: 0 none, 1 the first of the pair (forward, left, look up, look left), 2 the second."""
+
+_REMEDY = "write or download the file again"
+_AXES = ("x", "y", "z")
+
+
+class ActionFile(NamedTuple):
+    """One action file; N rows, of which row t led to frame t.
+
+    mark_time, total_time: as stored, None where absent. keys: (N, 4) uint8 codes in the columns of `KEYS`.
+    actor_pos, actor_rpy, camera_pos, camera_rpy: (N, 3) float64, centimetres and degrees (roll, pitch, yaw) of the
+    engine; None where the file has none. caption: "" where there is none. warnings: noteworthy, yet usable.
+    """
+
+    mark_time: int | None
+    total_time: int | None
+    keys: NDArray[np.uint8]
+    actor_pos: FloatArray | None
+    actor_rpy: FloatArray | None
+    camera_pos: FloatArray | None
+    camera_rpy: FloatArray | None
+    caption: str
+    warnings: tuple[str, ...]
+
+
+def read_action(path: Path) -> ActionFile:
+    """The content of an action file; the last few that were read are remembered while they do not change.
+
+    Raises DataError naming the file, the row and the field when it is missing, too large, not JSON, without rows, or
+    when a row is missing, there twice, of another type, not finite or beyond the limits.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from error
+    if stat.st_size > MAX_BYTES:
+        raise DataError(f"{path}: {stat.st_size} bytes pass the limit of {MAX_BYTES}; {_REMEDY}")
+    return _remembered(path, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=32)  # half a megabyte each
+def _remembered(path: Path, size: int, mtime_ns: int) -> ActionFile:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from error
+    return parse_action(data, str(path))
+
+
+def parse_action(data: bytes, where: str) -> ActionFile:
+    """The content of an action file; `where` names it in errors. Raises DataError as `read_action` does."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not valid JSON ({error}); {_REMEDY}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        raise DataError(f"{where}: expected an object with a list 'data', one object a frame; {_REMEDY}")
+    rows: list[Any] = content["data"]
+    if not 0 < len(rows) <= MAX_ROWS:
+        raise DataError(f"{where}: {len(rows)} rows are none or pass the limit of {MAX_ROWS}; {_REMEDY}")
+    if set(map(type, rows)) != {dict}:
+        at = next(i for i, row in enumerate(rows) if type(row) is not dict)
+        raise DataError(f"{where}: row {at} of 'data' is no object; {_REMEDY}")
+    rows, warnings = _in_order(rows, where)
+    keys = _numbers(rows, KEYS, where)
+    known = (keys == 0) | (keys == 1) | (keys == 2)
+    if not known.all():
+        row, column = (int(i) for i in np.argwhere(~known)[0])
+        raise DataError(f"{where}: row {row}: '{KEYS[column]}' is {keys[row, column]:g}; give 0, 1 or 2")
+    total = _whole(content, "total_time", where)
+    if total is not None and total != len(rows):
+        warnings.append(f"{Path(where).name}: total_time is {total}, but there are {len(rows)} rows, which count")
+    caption = content.get("caption")
+    return ActionFile(
+        mark_time=_whole(content, "mark_time", where),
+        total_time=total,
+        keys=keys.astype(np.uint8),
+        actor_pos=_triples(rows, "actor_pos", where),
+        actor_rpy=_triples(rows, "actor_rpy", where),
+        camera_pos=_triples(rows, "camera_pos", where),
+        camera_rpy=_triples(rows, "camera_rpy", where),
+        caption=caption.strip() if isinstance(caption, str) else "",
+        warnings=tuple(warnings),
+    )
+
+
+def action_text(
+    keys: NDArray[np.uint8], mark_time: int, poses: Mapping[str, FloatArray], *, total_time: int | None = None
+) -> str:
+    """An action file, one row a line.
+
+    keys: (N, 4) codes. poses: name of the field, such as "actor_pos", to (N, 3) in centimetres or degrees of the
+    engine; numbers keep all their digits. Raises DataError for values that are not finite.
+    """
+    for name, values in poses.items():
+        if values.shape != (len(keys), 3) or not np.isfinite(values).all():
+            raise DataError(f"'{name}' of {len(keys)} rows has shape {values.shape} or values that are not finite")
+    fields = {name: values.tolist() for name, values in poses.items()}
+    rows = [
+        json.dumps(
+            {
+                "time": t,
+                **dict(zip(KEYS, codes, strict=True)),
+                **{name: dict(zip(_AXES, values[t], strict=True)) for name, values in fields.items()},
+            },
+            allow_nan=False,
+        )
+        for t, codes in enumerate(keys.tolist())
+    ]
+    head = {"mark_time": mark_time, "total_time": len(keys) if total_time is None else total_time}
+    return json.dumps(head)[:-1] + ', "data": [\n' + ",\n".join(rows) + "\n]}\n"
+
+
+def _in_order(rows: list[Any], where: str) -> tuple[list[Any], list[str]]:
+    """The rows sorted by `time`, which must count from 0 to the last, and what to warn of."""
+    times = _numbers(rows, ("time",), where)[:, 0]
+    order = np.argsort(times, kind="stable")
+    expected = np.arange(len(rows))
+    if np.array_equal(times, expected):
+        return rows, []
+    if np.array_equal(times[order], expected):
+        return [rows[i] for i in order], [f"{Path(where).name}: the rows were not in the order of 'time'"]
+    missing = np.setdiff1d(expected, times)
+    values, counts = np.unique(times, return_counts=True)
+    said = [f"time {missing[0]} is missing"] if len(missing) else []
+    said += [f"time {values[counts > 1][0]:g} is there twice"] if (counts > 1).any() else []
+    raise DataError(
+        f"{where}: of {len(rows)} rows {' and '.join(said)}; 'time' must count 0..{len(rows) - 1}; {_REMEDY}"
+    )
+
+
+def _numbers(rows: Sequence[Any], names: Sequence[str], where: str) -> FloatArray:
+    """Values (N, len(names)) of some fields of all rows; every one is there and a finite number."""
+    try:
+        values = [row[name] for row in rows for name in names]
+    except KeyError as error:
+        at = next(i for i, row in enumerate(rows) if error.args[0] not in row)
+        raise DataError(f"{where}: row {at} has no {error}; {_REMEDY}") from error
+    return _checked(values, names, MAX_CM, where)
+
+
+def _triples(rows: Sequence[Any], name: str, where: str) -> FloatArray | None:
+    """A field of x, y and z in all rows, (N, 3); None where no row has it."""
+    if not any(name in row for row in rows):
+        return None
+    triples = [row.get(name) for row in rows]
+    if set(map(type, triples)) != {dict}:
+        at = next(i for i, triple in enumerate(triples) if type(triple) is not dict)
+        raise DataError(f"{where}: row {at}: '{name}' is {short(triples[at])}, not x, y and z; {_REMEDY}")
+    try:
+        values = list(chain.from_iterable((triple["x"], triple["y"], triple["z"]) for triple in triples))
+    except KeyError as error:
+        at = next(i for i, triple in enumerate(triples) if error.args[0] not in triple)
+        raise DataError(f"{where}: row {at}: '{name}' has no {error}; {_REMEDY}") from error
+    fields = [f"{name}.{axis}" for axis in _AXES]
+    return _checked(values, fields, MAX_CM if name.endswith("pos") else MAX_DEG, where)
+
+
+def _checked(values: list[Any], fields: Sequence[str], limit: float, where: str) -> FloatArray:
+    """Rows (N, len(fields)) of `values`, all of them numbers within +-limit."""
+    if set(map(type, values)) <= {int, float}:
+        try:
+            array = np.array(values, np.float64)
+            inside = np.abs(array) <= limit
+        except OverflowError:
+            inside = np.array([-limit <= value <= limit for value in values])
+    else:
+        inside = np.array([type(value) in (int, float) for value in values])
+    if not inside.all():
+        row, column = divmod(int(np.argmin(inside)), len(fields))
+        value = short(values[row * len(fields) + column])
+        raise DataError(f"{where}: row {row}: '{fields[column]}' is {value}, no number in range; {_REMEDY}")
+    return array.reshape(-1, len(fields))
+
+
+def _whole(content: Mapping[str, Any], name: str, where: str) -> int | None:
+    """A whole number, 0 or more; None where it is absent or null."""
+    value = content.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1e9 or value != int(value):
+        raise DataError(f"{where}: '{name}' is {short(value)}; give a number of frames")
+    return int(value)

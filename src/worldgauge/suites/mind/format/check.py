@@ -1,0 +1,253 @@
+"""Is a MIND folder what it should be? Counts and statistics by perspective and part, and findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import read_png
+from worldgauge.core.io import list_folder
+from worldgauge.core.video import Clip, problems
+from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.suites.mind.format.action import read_action
+from worldgauge.suites.mind.format.clip import FPS, PARTS, PERSPECTIVES, MindClip, Part, part_folder
+from worldgauge.suites.mind.format.frame import our_point
+from worldgauge.suites.mind.format.index import data_folder, discover
+from worldgauge.suites.mind.format.load import poses_of_file
+from worldgauge.suites.mind.format.motion import Motion, motion_of
+from worldgauge.suites.mind.walks.mirror import Perspective
+
+PUBLISHED = {"train": 50, "mem_test": 50, "action_space_test": 25, "mirror_test": 500}
+"""Clips of each part and perspective, and videos of the mirror test (paper; specification, section 1.1)."""
+
+TURN_TOLERANCE_DEG = 0.1
+LEAST_LOOKS = 24
+"""Rows that look left or right from which their mean turn is believed: files may hold whole degrees."""
+
+SPEED_TOLERANCE = 1.05
+JUMP_CM = 100.0
+_SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The clips of one perspective and part; of the mirror test its videos.
+
+    clips: found, usable or not; usable; published: of the data set. frames: rows of a clip. mark_share: of the frames
+    that come before mark_time. speed_cm_s: mean while a walking key is held; turn_deg: mean of the frames that look
+    left or right. keys: share of all rows that hold each key, and "none". families: usable clips by family of world.
+    Where a part has no such number it is None or empty.
+    """
+
+    perspective: Perspective
+    part: Part
+    clips: int
+    usable: int
+    published: int
+    frames: Spread | None
+    mark_share: Spread | None
+    speed_cm_s: Spread | None
+    turn_deg: Spread | None
+    keys: dict[str, float]
+    families: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check` found. n_clips, n_valid: clips and mirror videos. n_frames: of usable recorded clips.
+
+    families: usable clips and mirror videos by family.
+    """
+
+    n_clips: int
+    n_valid: int
+    n_frames: int
+    families: dict[str, int]
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def check(root: Path, *, decode: bool = False) -> Report:
+    """Statistics and findings of a folder; with `decode` every video and start image is decoded whole.
+
+    Raises DataError when there is no such folder.
+    """
+    clips = discover(root)
+    valid = [clip for clip in clips if clip.fault is None]
+    recorded = [_Measured(clip, _motion(clip)) for clip in valid if clip.part != "mirror_test"]
+    findings = sorted(
+        [
+            *_of_folder(data_folder(root), clips),
+            *grouped("error", "not usable", ((clip.id, clip.fault) for clip in clips if clip.fault), "clip"),
+            *_of_warnings(valid),
+            *grouped("error", "contradict their keys", _disobeying(recorded), "clip"),
+            *grouped("warning", "odd", _odd(recorded), "clip"),
+            *_of_facts(valid),
+            *(_of_files(valid) if decode else ()),
+        ],
+        key=lambda finding: _SEVERITIES.index(finding.severity),
+    )
+    return Report(
+        n_clips=len(clips),
+        n_valid=len(valid),
+        n_frames=sum(item.clip.frames for item in recorded),
+        families=_families(valid),
+        rows=tuple(_rows(clips, recorded)),
+        findings=tuple(findings),
+    )
+
+
+class _Measured(NamedTuple):
+    clip: MindClip
+    motion: Motion
+
+
+def _motion(clip: MindClip) -> Motion:
+    assert clip.records is not None
+    file = read_action(clip.records)
+    assert file.actor_pos is not None
+    return motion_of(file.keys, poses_of_file(file, clip.perspective, str(clip.records)), our_point(file.actor_pos))
+
+
+def _rows(clips: Sequence[MindClip], recorded: Sequence[_Measured]) -> Iterator[Row]:
+    for perspective in PERSPECTIVES:
+        for part in PARTS:
+            group = [clip for clip in clips if (clip.perspective, clip.part) == (perspective, part)]
+            if not group:
+                continue
+            usable = [clip for clip in group if clip.fault is None]
+            measured = [item for item in recorded if (item.clip.perspective, item.clip.part) == (perspective, part)]
+            rows = sum(item.clip.frames for item in measured)
+            names = measured[0].motion.keys if measured else ()
+            yield Row(
+                perspective=perspective,
+                part=part,
+                clips=len(group),
+                usable=len(usable),
+                published=PUBLISHED[part],
+                frames=spread(clip.frames for clip in usable),
+                mark_share=spread(item.clip.mark_time / item.clip.frames for item in measured),
+                speed_cm_s=spread(item.motion.speed_cm_s for item in measured),
+                turn_deg=spread(item.motion.turn_deg for item in measured),
+                keys={
+                    name: sum(item.motion.keys[name] * item.clip.frames for item in measured) / rows for name in names
+                },
+                families=_families(usable),
+            )
+
+
+def _families(clips: Sequence[MindClip]) -> dict[str, int]:
+    return dict(sorted(Counter(clip.family for clip in clips).items()))
+
+
+def _of_folder(place: Path, clips: Sequence[MindClip]) -> Iterator[Finding]:
+    """What is missing from the layout, and what lies in it that is none of it."""
+    if not clips:
+        yield Finding("error", "holds no clip of the form 1st_data/test/mem_test/<clip>/action.json")
+        return
+    there = {(clip.perspective, clip.part) for clip in clips}
+    absent = [f"{part_folder(a, b)}" for a in PERSPECTIVES for b in PARTS if (a, b) not in there]
+    if absent:
+        yield Finding("info", f"nothing in {', '.join(absent)}")
+    strays = [path for a in PERSPECTIVES for b in PARTS for path in _strays(place / part_folder(a, b), b)]
+    if strays:
+        first = strays[0].relative_to(place).as_posix()
+        yield Finding(
+            "warning", f"{len(strays)} files or folders belong to no clip and are passed over (first: {first})"
+        )
+
+
+def _strays(folder: Path, part: Part) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    if part != "mirror_test":
+        return [path for path in list_folder(folder) if not path.is_dir()]
+    known = {path.stem for path in list_folder(folder) if path.suffix.lower() == ".png"}
+    return [
+        path
+        for path in list_folder(folder)
+        if path.is_dir()
+        or not (
+            path.suffix.lower() == ".png"
+            or (path.name.startswith("-") and path.suffix.lower() == ".json")
+            or path.name.removesuffix(".world.json") in known
+        )
+    ]
+
+
+def _of_warnings(valid: Sequence[MindClip]) -> Iterator[Finding]:
+    """One line a kind of warning. What is said of mirror files is said once a file, not once a task."""
+    yield from grouped("warning", "usable", ((c.id, t) for c in valid if c.path is None for t in c.warnings), "clip")
+    of_paths = {
+        (clip.perspective, text): clip.records.name if clip.records else clip.part
+        for clip in valid
+        if clip.path is not None
+        for text in clip.warnings
+    }
+    said = ((name, text) for (_, text), name in of_paths.items())
+    yield from grouped("warning", "usable", said, "mirror file")
+
+
+def _disobeying(recorded: Sequence[_Measured]) -> Iterator[tuple[str, str]]:
+    """Signs of axes that are not the data set's: whole clips go against their keys."""
+    for clip, motion in recorded:
+        if motion.obeys_walk is not None and motion.obeys_walk <= 0:
+            yield clip.id, "walks against its keys: ws 1 is forward, ad 1 left of the view; mend the axes of its poses"
+        if motion.looks >= LEAST_LOOKS and (motion.turn_deg or 0.0) <= 0:
+            yield clip.id, "turns against its keys: lr 1 is left, which lowers the engine's yaw; mend its angles"
+
+
+def _odd(recorded: Sequence[_Measured]) -> Iterator[tuple[str, str]]:
+    for clip, motion in recorded:
+        delta_r, delta_p = clip.steps
+        if motion.largest_step_cm > JUMP_CM:
+            yield clip.id, f"jumps {motion.largest_step_cm:.0f} cm from one frame to the next"
+        whose = "its side-car says" if clip.space_known else "its name, or the shared space, says"
+        if (
+            motion.turn_deg is not None
+            and motion.looks >= LEAST_LOOKS
+            and abs(motion.turn_deg - delta_r) > TURN_TOLERANCE_DEG
+        ):
+            yield clip.id, f"turns {motion.turn_deg:.2f} degrees a frame, {whose} {delta_r:g}"
+        if motion.speed_cm_s is not None and motion.speed_cm_s > SPEED_TOLERANCE * delta_p:
+            yield clip.id, f"walks {motion.speed_cm_s:.0f} cm/s, {whose} {delta_p:g}"
+
+
+def _of_facts(valid: Sequence[MindClip]) -> Iterator[Finding]:
+    """What nobody said of the data, and what is assumed instead."""
+    guessed = [clip for clip in valid if not clip.space_known]
+    if guessed:
+        what = "the action space is read off the name, else 1 degree a frame and 200 cm/s; the camera sees 90 degrees"
+        yield Finding("info", f"{len(guessed)} clips have no side-car (first: {guessed[0].id}): {what}")
+
+
+def _of_files(valid: Sequence[MindClip]) -> Iterator[Finding]:
+    """Damage that only decoding shows."""
+    errors: list[tuple[str, str]] = []
+    rates: list[tuple[str, str]] = []
+    seen: set[Path] = set()
+    for clip in valid:
+        try:
+            if clip.video is not None:
+                if found := problems(clip.video):
+                    errors.append((clip.id, f"the video decodes with {len(found)} complaints: {Path(found[0]).name}"))
+                video = Clip.open(clip.video)
+                if len(video) != clip.frames:
+                    errors.append((clip.id, f"the video has {len(video)} frames, action.json {clip.frames} rows"))
+                if abs(video.fps - FPS) > 0.01:
+                    rates.append((clip.id, f"the video runs at {video.fps:.2f} frames/s, not {FPS:g}"))
+            elif clip.image is not None and clip.image not in seen:
+                seen.add(clip.image)
+                read_png(clip.image)
+        except DataError as error:
+            errors.append((clip.id, str(error).replace(f"{clip.folder}/", "")))
+    yield from grouped("error", "not usable", errors, "clip")
+    yield from grouped("warning", "odd", rates, "clip")

@@ -1,0 +1,103 @@
+"""One clip of a MIND folder, or one video that its mirror test asks for, as everything else sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.core.actions import ActionSpace, walk_look
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.geometry import Camera
+from worldgauge.suites.mind.walks.mirror import Perspective
+
+Part = Literal["train", "mem_test", "action_space_test", "mirror_test"]
+
+PERSPECTIVES: tuple[Perspective, ...] = ("1st", "3rd")
+PARTS: tuple[Part, ...] = ("train", "mem_test", "action_space_test", "mirror_test")
+FPS = 24.0
+SHARED_SPACE = (1.0, 200.0)
+"""Degrees a frame and centimetres a second of the space that most of the data share."""
+
+MIRROR_NUMBERS: Mapping[str, int] = {
+    name: number for number, name in enumerate(("w", "s", "u", "down", "a", "d", "wl", "wr", "sl", "sr"), 1)
+}
+"""Name of a path -> n of its `path-<n>.mp4` (specification, section 3; the published numbers are not known)."""
+
+_SPACE_IN_NAME = re.compile(r"data-\d+-(\d{1,2}(?:\.\d{1,6})?)x-(\d{1,5}(?:\.\d{1,6})?)")
+
+
+@dataclass(frozen=True)
+class MindClip:
+    """A recorded clip, or a start image with one of the go-and-return paths.
+
+    id: such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7". folder: holds its files; of mirror
+    tasks the folder of them all. name: of the clip's folder, or the stem of the start image.
+    mark_time: first frame to predict. frames: rows of data. space: what the keys do; where nobody said so it is read
+    off the name or the shared one, and `space_known` is False. family: of the world, "unknown" if nobody said.
+    world, camera: of data collected here, else None. path, number: name and number of a mirror path.
+    records: the action file; None where a mirror path has none: it is missing, or taken from its definition.
+    video: of recorded clips. image: start image of mirror tasks. sidecar: what an embedded world adds.
+    caption: words, "" where there are none.
+    warnings: noteworthy, yet usable. fault: why it cannot be used; it is then listed and fails.
+    """
+
+    id: str
+    folder: Path
+    perspective: Perspective
+    part: Part
+    name: str
+    fault: str | None = None
+    warnings: tuple[str, ...] = ()
+    mark_time: int = 0
+    frames: int = 0
+    space: ActionSpace = field(default_factory=walk_look)
+    space_known: bool = False
+    family: str = "unknown"
+    world: WorldFacts | None = None
+    camera: Camera | None = None
+    path: str | None = None
+    number: int | None = None
+    records: Path | None = None
+    video: Path | None = None
+    image: Path | None = None
+    sidecar: Path | None = None
+    caption: Path | None = None
+
+    def __hash__(self) -> int:
+        # The world's parameters have no hash; name and place are enough to tell clips apart.
+        return hash((self.id, self.folder, self.fault))
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """Degrees a frame and centimetres a second that a key makes: (delta_r, delta_p)."""
+        return steps_of(self.space)
+
+
+def part_folder(perspective: Perspective, part: Part) -> Path:
+    """Where the clips of a part lie below the data folder."""
+    top = Path(f"{perspective}_data")
+    return top / part if part == "train" else top / "test" / part
+
+
+def steps_of(space: ActionSpace) -> tuple[float, float]:
+    """(delta_r, delta_p) of a space of keys: degrees a frame, centimetres a second."""
+    turn = space.axes[space.column("look_left")].motion.yaw
+    step = space.axes[space.column("forward")].motion.forward
+    return round(float(np.degrees(turn)), 9), round(step * space.fps * 100, 7)
+
+
+def space_of(delta_r_deg: float, delta_p_cm_s: float) -> ActionSpace:
+    """The space whose keys turn by `delta_r_deg` a frame and walk `delta_p_cm_s` a second."""
+    return walk_look(speed_mps=delta_p_cm_s / 100, turn_deg=delta_r_deg)
+
+
+def space_hint(name: str) -> ActionSpace:
+    """What the name of a clip says of its space, such as `data-0-1.0x-200`; the shared space where it says nothing."""
+    found = _SPACE_IN_NAME.fullmatch(name)
+    steps = (float(found[1]), float(found[2])) if found else SHARED_SPACE
+    return space_of(*(steps if min(steps) > 0 else SHARED_SPACE))

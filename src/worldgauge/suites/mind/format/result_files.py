@@ -1,0 +1,262 @@
+"""Result files in the released scorer's schema, so that what reads theirs reads ours (specification, section 5).
+
+write_results(path, Results((ClipResult(...), MirrorResult(...)), video_max_time=None));  read_results(path).data
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.fields import short
+from worldgauge.core.io import read_text, write_file
+
+MAX_BYTES = 256 * 2**20
+INFINITE = "infinite_frames"
+"""Key of ours: how many frames are equal to the bit. Their PSNR is null in the list, and `avg_psnr` is null."""
+
+_ERRORS = ("rpe_trans_mean", "rpe_trans_median", "rpe_rot_mean_deg", "rpe_rot_median_deg")
+_PAIR = ("mse", "psnr", "ssim", "lpips")
+
+
+class PairScores(NamedTuple):
+    """Scores of n pairs of frames, one a pair; None for a metric that was not asked for. psnr: dB, may be infinite."""
+
+    mse: Sequence[float] | None = None
+    psnr: Sequence[float] | None = None
+    ssim: Sequence[float] | None = None
+    lpips: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class ActionStats:
+    """Relative pose errors of a group of steps: metres of the ground truth, and degrees. NaN for an empty group."""
+
+    count: int
+    rpe_trans_mean: float
+    rpe_trans_median: float
+    rpe_rot_mean_deg: float
+    rpe_rot_median_deg: float
+
+
+@dataclass(frozen=True)
+class ClipResult:
+    """A clip of the memory or of the action-space test. What is None or empty is left out of the file.
+
+    path: of the clip's folder. perspective: "1st_data" or "3rd_data". test_type: "mem_test" or "action_space_test".
+    sample_frames: frames compared. imaging, aesthetic, dino_mse: one value a frame. action: group, such as
+    `__overall__` or `act:forward`, to its statistics.
+    """
+
+    path: str
+    perspective: str
+    test_type: str
+    error: str | None = None
+    mark_time: int | None = None
+    total_time: int | None = None
+    sample_frames: int | None = None
+    lcm: PairScores | None = None
+    imaging: Sequence[float] | None = None
+    aesthetic: Sequence[float] | None = None
+    dino_mse: Sequence[float] | None = None
+    action: Mapping[str, ActionStats] | None = None
+
+
+@dataclass(frozen=True)
+class MirrorVideo:
+    """One video of a start image. mark_time: half of its frames. gsc: of the pairs, half as many as frames."""
+
+    video_name: str
+    error: str | None = None
+    mark_time: int | None = None
+    sample_frames: int | None = None
+    gsc: PairScores | None = None
+
+
+@dataclass(frozen=True)
+class MirrorResult:
+    """The videos of one start image. videos: names of all that were found; video_results: of those looked at."""
+
+    path: str
+    perspective: str
+    test_type: str = "mirror_test"
+    error: str | None = None
+    videos: Sequence[str] = ()
+    video_results: Sequence[MirrorVideo] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """A result file. video_max_time: frames that were looked at, at most; None for all."""
+
+    data: tuple[ClipResult | MirrorResult, ...]
+    video_max_time: int | None = None
+
+
+def write_results(path: Path, results: Results) -> Path:
+    """Write a result file, whole or not at all. Averages are plain means over the values that are given.
+
+    It is strict JSON: infinite PSNR is null with their number beside it, other values that are not finite are null.
+    Raises DataError when it cannot be written.
+    """
+    content = {"data": [_entry(item) for item in results.data], "video_max_time": results.video_max_time}
+    write_file(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+    return Path(path)
+
+
+def read_results(path: Path) -> Results:
+    """A result file, theirs or ours: `Infinity` and null with a count are both an infinite PSNR.
+
+    Keys that are absent stay None. Raises DataError naming the entry that is not what it should be.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(read_text(path, MAX_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}); write or download it again") from error
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        raise DataError(f"{path}: expected an object with a list 'data', one object a clip")
+    found = []
+    for number, item in enumerate(content["data"]):
+        try:
+            found.append(_read_entry(item))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise DataError(f"{path}: entry {number} of 'data' is no result of a clip ({error})") from error
+    most = content.get("video_max_time")
+    return Results(tuple(found), most if isinstance(most, int) else None)
+
+
+def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
+    head = {"path": item.path, "perspective": item.perspective, "test_type": item.test_type, "error": item.error}
+    if isinstance(item, MirrorResult):
+        return {**head, "videos": list(item.videos), "video_results": [_video(video) for video in item.video_results]}
+    entry: dict[str, Any] = {**head, **_counts(item)}
+    if item.lcm is not None:
+        entry["lcm"] = _pairs(item.lcm)
+    quality = {**_listed("imaging", item.imaging), **_listed("aesthetic", item.aesthetic)}
+    if quality:
+        entry["visual_quality"] = quality
+    if item.dino_mse is not None:
+        entry["dino"] = _listed("dino_mse", item.dino_mse)
+    if item.action is not None:
+        entry["action"] = {
+            group: {name: _plain(value) for name, value in asdict(stats).items()}
+            for group, stats in item.action.items()
+        }
+    return entry
+
+
+def _counts(item: ClipResult) -> dict[str, int | None]:
+    return {"mark_time": item.mark_time, "total_time": item.total_time, "sample_frames": item.sample_frames}
+
+
+def _video(video: MirrorVideo) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "video_name": video.video_name,
+        "error": video.error,
+        "mark_time": video.mark_time,
+        "sample_frames": video.sample_frames,
+    }
+    return entry if video.gsc is None else {**entry, "gsc": _pairs(video.gsc)}
+
+
+def _pairs(scores: PairScores) -> dict[str, Any]:
+    entry: dict[str, Any] = {"length": max((len(values) for values in scores if values is not None), default=0)}
+    for name, values in zip(_PAIR, scores, strict=True):
+        entry |= _listed(name, values)
+    infinite = sum(value == math.inf for value in scores.psnr or ())
+    return {**entry, INFINITE: infinite} if infinite else entry
+
+
+def _listed(name: str, values: Sequence[float] | None) -> dict[str, Any]:
+    """A list of values and their mean; nothing for None."""
+    if values is None:
+        return {}
+    plain = [float(value) for value in values]
+    mean = sum(plain) / len(plain) if plain else math.nan
+    return {name: [_plain(value) for value in plain], f"avg_{name}": _plain(mean)}
+
+
+def _plain(value: float) -> float | None:
+    """A number of JSON: null for one that is not finite."""
+    return value if math.isfinite(value) else None
+
+
+def _read_entry(item: Mapping[str, Any]) -> ClipResult | MirrorResult:
+    head: dict[str, Any] = {name: _text(item[name]) for name in ("path", "perspective", "test_type")}
+    head["error"] = None if item.get("error") is None else str(item["error"])
+    if item["test_type"] == "mirror_test":
+        return MirrorResult(
+            **head,
+            videos=[_text(name) for name in item.get("videos") or ()],
+            video_results=[_read_video(video) for video in item.get("video_results") or ()],
+        )
+    quality: Mapping[str, Any] = item.get("visual_quality") or {}
+    dino: Mapping[str, Any] = item.get("dino") or {}
+    action: Mapping[str, Any] | None = item.get("action")
+    return ClipResult(
+        **head,
+        mark_time=_whole(item.get("mark_time")),
+        total_time=_whole(item.get("total_time")),
+        sample_frames=_whole(item.get("sample_frames")),
+        lcm=_read_pairs(item.get("lcm")),
+        imaging=_values(quality.get("imaging")),
+        aesthetic=_values(quality.get("aesthetic")),
+        dino_mse=_values(dino.get("dino_mse")),
+        action=None if action is None else {str(group): _stats(stats) for group, stats in action.items()},
+    )
+
+
+def _read_video(video: Mapping[str, Any]) -> MirrorVideo:
+    return MirrorVideo(
+        video_name=_text(video["video_name"]),
+        error=None if video.get("error") is None else str(video["error"]),
+        mark_time=_whole(video.get("mark_time")),
+        sample_frames=_whole(video.get("sample_frames")),
+        gsc=_read_pairs(video.get("gsc")),
+    )
+
+
+def _read_pairs(entry: Mapping[str, Any] | None) -> PairScores | None:
+    if entry is None:
+        return None
+    missing = math.inf if entry.get(INFINITE) else math.nan
+    lists = {name: _values(entry.get(name)) for name in ("mse", "ssim", "lpips")}
+    return PairScores(psnr=_values(entry.get("psnr"), missing), **lists)
+
+
+def _values(values: Any, missing: float = math.nan) -> list[float] | None:
+    """The numbers of a list, `missing` for null; None where there is no list."""
+    return None if values is None else [_number(value, missing) for value in values]
+
+
+def _stats(entry: Mapping[str, Any]) -> ActionStats:
+    count = _whole(entry["count"])
+    return ActionStats(count or 0, *(_number(entry.get(name), math.nan) for name in _ERRORS))
+
+
+def _number(value: Any, missing: float) -> float:
+    if value is None:
+        return missing
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{short(value)} is no number")
+    return float(value)
+
+
+def _whole(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        raise ValueError(f"{short(value)} is no whole number")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{short(value)} is no text")
+    return value

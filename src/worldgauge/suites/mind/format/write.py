@@ -1,0 +1,158 @@
+"""Writing clips, start images and mirror paths in MIND's published layout, each whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import Camera, FloatArray, wrap_angle
+from worldgauge.core.image import Image, write_png
+from worldgauge.core.io import atomic_folder, check_name, write_file
+from worldgauge.core.video import Kind, Writer
+from worldgauge.perception.published_trajectory import write_images_txt
+from worldgauge.suites.mind.format.action import action_text, parse_action
+from worldgauge.suites.mind.format.clip import FPS, Part, part_folder
+from worldgauge.suites.mind.format.frame import ue_point
+from worldgauge.suites.mind.format.index import ACTIONS, IMAGES, SIDECAR, VIDEO
+from worldgauge.suites.mind.format.load import poses_of_file
+from worldgauge.suites.mind.format.sidecar import SideCar, sidecar_text
+from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
+
+if TYPE_CHECKING:
+    from worldgauge.core.actions import ActionSpace
+    from worldgauge.suites.mind.walks.key_walks import KeyWalk
+
+LISTED_FRAMES = 97
+"""Poses in images.txt, from mark_time on: those that the released scorer compares."""
+
+
+def write_clip(
+    root: Path,
+    *,
+    perspective: Perspective,
+    part: Part,
+    name: str,
+    walk: KeyWalk,
+    frames: Iterable[Image],
+    world: WorldFacts,
+    camera: Camera,
+    family: str,
+    mark_time: int,
+    facts: Mapping[str, Any],
+    kind: Kind = "archive",
+) -> Path:
+    """Write a walk with its frames and side-car as a clip of a part; a clip of that name is replaced. Its folder.
+
+    frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB; render them from `stored_poses(walk)`,
+    which are to the last bit what a reader gets. facts: plain JSON values, such as the seed of the walk. kind: how the
+    video is coded. Clips of the tests get an images.txt of their true poses.
+    Raises DataError when the name cannot be part of a path, the walk is of the other perspective, numbers of frames
+    differ, `mark_time` is none of them, or a file cannot be written; nothing is left then.
+    """
+    n = len(walk.keys)
+    where = f"{perspective}_data/{part}"
+    if part == "mirror_test":
+        raise DataError(f"{where}: holds start images and paths; write them with write_mirror_start")
+    if walk.perspective != perspective:
+        raise DataError(f"{where}/{name}: the walk was taken in {walk.perspective} person")
+    if not 0 < mark_time < n:
+        raise DataError(f"{where}/{name}: mark_time {mark_time} is not within its {n} rows")
+    folder = Path(root) / part_folder(perspective, part) / check_name(name, where)
+    car = SideCar(world, camera, family, walk.space, perspective, facts)
+    with atomic_folder(folder) as new:
+        (new / SIDECAR).write_text(sidecar_text(car), encoding="utf-8")
+        text = _text_of(walk, mark_time)
+        (new / ACTIONS).write_text(text, encoding="utf-8")
+        if part != "train":
+            poses = poses_of_file(parse_action(text.encode(), ACTIONS), perspective, ACTIONS)
+            write_images_txt(new / IMAGES, poses[mark_time : mark_time + LISTED_FRAMES])
+        with Writer(new / VIDEO, fps=FPS, kind=kind) as video:
+            for chunk in frames:
+                video.write(chunk)
+            if video.frames != n:
+                raise DataError(f"{folder}: {video.frames} frames for a walk of {n}; render one frame a pose")
+    return folder
+
+
+def stored_poses(walk: KeyWalk) -> FloatArray:
+    """The poses (T, 4, 4) of a walk as a reader of its files gets them, within 1e-9 m of `walk.poses`."""
+    return poses_of_file(parse_action(_text_of(walk, 1).encode(), ACTIONS), walk.perspective, ACTIONS)
+
+
+def write_mirror_start(
+    root: Path,
+    *,
+    perspective: Perspective,
+    name: str,
+    image: Image,
+    pose: FloatArray,
+    world: WorldFacts,
+    camera: Camera,
+    family: str,
+    space: ActionSpace,
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a start image (H, W, 3) uint8 RGB, taken at camera-to-world `pose` (4, 4), and its side-car. The image.
+
+    The side-car comes first, so an image that is there is complete. Raises DataError as `write_clip` does.
+    """
+    where = f"{perspective}_data/mirror_test"
+    folder = Path(root) / part_folder(perspective, "mirror_test")
+    path = folder / f"{check_name(name, where)}.png"
+    part = folder / f".{path.name}.part"
+    car = SideCar(world, camera, family, space, perspective, facts or {}, np.asarray(pose, np.float64))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        write_file(folder / f"{name}.{SIDECAR}", sidecar_text(car))
+        write_png(part, image)
+        os.replace(part, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
+    """Write the ten paths of a perspective as action files, their poses zero as in the published ones."""
+    folder = Path(root) / part_folder(perspective, "mirror_test")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    fields = ["actor_pos", "actor_rpy"] + (["camera_pos", "camera_rpy"] if perspective == "3rd" else [])
+    written = []
+    for name, keys in MIRROR_PATHS.items():
+        path = folder / f"-{name}.json"
+        write_file(path, action_text(np.asarray(keys), 0, dict.fromkeys(fields, np.zeros((len(keys), 3)))))
+        written.append(path)
+    return written
+
+
+def _text_of(walk: KeyWalk, mark_time: int) -> str:
+    """The action file of a walk, in the engine's frame; numbers keep all their digits."""
+    angles = _angles(-walk.yaw, walk.pitch)
+    cameras = ue_point(walk.poses[:, :3, 3])
+    if walk.perspective == "1st":
+        poses = {"actor_pos": cameras, "actor_rpy": angles}
+    else:
+        poses = {
+            "actor_pos": ue_point(walk.feet),
+            # Published bodies are turned by a quarter: the field is the walking direction minus 90 degrees.
+            "actor_rpy": _angles(-walk.heading - np.pi / 2, np.zeros(len(walk.heading))),
+            "camera_pos": cameras,
+            "camera_rpy": angles,
+        }
+    return action_text(walk.keys, mark_time, {name: values + 0.0 for name, values in poses.items()})
+
+
+def _angles(yaw: FloatArray, pitch: FloatArray) -> FloatArray:
+    """Roll, pitch and yaw (n, 3) in degrees of the engine's angles in radians, yaw from -180 to 180."""
+    return np.degrees(np.stack([np.zeros_like(yaw), pitch, wrap_angle(yaw)], -1))

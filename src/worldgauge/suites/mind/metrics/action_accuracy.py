@@ -1,0 +1,179 @@
+"""Do the pictures move as the keys said? Relative pose error of a generated clip, by action (MIND, section 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.metrics.trajectory import Shape, aligned, relative_errors, umeyama
+from worldgauge.suites.mind.metrics.action_labels import GroupRule, group_of
+
+MIN_STEPS = 8
+"""Fewer that can be judged are no result, as released."""
+MAX_ROT_DEG, MAX_TRANS = 179.0, 1e9
+"""Steps beyond are dropped, as released: the pose estimator lost its way there."""
+_TOO_LARGE = 1e100
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Errors of `count` steps: metres of the truth, and degrees, a frame."""
+
+    count: int
+    trans_mean: float
+    trans_median: float
+    rot_deg_mean: float
+    rot_deg_median: float
+
+
+class Dropped(NamedTuple):
+    """What was not judged. poses: frames where either pose is not known. steps: steps that lack one for it.
+    outliers: steps with an error beyond `MAX_ROT_DEG` or `MAX_TRANS`."""
+
+    poses: int = 0
+    steps: int = 0
+    outliers: int = 0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Every step that was judged. index: (n,) the step from frame i to i + 1. label: n names. trans, rot_deg: (n,)
+    errors; truth_trans, truth_rot_deg: (n,) what the truth moved, the errors of a camera that does not."""
+
+    index: NDArray[np.int64]
+    label: tuple[str, ...]
+    trans: FloatArray
+    rot_deg: FloatArray
+    truth_trans: FloatArray
+    truth_rot_deg: FloatArray
+
+    def where(self, chosen: ArrayLike) -> Stats:
+        """Statistics of the steps that `chosen` (n,) bool says, at least one."""
+        trans, rot = self.trans[np.asarray(chosen)], self.rot_deg[np.asarray(chosen)]
+        return Stats(len(trans), float(trans.mean()), float(np.median(trans)), float(rot.mean()), float(np.median(rot)))
+
+
+@dataclass(frozen=True)
+class ActionAccuracy:
+    """How well the motion of a clip follows its actions; `overall` is None where nothing can be said, for `reason`.
+
+    overall, groups, actions: errors of all steps, by group, by label; groups and labels without a step are not in.
+    scale: that the alignment gave the generated motion; 0 where it, or the truth, stands still. truth_step_m: mean
+    step of the truth. frozen_rot_deg: the error in turning of a camera that does not move. shape: of the lesser
+    trajectory; source_shape, target_shape: of the generated and the true one. n_expected: steps asked for.
+    """
+
+    overall: Stats | None
+    reason: str = ""
+    groups: Mapping[str, Stats] = field(default_factory=dict)
+    actions: Mapping[str, Stats] = field(default_factory=dict)
+    scale: float | None = None
+    truth_step_m: float | None = None
+    frozen_rot_deg: float | None = None
+    shape: Shape | None = None
+    source_shape: Shape | None = None
+    target_shape: Shape | None = None
+    n_expected: int = 0
+    dropped: Dropped = field(default_factory=Dropped)
+    steps: Steps | None = None
+
+    @property
+    def frozen_trans_m(self) -> float | None:
+        """The error of a camera that does not move: the mean true step. Unrelated motion comes to it as well."""
+        return self.truth_step_m
+
+
+def action_accuracy(
+    truth: ArrayLike,
+    generated: ArrayLike,
+    labels: Sequence[str],
+    *,
+    groups: GroupRule = "keys",
+    nan: Literal["drop", "raise"] = "drop",
+) -> ActionAccuracy:
+    """Relative pose error of `generated` (k, 4, 4) against `truth` (n, 4, 4), camera-to-world, after Sim(3) alignment.
+
+    Judged are the first m = min(len(labels), n - 1, k - 1) steps; label i is of the step from frame i to i + 1.
+    Which row of the file that is, the caller says: row mark_time + i as released, row mark_time + i + 1 by what caused
+    the step (B6); with our own Actions, row i.
+    Poses that are not finite are not known: they, and both steps at them, are left out and counted, and steps are never
+    joined over a gap. nan="raise": ShapeError instead, as the released code comes to no result (B15).
+    groups: see `action_labels.GroupRule`.
+    Never raises for degenerate motion, see `ActionAccuracy.shape`. Raises ShapeError for other shapes.
+    Source: MIND, section 4.7 of the specification.
+    """
+    q, p = (_poses(given, what) for given, what in ((truth, "true"), (generated, "generated")))
+    if nan not in ("drop", "raise"):
+        raise UsageError(f"nan is '{nan}'; 'drop' or 'raise'")
+    m = min(len(labels), len(q) - 1, len(p) - 1)
+    expected = max(min(len(labels), len(q) - 1), 0)
+    if m <= 0:
+        few = f"no step to judge: {len(q)} true and {len(p)} generated poses, {len(labels)} labels"
+        return ActionAccuracy(None, few, n_expected=expected)
+    q, p = q[: m + 1].copy(), p[: m + 1].copy()
+    known = _known(q) & _known(p)
+    if nan == "raise" and not known.all():
+        raise ShapeError(f"pose {int(known.argmin())} is not finite")
+    both = known[:-1] & known[1:]
+    dropped = Dropped(int((~known).sum()), int((~both).sum()))
+    if both.sum() < MIN_STEPS:
+        return ActionAccuracy(None, _too_few(int(both.sum()), m, dropped), n_expected=expected, dropped=dropped)
+
+    fit = umeyama(p[known, :3, 3], q[known, :3, 3])
+    q[~known] = p[~known] = np.eye(4)
+    trans, rot = relative_errors(q, aligned(p, fit.sim))
+    frozen = np.tile(np.eye(4), (m + 1, 1, 1))
+    truth_trans, truth_rot = relative_errors(q, frozen)
+    kept = both & (rot <= MAX_ROT_DEG) & (trans <= MAX_TRANS)
+    dropped = dropped._replace(outliers=int((both & ~kept).sum()))
+    index = np.flatnonzero(kept)
+    said = tuple(labels[i] for i in index.tolist())
+    steps = Steps(index, said, trans[kept], rot[kept], truth_trans[kept], truth_rot[kept])
+    facts: dict[str, Any] = {
+        "scale": fit.sim.scale,
+        "shape": fit.shape,
+        "source_shape": fit.source,
+        "target_shape": fit.target,
+        "n_expected": expected,
+        "dropped": dropped,
+    }
+    if len(index) < MIN_STEPS:
+        return ActionAccuracy(None, _too_few(len(index), m, dropped), **facts)
+    return ActionAccuracy(
+        steps.where(np.ones(len(index), bool)),
+        groups=_by(steps, [group_of(label, groups) for label in said]),
+        actions=_by(steps, said),
+        truth_step_m=float(steps.truth_trans.mean()),
+        frozen_rot_deg=float(steps.truth_rot_deg.mean()),
+        steps=steps,
+        **facts,
+    )
+
+
+def _by(steps: Steps, names: Sequence[str]) -> dict[str, Stats]:
+    every = np.asarray(names)
+    return {name: steps.where(every == name) for name in sorted(set(names))}
+
+
+def _too_few(left: int, m: int, dropped: Dropped) -> str:
+    return (
+        f"{left} of {m} steps can be judged, needs {MIN_STEPS}: {dropped.poses} poses are not known, "
+        f"{dropped.outliers} steps are outliers"
+    )
+
+
+def _known(poses: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((np.abs(poses) < _TOO_LARGE).all((1, 2)), np.bool_)
+
+
+def _poses(given: ArrayLike, what: str) -> FloatArray:
+    poses = np.asarray(given, np.float64)
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+        raise ShapeError(f"{what} poses are (n, 4, 4), got {poses.shape}")
+    return poses

@@ -1,0 +1,192 @@
+"""Generated scene consistency: a video of a path out and back, held against itself.
+
+    found = scene_errors(video, start_image)
+    mean_error(found.released).mse, mean_error(found.aligned).mse
+
+| pairing | compares | what a perfect renderer gets |
+| --- | --- | --- |
+| released | frame k with frame N - 1 - k | not 0: after N/2 actions out and N/2 back the two are one action apart |
+| aligned | state k with state N - k, the start image being state 0 | 0: the two are seen from one place |
+
+A video that stands still gets 0 in both: read them beside `metrics.motion`. Errors are those of `metrics.frame_pairs`.
+Source: MIND, section on generated scene consistency; the aligned pairing is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.image import Image
+from worldgauge.core.video import Clip
+from worldgauge.metrics import metrics
+from worldgauge.metrics.frame_pairs import PairError, Prepared, in_order, mean_error, pair_error, prepared
+
+_SOURCE = "MIND, released scorer"
+_OURS = "MIND's pairs, put at the same place of the path"
+_HELD = 64
+"""Frames of the way out that are in memory at a time."""
+
+Distances = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float64]]
+"""Learned distances (n,) of frames x and y, each (n, 720, 1280, 3) float32 in [0, 1], such as LPIPS."""
+
+
+class SceneErrors(NamedTuple):
+    """Errors of the pairs in the order of k: `released_pairs`, and `aligned_pairs` where there is a start image."""
+
+    released: tuple[PairError, ...]
+    aligned: tuple[PairError, ...]
+
+
+class SceneDistances(NamedTuple):
+    """Learned distances of the pairs in the order of `SceneErrors`."""
+
+    released: tuple[float, ...]
+    aligned: tuple[float, ...]
+
+
+def released_pairs(n: int) -> list[tuple[int, int]]:
+    """Frames (k, n - 1 - k), k < n / 2, of a video of n. Raises ShapeError unless n is even and positive."""
+    _check(n)
+    return [(k, n - 1 - k) for k in range(n // 2)]
+
+
+def aligned_pairs(n: int) -> list[tuple[int, int]]:
+    """States (k, n - k), k < n / 2, of a video of n frames: state 0 is the start image, state j the frame j - 1.
+
+    Raises ShapeError unless n is even and positive: only then does the path turn round at a frame.
+    """
+    _check(n)
+    return [(k, n - k) for k in range(n // 2)]
+
+
+def turn_frame(n: int) -> int:
+    """The frame at the far end of the path of a video of n frames. Raises ShapeError as `released_pairs`."""
+    _check(n)
+    return n // 2 - 1
+
+
+def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -> SceneErrors:
+    """Errors of all pairs of both pairings; every frame is prepared once.
+
+    video: N frames. start: the image that it starts from, of any size; without it nothing is aligned.
+    Memory does not grow with N. Raises ShapeError for an odd or empty video.
+    """
+    _check(len(video))
+    # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
+    pairs = list(in_order(_errors_of, _triples(video, start), threads))[::-1]
+    return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
+
+
+def scene_distances(
+    video: Clip, distances: Distances, start: Image | None = None, *, batch: int = 10
+) -> SceneDistances:
+    """Learned distances of all pairs of both pairings, otherwise as `scene_errors`; asked for `batch` pairs at a time.
+
+    About 40 MB a pair of the batch are held. Raises ShapeError for an odd or empty video, and what `distances` raises.
+    """
+    _check(len(video))
+    released: list[float] = []
+    aligned: list[float] = []
+    triples = _triples(video, start)
+    while part := list(islice(triples, batch)):
+        back = np.stack([triple[0] for triple in part])
+        released += distances(back, np.stack([triple[1] for triple in part])).tolist()
+        if start is not None:
+            aligned += distances(back, np.stack([before for _, _, before in part if before is not None])).tolist()
+    return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
+
+
+@metrics.register("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def gsc_mse(video: Clip) -> float:
+    """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`."""
+    return mean_error(scene_errors(video).released).mse
+
+
+@metrics.register("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def gsc_psnr(video: Clip) -> float:
+    """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing."""
+    return mean_error(scene_errors(video).released).psnr
+
+
+@metrics.register("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
+def gsc_ssim(video: Clip) -> float:
+    """Mean structural similarity of the way out and the way back reversed, released pairing."""
+    return mean_error(scene_errors(video).released).ssim
+
+
+@metrics.register("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def gsc_lpips(video: Clip, distances: Distances) -> float:
+    """Mean learned distance of the way out and the way back reversed, released pairing; see `scene_distances`."""
+    return _mean(scene_distances(video, distances).released)
+
+
+@metrics.register("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source=_OURS)
+def gsc_aligned_mse(video: Clip, start: Image) -> float:
+    """Mean squared difference of frames seen from one place on the way out and back; 0 for a perfect renderer."""
+    return mean_error(scene_errors(video, start).aligned).mse
+
+
+@metrics.register("gsc_aligned_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source=_OURS)
+def gsc_aligned_psnr(video: Clip, start: Image) -> float:
+    """Mean peak signal-to-noise ratio of frames seen from one place on the way out and back."""
+    return mean_error(scene_errors(video, start).aligned).psnr
+
+
+@metrics.register("gsc_aligned_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_OURS)
+def gsc_aligned_ssim(video: Clip, start: Image) -> float:
+    """Mean structural similarity of frames seen from one place on the way out and back; 1 for a perfect renderer."""
+    return mean_error(scene_errors(video, start).aligned).ssim
+
+
+@metrics.register("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
+def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
+    """Mean learned distance of frames seen from one place on the way out and back; 0 for a perfect renderer."""
+    return _mean(scene_distances(video, distances, start).aligned)
+
+
+Triple = tuple[Prepared, Prepared, Prepared | None]
+
+
+def _triples(video: Clip, start: Image | None) -> Iterator[Triple]:
+    """Frame N - 1 - k of the way back, frames k and k - 1 of the way out, k from N/2 - 1 down to 0.
+
+    Frame -1 is the start image; without one, frames k - 1 are left out.
+    """
+    half = len(video) // 2
+    out = _backwards(video[:half], start)
+    there = next(out)
+    for frame in video[half:]:
+        before = next(out, None)
+        yield prepared(frame), there, before if start is not None else None
+        there = there if before is None else before
+
+
+def _backwards(video: Clip, start: Image | None) -> Iterator[Prepared]:
+    """Frames from the last to the first, then the start image. A video is decoded forwards, a block at a time."""
+    for end in range(len(video), 0, -_HELD):
+        for frame in reversed(list(video[max(0, end - _HELD) : end])):
+            yield prepared(frame)
+    if start is not None:
+        yield prepared(start)
+
+
+def _errors_of(triple: Triple) -> tuple[PairError, PairError | None]:
+    # Which of a pair is the reference does not matter to any of the errors.
+    back, there, before = triple
+    return pair_error(back, there), None if before is None else pair_error(back, before)
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _check(n: int) -> None:
+    if n < 2 or n % 2:
+        raise ShapeError(f"a path out and back needs an even number of frames, at least 2, got {n}")

@@ -1,0 +1,104 @@
+"""MIND: does a world model keep what it has seen, and does it obey its keys, in first and in third person?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.model import WorldModel
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.suites.mind import protocol, published, results, scoring, summary, tasks
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.format.result_files import write_results
+from worldgauge.suites.mind.settings import Settings
+
+
+@suites.register("mind")
+class Mind(Suite):
+    """Go on with a walk, in other action spaces too, and walk ten paths out and back: memory and obedience."""
+
+    name = "mind"
+    version = 1
+    references = (
+        "truth",
+        "reencoded",
+        "late",
+        "memory",
+        "memory-plane",
+        "render",
+        "drift",
+        "forgetful",
+        "freeze",
+        "mean",
+        "noise",
+    )
+    default_references = ("reencoded", "late", "freeze", "mean")
+    """A file of the truth, the truth a frame late, a still picture and an average: what every row is read beside."""
+    floor_references = ("forgetful", "freeze", "mean", "noise")
+    claim = "keeps what it has seen"
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        "task": "clip",
+        "tasks": "clips",
+        "headline": "error of long context memory",
+        "lacks": "cannot remember",
+        "seen": "context",
+        "asked": "to be imagined",
+    }
+    metrics = frozenset(
+        {line.metric.rpartition("/")[2] for line in summary.LINES} | {"gsc_psnr", "gsc_ssim", "out_leg_motion"}
+    )
+    choosing_settings = frozenset({"tests", "perspectives"})
+    scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - {"horizon", "context"}
+
+    @classmethod
+    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings made of plain values, with the digests of what they name."""
+        return Settings.of(given)
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a clip or a mirrored path; faulty ones come as tasks that fail with the reason.
+
+        What was known of the folder is forgotten: it may have changed.
+        """
+        tasks.forget()
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
+        """Show the context, hand over the keys, store the video lossless; finished videos are copied."""
+        return protocol.perform(task, subject, task_context, self.options)
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Compare frame by frame, state by state on the way back, step by step of the camera."""
+        return scoring.score(record, task_context, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """Long context memory first, then the paper's columns by perspective, then each measure by itself."""
+        return summary.summarize(scores, kinds, failed, self.options)
+
+    def published(self) -> list[Table]:
+        """Tables 2 and 3 of the paper, and later results on its memory test."""
+        return published.published()
+
+    def task_view(self, task: Task) -> TaskView:
+        """The real frames, the walk, and where the frames asked for begin."""
+        return tasks.picture(task)
+
+    def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """Settings of the model `videos` for each model of a folder in the published submission layout, by name."""
+        return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
+
+    def missing_data(self, source: Path) -> tuple[str, ...]:
+        """Folders of what is asked for that the data do not have, a line each."""
+        return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
+
+    def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
+        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
+        write_results(path, results.results_of(scores, failed, self.options.horizon))

@@ -1,0 +1,1 @@
+"""Walks driven by keys, and mirrored paths."""

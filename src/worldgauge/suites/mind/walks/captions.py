@@ -1,0 +1,41 @@
+"""What a clip shows, in words of our own: the captions that the published data has beside its clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from worldgauge.core import polyline
+from worldgauge.suites.mind.format.clip import FPS
+from worldgauge.suites.mind.walks.key_walks import KeyWalk
+
+PLACES: Mapping[str, str] = {
+    "landscape": "open country",
+    "scifi": "a base of a far future",
+    "stylized": "a toy-like land of plain colours",
+    "ancient": "the ruins of an ancient town",
+    "urban": "the streets of a city",
+    "industrial": "an industrial site",
+    "interior": "the rooms of a large building",
+    "aquatic": "a shore with water and piers",
+}
+_KEYS = (("forward", "backward"), ("to the left", "to the right"), ("up", "down"), ("left", "right"))
+_VERBS = ("walks", "steps", "looks", "looks")
+
+
+def caption(family: str, walk: KeyWalk) -> str:
+    """One paragraph: where, from whose eyes, and for how many seconds each key is held."""
+    seen = "from the walker's own eyes" if walk.perspective == "1st" else "over the shoulder of the walker"
+    metres = polyline.length(walk.feet[:, :2])
+    said = [
+        f"{verb} {word} for {seconds:.1f} s"
+        for column, (verb, words) in enumerate(zip(_VERBS, _KEYS, strict=True))
+        for code, word in enumerate(words, 1)
+        if (seconds := float((walk.keys[:, column] == code).sum()) / FPS) > 0
+    ]
+    does = f"The walker {_listed(said)}." if said else "The walker stands still."
+    where = PLACES.get(family, family)
+    return f"A walk of {len(walk) / FPS:.1f} s and {metres:.0f} m through {where}, seen {seen}. {does}\n"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

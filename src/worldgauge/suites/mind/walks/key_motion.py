@@ -1,0 +1,294 @@
+"""How a walker moves while keys are held: one rule from state and keys to the next state, to make walks and to replay.
+
+Walking keys are relative to the camera's yaw, also where the camera is on an arm. A step goes along the mean of the yaw
+before and after it. Two walking keys together are no faster than one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.actions import ActionSpace
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.suites.mind.walks.mirror import Keys
+from worldgauge.worlds.third_person import ARM_M, PIVOT_M
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES
+from worldgauge.worlds.walking.clearance import RADIUS_M
+from worldgauge.worlds.walking.floor import FloorPlan, Walkable
+
+REACH_M = 12.0
+"""Half the side of the square round its start that a walk stays in."""
+FIRST, RISE, BRAKE = 0.444, 0.24, 0.444
+"""Speed after the first frame of a key, gain a frame after it, loss a frame after its release, in parts of full speed.
+
+Published steps at 200 cm/s: 3.7, 5.6, 7.7, 8.2 cm; these give 3.7, 5.7, 7.7, 8.3.
+"""
+STEEPEST = math.radians(40)
+"""Farthest that the camera looks up or down."""
+BODY_TURN = math.radians(15)
+"""Fastest turn a frame of a third-person body into its direction of walking."""
+LENS_M = 0.25
+"""Room around the camera and its arm."""
+SMOOTH_M = 1.25
+"""Side of the square over which the floor is averaged under the feet."""
+
+X, Y, VX, VY, YAW, PITCH, HEADING = range(7)
+"""Columns of a state: metres, velocity in parts of full speed along x and y of the world, radians."""
+States = FloatArray
+
+_STOP = 4
+"""Frames after which a walker without keys stands for certain."""
+
+
+class Lay(NamedTuple):
+    """What the rule looks at.
+
+    clearance, ground: (X, Y) float32 metres, of a floor's cells; ground: its smoothed height. origin, cell_m: as the
+    floor's. arm: whether the camera is on one. cells: (X, Y, Z) uint8 from the corner `cells_at`: 2 where nothing may
+    stand before the camera, 1 where it may, but not right before it.
+    """
+
+    clearance: NDArray[np.float32]
+    ground: NDArray[np.float32]
+    origin: FloatArray
+    cell_m: float
+    arm: bool
+    cells: NDArray[np.uint8]
+    cells_at: NDArray[np.int64]
+
+
+class Place(NamedTuple):
+    """A part of a world's floor, and the same laid out for the rule."""
+
+    floor: FloorPlan
+    lay: Lay
+
+
+def place_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> Place:
+    """The part of the world's floor within REACH_M of `xy` (2,), beside which nothing is free.
+
+    Raises WorldError for an arm in a world without cells: where its camera fits is only known there.
+    """
+    whole = world.floor
+    middle, reach = whole.cells_of(xy), round(REACH_M / whole.cell_m)
+    low = np.maximum(middle - reach, 0)
+    part = tuple(slice(int(a), int(b)) for a, b in zip(low, middle + reach + 1, strict=True))
+    origin = np.array(whole.origin) + low * whole.cell_m
+    floor = FloorPlan(whole.free[part], whole.height_m[part], (float(origin[0]), float(origin[1])), whole.cell_m)
+    cells, corner = np.zeros((1, 1, 1), np.uint8), np.zeros(3, np.int64)
+    if arm:
+        if not isinstance(world, Voxel):
+            raise WorldError(f"a third-person walk needs a world of cells, not '{world.facts.name}'")
+        states = world.voxels.states
+        first = np.maximum(np.floor(origin).astype(np.int64) - 4, 0)
+        last = np.minimum(first + 2 * int(REACH_M) + 10, states.shape[:2])
+        cells = _ROOM[states[first[0] : last[0], first[1] : last[1]]]
+        corner[:2] = first
+    return Place(floor, Lay(floor.clearance_m, _smoothed(floor), origin, floor.cell_m, arm, cells, corner))
+
+
+def replayed(place: Place, start: ArrayLike, keys: Keys, space: ActionSpace) -> States:
+    """States (T, 7) that key codes (T, 4) lead to from state `start` (7,), which is row 0: its keys lead nowhere."""
+    states = np.empty((len(keys), 7))
+    states[0] = start
+    step, turn = strides_of(space)
+    for t in range(1, len(keys)):
+        states[t] = states[t - 1]
+        advance(states[t], keys[t], place.lay, step, turn)
+    return states
+
+
+def feet_of(place: Place, states: States) -> FloatArray:
+    """Feet (T, 3) in metres of states (T, 7)."""
+    heights = [_ground_at(place.lay, x, y) for x, y in states[:, :2]]
+    return np.column_stack([states[:, :2], heights])
+
+
+def stands_well(place: Place, state: States) -> bool:
+    """Whether a walker's camera (7,) has room; one without an arm always has."""
+    return bool(_stands_well(place.lay, state))
+
+
+def strides_of(space: ActionSpace) -> tuple[float, float]:
+    """Metres and radians a frame of a `walk_look` space."""
+    forward, look = space.axes[space.column("forward")], space.axes[space.column("look_left")]
+    return forward.motion.forward, look.motion.yaw
+
+
+def _room() -> NDArray[np.uint8]:
+    """What a state (256,) means to the arm: plants are looked over, but not from within."""
+    shapes = np.array([SHAPES[shape] for shape in SHAPE_OF])
+    room = np.full(256, 2, np.uint8)
+    room[: len(shapes)] = np.where(shapes == "empty", 0, np.where(shapes == "cross", 1, 2))
+    return room
+
+
+_ROOM = _room()
+
+
+def _smoothed(floor: FloorPlan) -> NDArray[np.float32]:
+    """Mean height of the free cells in the square round each cell; their own height where there are none."""
+    import cv2
+
+    # Twice a square of half the side: a weight that falls off smoothly leaves no kinks.
+    half = round(SMOOTH_M / floor.cell_m / 2) | 1
+
+    def mean(values: NDArray[Any]) -> NDArray[Any]:
+        once = cv2.blur(values, (half, half), borderType=cv2.BORDER_CONSTANT)
+        return np.asarray(cv2.blur(once, (half, half), borderType=cv2.BORDER_CONSTANT))
+
+    free = floor.free.astype(np.float32)
+    share, total = mean(free), mean(floor.height_m * free)
+    return np.where(share > 0, total / np.maximum(share, 1e-6), floor.height_m).astype(np.float32)
+
+
+@njit(cache=True, nogil=True)
+def _ground_at(lay, x, y):  # type: ignore[no-untyped-def]
+    """Height under a point, bilinear between the centres of cells."""
+    ground, origin, cell_m = lay.ground, lay.origin, lay.cell_m
+    a, b = (x - origin[0]) / cell_m - 0.5, (y - origin[1]) / cell_m - 0.5
+    i = min(max(math.floor(a), 0), ground.shape[0] - 2)
+    j = min(max(math.floor(b), 0), ground.shape[1] - 2)
+    a, b = min(max(a - i, 0.0), 1.0), min(max(b - j, 0.0), 1.0)
+    near = ground[i, j] * (1 - b) + ground[i, j + 1] * b
+    far = ground[i + 1, j] * (1 - b) + ground[i + 1, j + 1] * b
+    return near * (1 - a) + far * a
+
+
+@njit(cache=True, nogil=True)
+def _room_at(lay, x, y):  # type: ignore[no-untyped-def]
+    """Clearance at a point, 0 outside."""
+    i, j = math.floor((x - lay.origin[0]) / lay.cell_m), math.floor((y - lay.origin[1]) / lay.cell_m)
+    if i < 0 or j < 0 or i >= lay.clearance.shape[0] or j >= lay.clearance.shape[1]:
+        return 0.0
+    return float(lay.clearance[i, j])
+
+
+@njit(cache=True, nogil=True)
+def _signed(code):  # type: ignore[no-untyped-def]
+    return 1.0 if code == 1 else -1.0 if code == 2 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def advance(state, keys, lay, step, turn):  # type: ignore[no-untyped-def]
+    """One frame of `state` (7,) in place; whether the walker was held up. At a wall it slides along it or stops."""
+    before = state[YAW]
+    state[YAW] += turn * _signed(keys[3])
+    state[PITCH] += turn * _signed(keys[2])
+    state[PITCH] = min(max(state[PITCH], -STEEPEST), STEEPEST)
+    along = 0.5 * (before + state[YAW])
+    ahead, left = _signed(keys[0]), _signed(keys[1])
+    size = max(math.hypot(ahead, left), 1.0)
+    c, s = math.cos(along) / size, math.sin(along) / size
+    gain_x, gain_y = ahead * c - left * s - state[VX], ahead * s + left * c - state[VY]
+    stood, let_go = state[VX] == 0.0 and state[VY] == 0.0, ahead == 0.0 and left == 0.0
+    most = BRAKE if let_go else FIRST if stood else RISE
+    gain = math.hypot(gain_x, gain_y)
+    part = most / gain if gain > most else 1.0
+    state[VX] += part * gain_x
+    state[VY] += part * gain_y
+    dx, dy = state[VX] * step, state[VY] * step
+    held = _room_at(lay, state[X] + dx, state[Y] + dy) < RADIUS_M
+    if held:
+        if _room_at(lay, state[X] + dx, state[Y]) >= RADIUS_M:
+            dy = state[VY] = 0.0
+        elif _room_at(lay, state[X], state[Y] + dy) >= RADIUS_M:
+            dx = state[VX] = 0.0
+        else:
+            dx = dy = state[VX] = state[VY] = 0.0
+    state[X] += dx
+    state[Y] += dy
+    if not lay.arm:
+        state[HEADING] = state[YAW]
+    elif state[VX] != 0.0 or state[VY] != 0.0:
+        off = (math.atan2(state[VY], state[VX]) - state[HEADING] + math.pi) % (2 * math.pi) - math.pi
+        state[HEADING] += min(max(off, -BODY_TURN), BODY_TURN)
+    return held
+
+
+@njit(cache=True, nogil=True)
+def arm_is_free(lay, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
+    """Whether nothing is within LENS_M of the arm behind a pivot, nor of its camera."""
+    cells, corner = lay.cells, lay.cells_at
+    fx, fy, fz = math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)
+    count = 25
+    for k in range(count + 1):
+        away = ARM_M * k / count
+        px, py, pz = x - away * fx, y - away * fy, z - away * fz
+        # Plants a metre or more before the camera hide little.
+        allowed = 1 if away < ARM_M - 1.0 else 0
+        for a in (-LENS_M, LENS_M):
+            for b in (-LENS_M, LENS_M):
+                for c in (-LENS_M, LENS_M):
+                    i = math.floor(px + a) - corner[0]
+                    j = math.floor(py + b) - corner[1]
+                    h = math.floor(pz + c) - corner[2]
+                    if i < 0 or j < 0 or h < 0 or i >= cells.shape[0] or j >= cells.shape[1]:
+                        return False
+                    if h < cells.shape[2] and cells[i, j, h] > allowed:
+                        return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _stands_well(lay, state):  # type: ignore[no-untyped-def]
+    if not lay.arm:
+        return True
+    z = _ground_at(lay, state[X], state[Y]) + PIVOT_M
+    return arm_is_free(lay, state[X], state[Y], z, state[YAW], state[PITCH])
+
+
+@njit(cache=True, nogil=True)
+def hold(start, keys, frames, lay, step, turn):  # type: ignore[no-untyped-def]
+    """States (n, 7) while `keys` are held from `start` on, `frames` of them or fewer.
+
+    It ends before the keys would push the walker or the camera into something, so early that they can be let go without
+    that, and where the view is as steep as it may be.
+    """
+    out = np.empty((frames, 7))
+    state = start.copy()
+    none = np.zeros(4, np.uint8)
+    n = 0
+    while n < frames:
+        held = advance(state, keys, lay, step, turn)
+        steep = keys[2] > 0 and abs(state[PITCH]) >= STEEPEST - 1e-9
+        if held or steep or not _stands_well(lay, state):
+            break
+        out[n] = state
+        n += 1
+    while n > 0:
+        state[:] = out[n - 1]
+        fine = True
+        for _ in range(_STOP):
+            held = advance(state, none, lay, step, turn)
+            fine = fine and not held and _stands_well(lay, state)
+        if fine:
+            break
+        n -= 1
+    return out[:n]
+
+
+@njit(cache=True, nogil=True)
+def open_ahead(lay, x, y, yaw, most):  # type: ignore[no-untyped-def]
+    """Metres from a point along `yaw` to where no foot can stand, at most `most`."""
+    away = 0.0
+    while away < most and _room_at(lay, x + away * math.cos(yaw), y + away * math.sin(yaw)) > 0.0:
+        away += 0.5 * lay.cell_m
+    return min(away, most)
+
+
+@njit(cache=True, nogil=True)
+def seen_before(shown, x, y, yaw, near_m, near_rad):  # type: ignore[no-untyped-def]
+    """Whether one of the views `shown` (N, 3), x, y, yaw, is as near as that."""
+    for n in range(len(shown)):
+        off = abs((shown[n, 2] - yaw + math.pi) % (2 * math.pi) - math.pi)
+        if off <= near_rad and math.hypot(shown[n, 0] - x, shown[n, 1] - y) <= near_m:
+            return True
+    return False

@@ -1,0 +1,216 @@
+"""Key-driven walks like those of MIND: a person holds keys, goes to places, and comes back to what was seen."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from worldgauge.core.actions import Actions, ActionSpace
+from worldgauge.core.errors import ShapeError, UsageError, WorldError
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.suites.mind.walks.key_motion import (
+    HEADING,
+    PITCH,
+    YAW,
+    Place,
+    States,
+    feet_of,
+    open_ahead,
+    place_around,
+    stands_well,
+    strides_of,
+)
+from worldgauge.suites.mind.walks.key_policy import NEAR_M, NEAR_RAD, Person, Taste, start_state
+from worldgauge.suites.mind.walks.mirror import Keys, Perspective, actions_of
+from worldgauge.worlds.third_person import ARM_M, PIVOT_M
+from worldgauge.worlds.walking.clearance import RADIUS_M
+from worldgauge.worlds.walking.floor import Walkable
+
+EYE_M = 1.62
+"""A first-person camera above the feet."""
+TRIES = 40
+LEAST_SEEN = 0.6
+"""Share of the predicted frames whose view was seen before."""
+MOST_SAME = 0.6
+"""Share of them that may be near the last view before mark_time: where it is more, a frozen picture does."""
+LEAST_REACH_M = 10.0
+"""What a held key must be able to lead over after mark_time for that to be asked: slow spaces hardly leave a view."""
+LEAST_WALKED = 0.4
+"""Share of the frames with a walking key."""
+LEAST_FRAMES = 96
+"""Below so many frames these shares are left to chance."""
+START_ROOM_M = 1.0
+AROUND_M = 14.0
+"""Things nearer than this make a start worth looking at."""
+_BLOCK = 2**20
+"""Pairs of poses whose distance is taken at once: 50 MB."""
+
+
+@dataclass(frozen=True)
+class KeyWalk:
+    """One walk of T frames; world frame, metres, radians.
+
+    keys: (T, 4) uint8, columns ws, ad, ud, lr with the data set's codes; row t led to frame t, row 0 is zeros.
+    feet: (T, 3). yaw, pitch: (T,) of the camera. heading: (T,) direction that the body faces. space: what the keys
+    mean. seen: share of the frames from mark_time on whose view was seen before it. discards: why earlier tries were
+    thrown away.
+    """
+
+    keys: Keys
+    feet: FloatArray
+    yaw: FloatArray
+    pitch: FloatArray
+    heading: FloatArray
+    perspective: Perspective
+    space: ActionSpace
+    mark_time: int
+    seen: float
+    discards: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.keys)
+        shapes = {"keys": (n, 4), "feet": (n, 3), "yaw": (n,), "pitch": (n,), "heading": (n,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ShapeError(f"a walk of {n} frames needs {name} of shape {shape}, got {getattr(self, name).shape}")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def poses(self) -> FloatArray:
+        """Camera-to-world poses (T, 4, 4): the eye over the feet, or the camera on its arm behind the pivot."""
+        up = EYE_M if self.perspective == "1st" else PIVOT_M
+        poses = pose_from_yaw_pitch(self.feet + np.array([0.0, 0.0, up]), self.yaw, self.pitch)
+        if self.perspective == "3rd":
+            poses[:, :3, 3] -= ARM_M * poses[:, :3, 2]
+        return poses
+
+    @property
+    def actions(self) -> Actions:
+        """T - 1 rows of `space`; row t drives frame t to frame t + 1."""
+        return actions_of(self.keys[1:], self.space)
+
+
+class KeyWalkFailedError(WorldError):
+    """No try led to a walk; `reasons` says why each was thrown away."""
+
+    def __init__(self, message: str, reasons: Sequence[str]) -> None:
+        super().__init__(message)
+        self.reasons = tuple(reasons)
+
+
+def record_key_walk(
+    world: Walkable,
+    rng: np.random.Generator,
+    *,
+    frames: int,
+    mark_time: int,
+    space: ActionSpace,
+    perspective: Perspective,
+) -> KeyWalk:
+    """A walk of `frames` frames, whose motion follows its keys exactly (`key_motion`).
+
+    Up to mark_time it goes to new spots; from then on it mostly returns to places and directions seen before.
+    A third-person camera has free room along its whole arm. Same world and state of `rng`, same walk.
+    Raises KeyWalkFailedError after TRIES tries, UsageError for frames and mark_time that cannot be meant, WorldError
+    for a third-person walk in a world without cells.
+    """
+    if frames < 1 or not 0 <= mark_time <= frames:
+        raise UsageError(f"a walk needs at least 1 frame and a mark_time within, got {frames} and {mark_time}")
+    discards: list[str] = []
+    for _ in range(TRIES):
+        found = _try(world, rng, frames, mark_time, space, perspective)
+        if isinstance(found, KeyWalk):
+            return replace(found, discards=tuple(discards))
+        discards.append(found)
+    counts = ", ".join(f"{why} ({n})" for why, n in Counter(discards).most_common(3))
+    raise KeyWalkFailedError(
+        f"no walk of {frames} frames in {TRIES} tries in world '{world.facts.name}' {dict(world.facts.params)}: "
+        f"{counts}; "
+        "take another seed or a world with more room",
+        discards,
+    )
+
+
+def share_seen(poses: FloatArray, mark_time: int) -> float:
+    """Share of the poses (T, 4, 4) from mark_time on with an earlier one within 2 m and 30 degrees; 0 if none."""
+    shown, later = poses[:mark_time], poses[mark_time:]
+    if len(shown) == 0 or len(later) == 0:
+        return 0.0
+    # One product, not one a block: its last bits depend on the shapes, and what is kept of a collection on them.
+    alike = later[:, :3, 2] @ shown[:, :3, 2].T >= math.cos(NEAR_RAD)
+    seen = np.zeros(len(later), np.bool_)
+    rows = max(1, _BLOCK // len(shown))
+    for at in range(0, len(later), rows):
+        block = slice(at, at + rows)
+        away = np.linalg.norm(later[block, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
+        seen[block] = ((away <= NEAR_M) & alike[block]).any(1)
+    return float(seen.mean())
+
+
+def _try(
+    world: Walkable,
+    rng: np.random.Generator,
+    frames: int,
+    mark_time: int,
+    space: ActionSpace,
+    perspective: Perspective,
+) -> KeyWalk | str:
+    """A walk, or why there is none."""
+    third = perspective == "3rd"
+    xy = _start(world, rng)
+    if xy is None:
+        return "no open place to start from"
+    place = place_around(world, xy, arm=third)
+    level = math.radians(float(rng.uniform(-14, -7) if third else rng.uniform(-6, 2)))
+    state = _facing(place, xy, level, rng)
+    if state is None:
+        return "no open view from the start"
+    person = Person(place, space, rng, mark_time, level, Taste())
+    walked = person.walk(state, frames)
+    if isinstance(walked, str):
+        return walked
+    keys, states = walked
+    yaw, pitch, heading = states[:, YAW], states[:, PITCH], states[:, HEADING]
+    walk = KeyWalk(keys, feet_of(place, states), yaw, pitch, heading, perspective, space, mark_time, seen=0.0)
+    seen = share_seen(walk.poses, mark_time)
+    if min(mark_time, frames - mark_time) >= LEAST_FRAMES:
+        if seen < LEAST_SEEN:
+            return "comes back to too little"
+        reach_m = (frames - mark_time) * strides_of(space)[0]
+        if reach_m >= LEAST_REACH_M and share_seen(walk.poses[mark_time - 1 :], 1) > MOST_SAME:
+            return "hardly leaves the last view"
+    if frames >= LEAST_FRAMES and float((keys[1:, :2] > 0).any(1).mean()) < LEAST_WALKED:
+        return "hardly walks"
+    return replace(walk, seen=seen)
+
+
+def _start(world: Walkable, rng: np.random.Generator) -> FloatArray | None:
+    """An open place (2,), rather one with things around it."""
+    floor = world.floor
+    cells = np.argwhere(floor.clearance_m >= START_ROOM_M)
+    if len(cells) == 0:
+        cells = np.argwhere(floor.clearance_m >= 2 * RADIUS_M)
+    if len(cells) == 0:
+        return None
+    some = floor.points_of(cells[rng.integers(len(cells), size=32)])
+    things = np.array([landmark.centre[:2] for landmark in world.landmarks]).reshape(-1, 2)
+    count = (np.linalg.norm(some[:, None] - things, axis=-1) < AROUND_M).sum(1)
+    start: FloatArray = some[int(np.argmax(np.minimum(count, 8) + rng.uniform(0, 3, len(some))))]
+    return start
+
+
+def _facing(place: Place, xy: FloatArray, pitch: float, rng: np.random.Generator) -> States | None:
+    """A walker at `xy` that looks where there is room and whose camera has room; None without such a direction."""
+    states = [start_state(xy, yaw, pitch) for yaw in rng.uniform(-math.pi, math.pi) + np.arange(12) * math.pi / 6]
+    free = [(open_ahead(place.lay, xy[0], xy[1], each[YAW], 10.0), each) for each in states]
+    fine = [(ahead, each) for ahead, each in free if ahead >= 4.0 and stands_well(place, each)]
+    if not fine:
+        return None
+    weights = np.array([ahead for ahead, _ in fine])
+    return fine[int(rng.choice(len(fine), p=weights / weights.sum()))][1]

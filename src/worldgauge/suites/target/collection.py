@@ -1,0 +1,155 @@
+"""Collecting Target-Bench scenarios in embedded worlds, in the published layout: settlements outdoors, homes indoors.
+
+One item is one scenario; all that is random in it comes from (seed, scene, number in the scene). A scenario is
+done when its folder is in place, which happens in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import Camera
+from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.kernel import SEEDS, render, world_seed_of
+from worldgauge.engine.collection.report import DataReport
+from worldgauge.engine.options import option
+from worldgauge.suites.target.format import check as checking
+from worldgauge.suites.target.format.index import LABELS_FILE, load_labels
+from worldgauge.suites.target.format.scenario import Label
+from worldgauge.suites.target.format.write import scenario_name, write_labels, write_scenario
+from worldgauge.suites.target.walks.walks import (
+    CAMERA_HEIGHTS_M,
+    FPS,
+    FUTURE_S,
+    HISTORY_S,
+    Place,
+    TargetWalkFailedError,
+    record_target_walk,
+)
+from worldgauge.suites.target.walks.wording import VAGUE
+from worldgauge.worlds import worlds
+from worldgauge.worlds.voxel.world import KINDS
+from worldgauge.worlds.walking.floor import Walkable
+
+PLACES: tuple[Place, ...] = ("outdoors", "indoors")
+SCENES, PER_SCENE = 25, 5
+"""125 scenarios, as many as the published benchmark has."""
+HORIZONTAL_FOV_DEG = 80.0
+
+_EVERYWHERE = {"curtain", "door", "window"}
+"""Seen from so many places that, tried early, they would be every second target of a home; they are tried last."""
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """What a collection of Target-Bench scenarios holds."""
+
+    scenes: int = option(SCENES, "Settlements and homes, each a world of its own.", low=1, high=1000)
+    per_scene: int = option(PER_SCENE, "Scenarios for each scene.", low=1, high=100)
+    places: tuple[str, ...] = option(PLACES, "Where scenes are, by turns.", choices=PLACES)
+    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    size: tuple[int, int] = option(
+        (640, 360), "Width and height of a frame in pixels, even: the video format has no odd ones.", low=16, high=8192
+    )
+    fov_deg: float = option(HORIZONTAL_FOV_DEG, "Horizontal field of view in degrees.", low=20, high=150)
+    fps: int = option(FPS, "Rows and frames a second.", low=1, high=60)
+
+
+@collections.register("target")
+class TargetCollection(Collection):
+    """Walks to named things, in Target-Bench's layout."""
+
+    name = "target"
+    items_noun = "scenarios"
+    Options = TargetOptions
+    fixed = ("seed", "size", "fov_deg", "fps", "places")
+    options: TargetOptions
+
+    def check_options(self) -> None:
+        """The video format has no odd sizes."""
+        if any(side % 2 for side in self.options.size):
+            raise UsageError(f"size is {self.options.size}: give even width and height, 16 to 8192 pixels")
+
+    def settings(self) -> dict[str, Any]:
+        """The options, the field of view as a number with a point."""
+        return {**super().settings(), "fov_deg": float(self.options.fov_deg)}
+
+    def camera(self) -> Mapping[str, Any]:
+        """Field of view, and the heights it is carried at."""
+        return {"horizontal_fov_deg": float(self.options.fov_deg), "heights_m": CAMERA_HEIGHTS_M}
+
+    def items(self) -> Iterator[Item]:
+        """One a scenario, scene by scene."""
+        rows, places = (HISTORY_S + FUTURE_S) * self.options.fps, self.options.places
+        for scene in range(self.options.scenes):
+            place = cast(Place, places[scene % len(places)])
+            world = _world_of(place, scene // len(places), world_seed_of(self.options.seed, scene))
+            for number in range(self.options.per_scene):
+                name = scenario_name(f"sample_{scene:03d}", number * rows, (number + 1) * rows - 1)
+                args = {"place": place, "world": world, "entropy": [self.options.seed, scene, number]}
+                yield Item(name, args, f"sample_{scene:03d}")
+
+    def is_done(self, item: Item) -> bool:
+        """Its folder is put in place in one step."""
+        return (self.out / item.id).is_dir()
+
+    def make(self, item: Item, progress: Tell) -> Made:
+        """What is on disk already is walked again (cheap) but not rendered again."""
+        world, entropy = item.args["world"], item.args["entropy"]
+        here = _open(world["name"], tuple(sorted(world["params"].items())))
+        camera = Camera.from_horizontal_fov(*self.options.size, self.options.fov_deg)
+        seed, scene, number = entropy
+        rng = np.random.default_rng(entropy)
+        try:
+            order = _categories(here, [seed, scene], number)
+            walk = record_target_walk(
+                here, rng, place=item.args["place"], categories=order, camera=camera, fps=self.options.fps
+            )
+        except TargetWalkFailedError as error:
+            return Made(world=here.facts, discards=tuple(error.reasons), failure=str(error))
+        if not self.is_done(item):
+            frames = render(here, walk.poses, camera, progress)
+            write_scenario(self.out, item.id, walk, frames, world=here.facts, camera=camera, scene=item.place)
+        return Made(len(walk), here.facts, discards=tuple(walk.discards), facts={"label": walk.label})
+
+    def finish(self, made: Mapping[str, Made]) -> None:
+        """Which targets are named outright, of all scenarios that are there."""
+        path = self.out / LABELS_FILE
+        labels: dict[str, Label] = load_labels(path) if path.exists() else {}
+        labels |= {name: one.facts["label"] for name, one in made.items() if "label" in one.facts}
+        write_labels(self.out, labels)
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Counts, lengths and horizons beside the published ones."""
+        return checking.check(root, decode=decode).report()
+
+
+def _categories(world: Walkable, entropy: list[int], number: int) -> list[str]:
+    """All categories of a world, in the order in which a scenario tries them; each of a scene begins elsewhere."""
+    known = sorted({landmark.category for landmark in world.landmarks} - VAGUE)
+    if not known:
+        return []
+    first = known[np.random.default_rng(entropy).permutation(len(known))[number % len(known)]]
+    others = np.random.default_rng([*entropy, number]).permutation(len(known))
+    rest = [known[n] for n in others if known[n] != first]
+    return [first, *sorted(rest, key=lambda category: category in _EVERYWHERE)]
+
+
+@lru_cache(maxsize=1)
+def _open(name: str, params: tuple[tuple[str, Any], ...]) -> Walkable:
+    return cast(Walkable, worlds.get(name)(**dict(params)))
+
+
+def _world_of(place: Place, number: int, seed: int) -> dict[str, Any]:
+    """Name and arguments of the world of scene `number` of its place."""
+    if place == "outdoors":
+        return {"name": "voxel", "params": {"kind": KINDS[number % len(KINDS)], "seed": seed}}
+    return {"name": "indoor", "params": {"seed": seed}}

@@ -1,0 +1,231 @@
+"""Is a Target-Bench folder what it should be? Counts and statistics by label, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core import polyline
+from worldgauge.core.errors import DataError
+from worldgauge.core.image import png_size
+from worldgauge.core.video import problems
+from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
+from worldgauge.suites.target.format.index import discover, labels_beside, labels_file
+from worldgauge.suites.target.format.scenario import HORIZONS_S, Label, Scenario, open_video
+
+PUBLISHED = {"all": 125, "explicit": 73, "implicit": 52}
+"""Scenarios of the published benchmark (paper, section 3; the labels follow from tables 1 and 2)."""
+
+PUBLISHED_ROWS = 250
+LEAST_ANCHOR_M = 0.05
+"""Below this no decoder can tell its scale from the history (specification target, 4.3)."""
+
+ANCHOR_TOLERANCE = 0.05
+FASTEST_M_S = 3.0
+_SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class LabelStatistics:
+    """The usable scenarios of one label. scenarios: found, usable or not; published: of the benchmark, None if unknown.
+
+    rows: of a path. history_s: seconds before the current frame. anchor_m: metres walked in it, straight. path_m:
+    metres walked after it, end_m: straight from the current pose to the end. speed_m_s: path over time.
+    """
+
+    label: str
+    scenarios: int
+    published: int | None
+    rows: Spread | None
+    history_s: Spread | None
+    anchor_m: Spread | None
+    path_m: Spread | None
+    end_m: Spread | None
+    speed_m_s: Spread | None
+
+
+@dataclass(frozen=True)
+class ScenarioStatistics:
+    """What `check` found. n_frames: of the videos of usable scenarios. horizons: usable scenarios by seconds.
+
+    categories: usable scenarios by category.
+    """
+
+    n_scenarios: int
+    n_valid: int
+    n_frames: int
+    horizons: dict[str, int]
+    categories: dict[str, int]
+    rows: tuple[LabelStatistics, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = (
+            "",
+            "scenarios",
+            "published",
+            "rows",
+            "history,\ns",
+            "anchor,\nm",
+            "path,\nm",
+            "end,\nm",
+            "speed,\nm/s",
+        )
+        rows = tuple(
+            (
+                row.label,
+                str(row.scenarios),
+                "-" if row.published is None else str(row.published),
+                *map(mean_text, (row.rows, row.history_s, row.anchor_m, row.path_m, row.end_m, row.speed_m_s)),
+            )
+            for row in self.rows
+        )
+        horizons = ", ".join(f"{seconds} s: {count}" for seconds, count in self.horizons.items())
+        notes = (
+            "anchor: straight from the first frame to the current one; end: straight from there to the end of the path",
+            f"usable by horizon: {horizons or 'none'}; {len(self.categories)} categories",
+        )
+        table = DataTable("means over usable scenarios", columns, rows, notes)
+        return DataReport(
+            "scenarios", self.n_valid, self.n_scenarios, self.n_frames, self.findings, table, self.to_dict()
+        )
+
+
+def check(root: Path, *, decode: bool = False) -> ScenarioStatistics:
+    """Statistics and findings of a folder; pictures and videos are opened, and decoded whole where `decode` says so.
+
+    Raises DataError when there is no such folder.
+    """
+    scenarios = discover(root)
+    valid = [scenario for scenario in scenarios if scenario.fault is None]
+    later = {f"{h:g}": [s for s in discover(root, h) if s.fault is None] for h in HORIZONS_S[1:]}
+    frames, of_files = _of_files(valid, decode)
+    labels, broken = labels_beside(Path(root))
+    findings = sorted(
+        [
+            *_of_folder(scenarios),
+            *grouped("error", "not usable", ((s.id, s.fault) for s in scenarios if s.fault)),
+            *grouped("warning", "usable", ((s.id, text) for s in valid for text in s.warnings if text != broken)),
+            *grouped("warning", "odd", _odd_paths(valid)),
+            *of_files,
+            *_of_labels(Path(root), scenarios, labels, broken),
+            *_of_horizons(valid, later),
+        ],
+        key=lambda finding: _SEVERITIES.index(finding.severity),
+    )
+    names = sorted({scenario.category for scenario in valid})
+    return ScenarioStatistics(
+        n_scenarios=len(scenarios),
+        n_valid=len(valid),
+        n_frames=frames,
+        horizons={"8": len(valid), **{name: len(group) for name, group in later.items()}},
+        categories={name: sum(scenario.category == name for scenario in valid) for name in names},
+        rows=tuple(_rows(scenarios)),
+        findings=tuple(findings),
+    )
+
+
+def _rows(scenarios: Sequence[Scenario]) -> Iterator[LabelStatistics]:
+    for label in ("all", "explicit", "implicit", "unknown"):
+        group = [scenario for scenario in scenarios if label in ("all", scenario.label)]
+        if not group:
+            continue
+        usable = [scenario for scenario in group if scenario.fault is None]
+        walked = [polyline.length(scenario.future_xy) for scenario in usable]
+        yield LabelStatistics(
+            label=label,
+            scenarios=len(group),
+            published=PUBLISHED.get(label),
+            rows=spread(len(scenario.path_xy) for scenario in usable),
+            history_s=spread(scenario.history_s for scenario in usable),
+            anchor_m=spread(scenario.anchor_distance_m for scenario in usable),
+            path_m=spread(walked),
+            end_m=spread(float(np.linalg.norm(scenario.path_xy[-1])) for scenario in usable),
+            speed_m_s=spread(
+                length / ((len(scenario.future_xy) - 1) * scenario.dt)
+                for length, scenario in zip(walked, usable, strict=True)
+            ),
+        )
+
+
+def _of_folder(scenarios: Sequence[Scenario]) -> Iterator[Finding]:
+    if not scenarios:
+        yield Finding("error", "holds no scenario folder of the form <scene>_custom_segment_<start>_<end>")
+
+
+def _odd_paths(valid: Sequence[Scenario]) -> Iterator[tuple[str, str]]:
+    for scenario in valid:
+        xy, anchor = scenario.path_xy, scenario.anchor_distance_m
+        if anchor < LEAST_ANCHOR_M:
+            yield scenario.id, f"the anchor distance of {anchor:.3f} m is too short to give a decoder its scale"
+        measured = float(np.linalg.norm(xy[scenario.history_rows] - xy[0]))
+        if abs(measured - anchor) > max(ANCHOR_TOLERANCE * anchor, 0.02):
+            yield scenario.id, f"the anchor distance is {anchor:.2f} m in the metadata, {measured:.2f} m in the path"
+        fastest = float(np.linalg.norm(np.diff(xy, axis=0), axis=1).max()) / scenario.dt
+        if fastest > FASTEST_M_S:
+            yield scenario.id, f"the path jumps: {fastest:.1f} m/s between two rows"
+
+
+def _of_files(valid: Sequence[Scenario], decode: bool) -> tuple[int, list[Finding]]:
+    """Frames in all videos, and what is wrong with videos and pictures."""
+    frames = 0
+    errors: list[tuple[str, str]] = []
+    warnings: list[tuple[str, str]] = []
+    for scenario in valid:
+        sizes = set()
+        try:
+            for picture in (scenario.first_frame, scenario.current_frame):
+                if picture is not None:
+                    sizes.add(png_size(picture))
+            if scenario.video is None:
+                continue
+            clip = open_video(scenario)
+        except DataError as error:
+            errors.append((scenario.id, str(error).replace(f"{scenario.folder}/", "")))
+            continue
+        frames += len(clip)
+        rows = len(scenario.path_xy)
+        if len(clip) != rows:
+            warnings.append((scenario.id, f"the video has {len(clip)} frames, the path {rows} rows"))
+        # Players want even sides, so a video may have one row or column more than the pictures.
+        sizes.add((clip.width, clip.height))
+        if any(max(a) - min(a) > 1 for a in zip(*sizes, strict=True)):
+            warnings.append((scenario.id, f"pictures and video differ in size: {sorted(sizes)}"))
+        if decode and (found := problems(scenario.video)):
+            errors.append((scenario.id, f"the video decodes with {len(found)} complaints: {Path(found[0]).name}"))
+    return frames, [*grouped("error", "not usable", errors), *grouped("warning", "odd", warnings)]
+
+
+def _of_labels(
+    root: Path, scenarios: Sequence[Scenario], labels: Mapping[str, Label], broken: str | None
+) -> Iterator[Finding]:
+    if broken is not None:
+        yield Finding("error", broken)
+        return
+    unknown = [scenario.id for scenario in scenarios if scenario.label == "unknown"]
+    path = labels_file(root)
+    if path is not None:
+        strangers = sorted(set(labels) - {scenario.folder.name for scenario in scenarios})
+        if strangers:
+            text = f"{path.name} names {len(strangers)} scenarios that are not there (first: {strangers[0]})"
+            yield Finding("warning", text)
+    if unknown:
+        where = "no labels file" if path is None else path.name
+        text = f"{len(unknown)} scenarios have no label (first: {unknown[0]}; {where}): they count only overall"
+        yield Finding("info", text)
+
+
+def _of_horizons(valid: Sequence[Scenario], later: dict[str, list[Scenario]]) -> Iterator[Finding]:
+    for name, group in later.items():
+        if len(group) < len(valid):
+            yield Finding("info", f"{len(group)} of {len(valid)} usable scenarios have the horizon of {name} s")

@@ -1,0 +1,86 @@
+"""Clips for fine-tuning a world model on walks: which frames, with which words (specification target, section 6)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.io import write_file
+from worldgauge.suites.target.format.scenario import Scenario, open_video
+
+Recipe = Literal["plain", "augmented"]
+"""plain: one clip of a walk, spread over all of it. augmented: four of every second frame, each begun a frame later."""
+
+CLIP_FRAMES = 121
+OFFSETS = 4
+STRIDE = 2
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What was written: the file, how many clips, and each scenario that is left out with its reason."""
+
+    path: Path
+    clips: int
+    left_out: dict[str, str]
+
+
+def plain_frames(n: int) -> list[int]:
+    """121 frames spread over all of n. Raises UsageError when there are fewer."""
+    if n < CLIP_FRAMES:
+        raise UsageError(f"a plain clip needs {CLIP_FRAMES} frames, got {n}")
+    return [int(frame) for frame in np.linspace(0, n - 1, CLIP_FRAMES)]
+
+
+def augmented_frames(n: int) -> list[list[int]]:
+    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3. Raises UsageError under 244 frames."""
+    least = STRIDE * (CLIP_FRAMES - 1) + OFFSETS
+    if n < least:
+        raise UsageError(f"augmented clips need {least} frames, got {n}")
+    return [[offset + STRIDE * i for i in range(CLIP_FRAMES)] for offset in range(OFFSETS)]
+
+
+def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "plain") -> Manifest:
+    """Write one JSON line a clip: id, scenario, video, frames, fps and caption; videos relative to the file's folder.
+
+    A scenario with a fault, without a readable video or with too short a one is left out and named.
+    Raises UsageError for another recipe, DataError when the file cannot be written.
+    """
+    if recipe not in get_args(Recipe):
+        raise UsageError(f"unknown recipe '{recipe}'; choose one of {', '.join(get_args(Recipe))}")
+    path = Path(path)
+    lines: list[str] = []
+    left_out: dict[str, str] = {}
+    for scenario in scenarios:
+        try:
+            if scenario.fault is not None:
+                raise DataError(scenario.fault)
+            clip = open_video(scenario)
+            lists = [plain_frames(len(clip))] if recipe == "plain" else augmented_frames(len(clip))
+        except (DataError, UsageError) as error:
+            left_out[scenario.id] = str(error)
+            continue
+        for number, frames in enumerate(lists):
+            row = {
+                "id": f"{scenario.id}/{recipe}_{number}",
+                "scenario": scenario.id,
+                "video": _relative(scenario.video, path.parent),
+                "frames": frames,
+                "fps": clip.fps,
+                "caption": scenario.target_text,
+            }
+            lines.append(json.dumps(row, allow_nan=False) + "\n")
+    write_file(path, "".join(lines))
+    return Manifest(path, len(lines), left_out)
+
+
+def _relative(video: Path | None, folder: Path) -> str:
+    assert video is not None  # it has been opened
+    return Path(os.path.relpath(video.resolve(), folder.resolve())).as_posix()

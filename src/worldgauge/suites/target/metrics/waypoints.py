@@ -1,0 +1,341 @@
+"""How near a decoded path comes to the path that was walked (Target-Bench, section 4; specification target, section 5).
+
+evaluate(path, truth, PROFILES["aligned"], history_rows=50).overall
+
+Paths are (n, 2) metres in the frame of the current pose: origin there, +y ahead, +x to the right. Constants belong to
+a named `Profile`, since the paper prints others than those its tables were made with: no score without its profile.
+Rows are matched by index, never by time, as released; `waypoints_extra` has what is matched otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.metrics import metrics
+
+Mode = Literal["gt", "pred", "max", "min"]
+"""Which lengths are compared: the path stretched to the truth's rows, the truth to the path's, both to the longer, or
+both cut to the shorter."""
+
+Parity = Literal["released"] | None
+"""released: what the released functions do at the edges (ValueError, NaN, three columns). None: ours."""
+
+_SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
+
+
+class Weights(NamedTuple):
+    """Of the five terms of the overall score. endpoint and approach weigh one product, so only their sum counts."""
+
+    ade: float
+    fde: float
+    miss_rate: float
+    endpoint: float
+    approach: float
+
+
+_YAML_WEIGHTS = Weights(0.05, 0.10, 0.10, 0.45, 0.20)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Constants of the metrics, by specification table 5.8.
+
+    miss_m: metres beyond which a row is missed. sigma_m: of the soft endpoint. radius_min_m, radius_max_m: of the
+    corridor at its ends and in its middle; references: rows it hangs on, beta: its width in progress, gamma: penalty.
+    tau_ade_m, tau_fde_m: metres in which a term falls by e. cut_history: drop the rows before the current frame, where
+    a decoded path cannot be.
+    """
+
+    name: str
+    miss_m: float = 1.0
+    sigma_m: float = 0.5
+    radius_min_m: float = 0.5
+    radius_max_m: float = 1.5
+    references: int = 20
+    beta: float = 0.25
+    gamma: float = 5.0
+    tau_ade_m: float = 1.0
+    tau_fde_m: float = 1.0
+    weights: Weights = _YAML_WEIGHTS
+    cut_history: bool = False
+
+
+RELEASED = Profile("released")
+"""Constants of `vggt_config.yaml`, which fit the published tables, with the history they were scored with."""
+
+ALIGNED = replace(RELEASED, name="aligned", cut_history=True)
+"""The same constants on the rows that a decoded path can match; recommended for new results."""
+
+PAPER_TEXT = Profile(
+    "paper_text",
+    miss_m=2.0,
+    sigma_m=0.6,
+    radius_min_m=0.15,
+    radius_max_m=0.5,
+    weights=Weights(0.05, 0.10, 0.10, 0.35, 0.30),
+)
+"""Constants as printed; no published table fits them."""
+
+VIPE_CONFIG = Profile(
+    "vipe_config",
+    miss_m=2.0,
+    sigma_m=1.0,
+    tau_ade_m=5.0,
+    tau_fde_m=8.0,
+    weights=Weights(0.25, 0.25, 0.20, 0.15, 0.15),
+)
+"""Constants of `vipe_config.yaml`, which no released script loads by default."""
+
+PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (RELEASED, ALIGNED, PAPER_TEXT, VIPE_CONFIG)})
+
+
+class PathScores(NamedTuple):
+    """All numbers of one path under one profile.
+
+    ade, fde: metres. miss_rate: percent. soft_endpoint, approach_consistency, overall: 0 to 1. valid: False for a path
+    that cannot be scored; the numbers are then the worst there are, and `reason` says why.
+    """
+
+    ade: float
+    fde: float
+    miss_rate: float
+    soft_endpoint: float
+    approach_consistency: float
+    overall: float
+    valid: bool = True
+    reason: str = ""
+
+
+def profile_of(name: str) -> Profile:
+    """The profile called `name`. Raises UnknownNameError with the nearest name."""
+    if name not in PROFILES:
+        raise UnknownNameError("profile", name, PROFILES)
+    return PROFILES[name]
+
+
+def evaluate(
+    path: ArrayLike,
+    truth: ArrayLike,
+    profile: Profile = RELEASED,
+    mode: Mode = "gt",
+    *,
+    history_rows: int = 0,
+    parity: Parity = None,
+) -> PathScores:
+    """All scores of a decoded `path` (n, 2) against the walked `truth` (T, 2), T >= 2, metres.
+
+    history_rows: of `truth` before the current frame, left out where the profile cuts the history. An empty path, or
+    one with values that are not finite, is not valid; one point stands still.
+    Raises ShapeError on other shapes and for a truth that cannot be scored against, UsageError on unknown modes.
+    """
+    if parity is None:
+        _check_mode(mode, parity)
+    truth = np.asarray(truth, np.float64)
+    if profile.cut_history:
+        truth = truth[history_rows:]
+    reason = _unusable(path) if parity is None else ""
+    path, truth = _checked([] if reason else path, truth, parity)
+    if len(path) == 0 or len(truth) == 0:
+        return failed(reason or f"the {'truth' if len(path) else 'path'} is empty")
+    distance = _distances(path, truth, mode, parity)
+    last = float(np.linalg.norm(path[-1] - truth[-1]))
+    scores = PathScores(
+        ade=float(distance.mean()),
+        fde=last,
+        miss_rate=_missed(distance, profile.miss_m),
+        soft_endpoint=math.exp(-(last**2) / (2 * profile.sigma_m**2)),
+        approach_consistency=_consistency(path, truth, profile),
+        overall=0.0,
+    )
+    return scores._replace(overall=overall(*scores[:5], profile=profile))
+
+
+def failed(reason: str) -> PathScores:
+    """Scores of a path that there is not: as bad as a path can be, and not valid."""
+    return PathScores(math.inf, math.inf, 100.0, 0.0, 0.0, 0.0, valid=False, reason=reason)
+
+
+@metrics.register("path/ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity = None) -> float:
+    """Mean distance in metres of a path (n, 2) from the truth (T, 2), row by row; inf when the path is empty.
+
+    Raises ShapeError on other shapes, on values that are not finite and on a truth of fewer than 2 rows.
+    """
+    path, truth = _checked(path, truth, parity)
+    return float(_distances(path, truth, mode, parity).mean()) if len(path) and len(truth) else math.inf
+
+
+@metrics.register("path/fde", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
+    """Distance in metres of the last point of a path (n, 2) from the last of the truth (T, 2); inf when it is empty.
+
+    Raises as `ade`.
+    """
+    path, truth = _checked(path, truth, parity)
+    return float(np.linalg.norm(path[-1] - truth[-1])) if len(path) and len(truth) else math.inf
+
+
+@metrics.register("path/miss_rate", unit="%", better="lower", bounds=(0.0, 100.0), version=1, source=_SOURCE)
+def miss_rate(
+    path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, miss_m: float = RELEASED.miss_m, parity: Parity = None
+) -> float:
+    """Percent of the rows that are more than `miss_m` metres from the truth; 100 when the path is empty.
+
+    path: (n, 2), truth: (T, 2) metres. Raises as `ade`.
+    """
+    path, truth = _checked(path, truth, parity)
+    return _missed(_distances(path, truth, mode, parity), miss_m) if len(path) and len(truth) else 100.0
+
+
+@metrics.register("path/soft_endpoint", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def soft_endpoint(
+    path: ArrayLike, truth: ArrayLike, *, sigma_m: float = RELEASED.sigma_m, parity: Parity = None
+) -> float:
+    """exp(-FDE^2 / (2 sigma^2)): 1 where path (n, 2) and truth (T, 2) end in one place; 0 when the path is empty.
+
+    Raises as `ade`.
+    """
+    return math.exp(-(fde(path, truth, parity=parity) ** 2) / (2 * sigma_m**2))
+
+
+@metrics.register("path/approach_consistency", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def approach_consistency(
+    path: ArrayLike, truth: ArrayLike, *, profile: Profile = RELEASED, parity: Parity = None
+) -> float:
+    """How much of a path (n, 2) lies in a corridor around the truth (T, 2): exp(-gamma x share outside).
+
+    The corridor is a disc around each of some rows of the truth, wide in the middle. Points count as they were decoded
+    and in any order, so a path that never moves is inside. 0 when the path is empty. Raises as `ade`.
+    """
+    path, truth = _checked(path, truth, parity)
+    return _consistency(path, truth, profile) if len(path) and len(truth) else 0.0
+
+
+@metrics.register("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
+def overall(
+    ade: float,
+    fde: float,
+    miss_rate: float,
+    soft_endpoint: float,
+    approach_consistency: float,
+    *,
+    profile: Profile = RELEASED,
+) -> float:
+    """Weighted sum of the five; not divided by the sum of the weights, which is 0.90 in all profiles but vipe_config.
+
+    ade, fde: metres. miss_rate: percent. The others 0 to 1.
+    """
+    weights = profile.weights
+    return (
+        weights.ade * math.exp(-ade / profile.tau_ade_m)
+        + weights.fde * math.exp(-fde / profile.tau_fde_m)
+        + weights.miss_rate * (1 - miss_rate / 100)
+        + (weights.endpoint + weights.approach) * soft_endpoint * approach_consistency
+    )
+
+
+def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray:
+    """A path (n, d) as (rows, d): linear in the index, first and last point kept; itself when it has as many rows.
+
+    A single point is repeated; released, that is a ValueError. Raises ShapeError on other shapes and on empty paths.
+    """
+    points = np.asarray(path, np.float64)
+    if points.ndim != 2 or len(points) == 0 or rows < 1:
+        raise ShapeError(f"resampling needs a path (n, d) with n >= 1 and at least 1 row, got {points.shape}, {rows}")
+    if len(points) == rows:
+        return points
+    if len(points) == 1:
+        if parity == "released" and rows > 1:
+            raise _ReleasedError("one point cannot be resampled (released behaviour)")
+        return np.repeat(points, rows, axis=0)
+    have, want = np.linspace(0, 1, len(points)), np.linspace(0, 1, rows)
+    return np.stack([np.interp(want, have, column) for column in points.T], axis=-1)
+
+
+def corridor(truth: ArrayLike, profile: Profile = RELEASED) -> FloatArray:
+    """The discs of `approach_consistency` around truth (T, 2): (m, 3), x, y and radius in metres."""
+    truth = np.asarray(truth, np.float64)
+    last = len(truth) - 1
+    if len(truth) < profile.references:
+        rows = np.arange(len(truth))
+    else:
+        rows = np.linspace(0, last, profile.references).astype(np.int64)
+    off_middle = rows / max(last, 1) - 0.5
+    widening = np.exp(-(off_middle**2) / (2 * profile.beta**2))
+    radius = profile.radius_min_m + (profile.radius_max_m - profile.radius_min_m) * widening
+    return np.concatenate([truth[rows], radius[:, None]], axis=1)
+
+
+class _ReleasedError(ShapeError, ValueError):
+    """What the released functions raise as ValueError, for parity."""
+
+
+def _distances(path: FloatArray, truth: FloatArray, mode: Mode, parity: Parity) -> FloatArray:
+    """Distance of every compared pair of rows."""
+    _check_mode(mode, parity)
+    rows = {
+        "gt": len(truth),
+        "pred": len(path),
+        "max": max(len(path), len(truth)),
+        "min": min(len(path), len(truth)),
+    }[mode]
+    if mode == "min":
+        path, truth = path[:rows], truth[:rows]
+    apart = resample(path, rows, parity=parity) - resample(truth, rows, parity=parity)
+    distance: FloatArray = np.sqrt((apart**2).sum(axis=1))
+    return distance
+
+
+def _missed(distance: FloatArray, miss_m: float) -> float:
+    return 100 * int((distance > miss_m).sum()) / len(distance)
+
+
+def _consistency(path: FloatArray, truth: FloatArray, profile: Profile) -> float:
+    discs = corridor(truth, profile)
+    apart = path[:, None] - discs[:, :-1]
+    covered = (np.sqrt((apart**2).sum(axis=-1)) <= discs[:, -1]).any(axis=1)
+    return math.exp(-profile.gamma * (1 - covered.mean())) if not covered.all() else 1.0
+
+
+def _unusable(path: ArrayLike) -> str:
+    """Why a path counts as failed; empty when it can be scored."""
+    points = np.asarray(path, np.float64)
+    if points.size == 0:
+        return "the path is empty"
+    if not np.isfinite(points).all():
+        return "the path has values that are not finite"
+    return ""
+
+
+def _checked(path: ArrayLike, truth: ArrayLike, parity: Parity) -> tuple[FloatArray, FloatArray]:
+    """Both as float64 (n, 2); released takes any number of columns that both have, and whatever they hold."""
+    points, rows = np.asarray(path, np.float64), np.asarray(truth, np.float64)
+    if parity == "released":
+        if points.size and rows.size and (points.ndim != 2 or rows.ndim != 2 or points.shape[1] != rows.shape[1]):
+            raise _ReleasedError(f"shapes {points.shape} and {rows.shape} do not match (released behaviour)")
+        return points, rows
+    if points.size == 0:
+        points = np.zeros((0, 2))
+    for name, array in (("path", points), ("truth", rows)):
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise ShapeError(f"a {name} needs shape (n, 2), metres in the plane, got {array.shape}")
+        if not np.isfinite(array).all():
+            raise ShapeError(f"the {name} has values that are not finite; drop or repair them first")
+    if len(rows) < 2:
+        raise ShapeError(f"a truth of {len(rows)} rows is no path; leave this scenario out")
+    return points, rows
+
+
+def _check_mode(mode: str, parity: Parity) -> None:
+    if mode not in get_args(Mode):
+        error = UsageError if parity is None else _ReleasedError
+        raise error(f"unknown mode '{mode}'; choose one of {', '.join(get_args(Mode))}")

@@ -1,0 +1,96 @@
+"""Target-Bench: is there a usable path to a named target in the imagined video?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from worldgauge.core.model import WorldModel
+from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
+from worldgauge.suites.target import extras, protocol, scoring, tasks
+from worldgauge.suites.target import report_view as exhibit
+from worldgauge.suites.target.format.layout import model_videos, videos_folder
+from worldgauge.suites.target.replan import protocol as replan
+from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.tables import published, summary
+
+
+@suites.register("target")
+class Target(Suite):
+    """Show a frame, name a target: the imagined video must hold a usable path there, found by a world decoder."""
+
+    name = "target"
+    version = 1
+    references = ("truth", "render", "drift", "ahead", "freeze", "noise")
+    reference_settings: ClassVar[Mapping[str, str]] = {"drift": "step_m=0.003&turn_rad=0.0003"}
+    """0.6 m and 3 degrees off after 8 s at 25 frames a second; its own default, made for games, ends 2 m off."""
+    floor_references = ("ahead", "freeze", "noise")
+    claim = "finds a usable path to the named target"
+    metrics = frozenset({*scoring.METRICS.values(), *extras.EXTRAS})
+
+    @classmethod
+    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings made of plain values, with the digests of what they name."""
+        return Settings.of(given)
+
+    @property
+    def vocabulary(self) -> Mapping[str, str]:
+        """What a report calls things: no score without its profile and decoder."""
+        decoder = self.options.decoder.partition("?")[0].partition(":")[0]
+        return {
+            "task": "scenario",
+            "tasks": "scenarios",
+            "headline": f"overall score ({self.options.profile}, {decoder})",
+            "lacks": "cannot read what the target is",
+            "seen": "history",
+            "asked": "to be planned",
+        }
+
+    @property
+    def scoring_settings(self) -> frozenset[str]:
+        """Settings that only `score` reads. Who drives, decodes on the way."""
+        decoding = frozenset({"decoder", "decoder_digest", "cross_check", "parity"})
+        scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
+        return scoring if self.options.protocol == "replan" else scoring | decoding
+
+    def tasks(self, source: Path) -> Iterator[Task]:
+        """One task a scenario; faulty ones come as tasks that fail with the reason."""
+        return tasks.tasks(source, self.options)
+
+    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
+        """Show the current frame, say where to go, store the video lossless; finished videos are copied."""
+        perform = replan.perform_replan if self.options.protocol == "replan" else protocol.perform
+        return perform(task, subject, task_context, self.options)
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Find the camera's path in the video and compare it with the one that was walked."""
+        return scoring.score(record, task_context, self.options)
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """The leaderboard, over the scored and over all; by label, category and profile; what became of the videos."""
+        return summary.summarize(scores, kinds, failed)
+
+    def published(self) -> list[Table]:
+        """Tables 1 to 4 of the paper."""
+        return published.published()
+
+    def task_view(self, task: Task) -> TaskView:
+        """The real frames, the walk, and where the target stands."""
+        return tasks.picture(task, self.options)
+
+    def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
+        """All paths on the map, the corridor, and how the paths were found."""
+        return exhibit.exhibit(task, scores, self.options)
+
+    def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """Settings of the model `videos` for every sub-directory of a `wm_videos` folder, by the model's name."""
+        place = videos_folder(folder, self.options.horizon_s)
+        found = model_videos(folder, self.options.horizon_s)
+        return {name: {"root": str(place / name), "control": "text"} for name in found}

@@ -1,0 +1,1 @@
+"""Walks to named things."""

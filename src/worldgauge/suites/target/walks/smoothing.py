@@ -1,0 +1,153 @@
+"""From a way to a walk: the way made smooth, and the moments at which a walker with limits is where.
+
+A walk begins in motion and ends at rest. Speed is held down where the way bends, so that the heading never turns faster
+than the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core import polyline
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.walking.clearance import COMFORT_M, RADIUS_M, least_clearance, resampled, straightened
+from worldgauge.worlds.walking.floor import FloorPlan
+
+SPACING_M = 0.02
+WIDTHS_M = (0.6, 0.4, 0.25, 0.15, 0.08)
+"""Standard deviations of the smoothing along the way, tried in this order."""
+HEADING_WIDTH_M = 0.2
+HEIGHT_WIDTH_M = 0.3
+
+
+class Gait(NamedTuple):
+    """What a walker can do: metres and radians, seconds.
+
+    slowest: a walker that would have to go slower on average stands at the end instead.
+    """
+
+    fastest: float = 0.8
+    slowest: float = 0.3
+    acceleration: float = 0.5
+    yaw_rate: float = 0.8
+
+
+class Strides(NamedTuple):
+    """A walk in the plane, one row a moment. xy: (T, 2) metres. yaw: (T,) radians, not wrapped. arrived_s: seconds."""
+
+    xy: FloatArray
+    yaw: FloatArray
+    arrived_s: float
+
+
+def smooth_way(
+    floor: FloorPlan, *legs: ArrayLike, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
+) -> FloatArray:
+    """A smooth way (M, 2), a point every SPACING_M, with the ends of the `legs` and at least `radius_m` of clearance.
+
+    legs: ways (N, 2), each beginning where the one before ends; where they meet the smooth way only comes near.
+    The widest smoothing of WIDTHS_M that keeps the radius is taken, then the straightened legs, then they themselves.
+    Raises ShapeError when not even those keep it.
+    """
+    ways = [np.asarray(leg, np.float64) for leg in legs]
+    corners = np.concatenate([straightened(floor, way, comfort_m=comfort_m) for way in ways])
+    for candidate in (*(_blurred(corners, width) for width in WIDTHS_M), _dense(corners), _dense(np.concatenate(ways))):
+        if least_clearance(floor, candidate) >= radius_m:
+            return candidate
+    raise ShapeError(f"the way comes nearer than {radius_m} m to what is in its way; plan it with this radius")
+
+
+def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Strides | None:  # noqa: B008
+    """Where a walker on `way` (N, 2) is at `rows` moments `dt` seconds apart, so that it comes to rest at the last.
+
+    It starts at its cruising speed, which is chosen for that; a short way is walked at the slowest speed and the rest
+    of the time is stood. None when the way is too long for the limits. Raises ShapeError on a way of no length.
+    """
+    points = _dense(np.asarray(way, np.float64))
+    length = polyline.length(points)
+    if length < 2 * SPACING_M:
+        raise ShapeError(f"a way of {length:.3f} m is none")
+    s = np.linspace(0.0, length, len(points))
+    yaw = _heading(points)
+    bend = np.abs(np.gradient(yaw, s))
+    least, most = gait.slowest, gait.fastest
+    duration = (rows - 1) * dt
+    if _times(s, _speeds(s, bend, most, gait))[-1] > duration:
+        return None
+    if _times(s, _speeds(s, bend, least, gait))[-1] < duration:
+        most = least
+    for _ in range(40):
+        middle = (least + most) / 2
+        slow = _times(s, _speeds(s, bend, middle, gait))[-1] > duration
+        least, most = (middle, most) if slow else (least, middle)
+    v = _speeds(s, bend, most, gait)
+    t = _times(s, v)
+    moments = np.minimum(np.arange(rows) * dt, t[-1])
+    # Within a segment the acceleration is constant.
+    k = np.clip(np.searchsorted(t, moments, side="right") - 1, 0, len(t) - 2)
+    tau, push = moments - t[k], (v[k + 1] - v[k]) / (t[k + 1] - t[k])
+    at = np.clip(s[k] + tau * (v[k] + push * tau / 2), 0.0, length)
+    xy = np.stack([np.interp(at, s, points[:, axis]) for axis in range(2)], -1)
+    return Strides(xy, np.interp(at, s, yaw), float(t[-1]))
+
+
+def floor_heights(floor: FloorPlan, xy: ArrayLike) -> FloatArray:
+    """Height (T,) in metres of the floor under a walk (T, 2), steps smoothed over HEIGHT_WIDTH_M of the way."""
+    points = np.asarray(xy, np.float64)
+    way = _dense(points)
+    smooth = _kernel_mean(floor.height_at(way)[:, None], HEIGHT_WIDTH_M)[:, 0]
+    along = np.linspace(0.0, polyline.length(points), len(way))
+    heights: FloatArray = np.interp(polyline.along(points), along, smooth)
+    return heights
+
+
+def _dense(way: FloatArray) -> FloatArray:
+    """Points about SPACING_M apart."""
+    return resampled(way, max(3, math.ceil(polyline.length(way) / SPACING_M) + 1))
+
+
+def _blurred(way: FloatArray, width_m: float) -> FloatArray:
+    """The way under a Gaussian along its length; mirrored through its ends, which therefore stay."""
+    return _dense(_kernel_mean(_dense(way), width_m, through_ends=True))
+
+
+def _heading(way: FloatArray) -> FloatArray:
+    """Direction (N,) of a dense way, smoothed, not wrapped."""
+    step = np.gradient(way, axis=0)
+    return _kernel_mean(np.unwrap(np.arctan2(step[:, 1], step[:, 0]))[:, None], HEADING_WIDTH_M)[:, 0]
+
+
+def _kernel_mean(values: FloatArray, width_m: float, *, through_ends: bool = False) -> FloatArray:
+    """Gaussian mean of values (N, D) SPACING_M apart, continued by the end values or mirrored through the ends."""
+    reach = min(round(3 * width_m / SPACING_M), len(values) - 1)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) * SPACING_M / width_m) ** 2)
+    weights /= weights.sum()
+    if through_ends:
+        before = 2 * values[:1] - values[1 : reach + 1][::-1]
+        after = 2 * values[-1:] - values[-1 - reach : -1][::-1]
+        padded = np.concatenate([before, values, after])
+    else:
+        padded = np.pad(values, ((reach, reach), (0, 0)), mode="edge")
+    return np.stack([np.convolve(column, weights, mode="valid") for column in padded.T], -1)
+
+
+def _speeds(s: FloatArray, bend: FloatArray, cruise: float, gait: Gait) -> FloatArray:
+    """Speed (N,) at every point: at most `cruise`, slow in bends, at rest at the end, within the acceleration."""
+    v = np.minimum(cruise, gait.yaw_rate / np.maximum(bend, 1e-9))
+    v[-1] = 0.0
+    rise = 2 * gait.acceleration * np.diff(s)
+    for k in range(len(v) - 2, -1, -1):
+        v[k] = min(v[k], math.sqrt(v[k + 1] ** 2 + rise[k]))
+    for k in range(1, len(v)):
+        v[k] = min(v[k], math.sqrt(v[k - 1] ** 2 + rise[k - 1]))
+    return v
+
+
+def _times(s: FloatArray, v: FloatArray) -> FloatArray:
+    """Seconds (N,) at which the points are passed."""
+    return np.concatenate([[0.0], np.cumsum(2 * np.diff(s) / (v[1:] + v[:-1]))])

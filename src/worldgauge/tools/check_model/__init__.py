@@ -1,0 +1,188 @@
+"""Does a model keep every promise of the protocol? All checks at once, each explained in plain words.
+
+report = check_model("./wm.py:MyModel")
+for verdict in report.verdicts: print(verdict.name, verdict.status, verdict.explanation, verdict.advice)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
+from typing import Any, Literal, cast, get_args
+
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError
+from worldgauge.core.model import WorldModel
+from worldgauge.engine.subjects import resolve, resolve_once
+from worldgauge.engine.workers.pool import Job, Pool, check_deadline
+from worldgauge.engine.workers.site import open_site
+from worldgauge.engine.workers.worker import Progress, one_line
+from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
+from worldgauge.tools.check_model import behaviour, form
+from worldgauge.tools.check_model.checks import Check, Finding
+from worldgauge.tools.check_model.trial import Asking, Trial, room
+
+Status = Literal["ok", "violated", "warning", "not asked"]
+Watch = Callable[[str, int, int], None]
+
+CHECKS: dict[str, Check] = {
+    found.name: found for module in (form, behaviour) for found in vars(module).values() if isinstance(found, Check)
+}
+"""Every check, in the order in which they stand in their files and are asked."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one check says.
+
+    asked: the questions put to the model, in words. findings: every violation and warning, not only the first.
+    measured: what was learned beside them, plain JSON values. reason: why it was not asked. seconds: it took.
+    """
+
+    name: str
+    question: str
+    status: Status
+    asked: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def explanation(self) -> str:
+        """What came, or why nothing was asked; empty where all is well."""
+        return " ".join(finding.explanation for finding in self.findings) or self.reason or ""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return " ".join(finding.advice for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """What all checks say about one model, in the order in which they were asked.
+
+    made_s: seconds until the model could be asked; of a model given as a string the start of its process included.
+    """
+
+    model: str
+    verdicts: tuple[Verdict, ...]
+    made_s: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is violated; warnings do not count."""
+        return not any(verdict.status == "violated" for verdict in self.verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "ok": self.ok}
+
+
+def check_model(
+    what: str | WorldModel, *, suite: Asking = "loopnav", deadline_s: float = 600.0, progress: Watch | None = None
+) -> ModelReport:
+    """All checks on the model that `what` means, a string as for a run, or a live object.
+
+    A model given as a string is made in a worker process, and each check is a job of its own there: one that dies,
+    or gives nothing for `deadline_s` seconds, costs only that check. A live object is asked in this process and can
+    only be found late, not stopped. suite: by whose actions it is driven. progress: called with (check in hand, checks
+    done, checks in all).
+    Raises UnknownNameError for a suite that has no such actions, SubjectError for a model that cannot be made; for a
+    live object that is none, UsageError.
+    """
+    check_deadline(deadline_s)
+    if suite not in get_args(Asking):
+        raise UnknownNameError("suite to check a model for", suite, get_args(Asking))
+    with open_site() as site, site.pool(1) as pool:
+        began = time.monotonic()
+        if isinstance(what, str):
+            label = _made(what, pool)
+            ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
+        else:
+            subject = resolve(what)
+            label = subject.label
+            ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), deadline_s, suite))
+        made_s = time.monotonic() - began
+        verdicts: dict[str, Verdict] = {}
+        for check in CHECKS.values():
+            if progress is not None:
+                progress(check.name, len(verdicts), len(CHECKS))
+            blocked = next((name for name in check.after if verdicts[name].status in ("violated", "not asked")), None)
+            if blocked is not None:
+                reason = f"it would say nothing before '{blocked}' is well"
+                verdicts[check.name] = Verdict(check.name, check.question, "not asked", reason=reason)
+            else:
+                verdicts[check.name] = ask(check)
+    return ModelReport(label, tuple(verdicts.values()), round(made_s, 2))
+
+
+def meet(*, text: str, progress: Progress) -> str:
+    """Job of the pool: the label of the model that `text` means, which is then made."""
+    return resolve_once(text).label
+
+
+def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[str, Any]:
+    """Job of the pool: the verdict of one check on the model that `text` means."""
+    trial = _trial(text, suite)
+    room()
+    if isinstance(trial.model, RemoteModel):
+        trial.model.on_wait = partial(progress, 0, 0)
+        trial.model.exact = False  # so that every fault of its frames is seen here, and not the first on arrival
+    progress(0, 0)  # from here the deadline counts: not for making the model, or the world of the walk
+    return asdict(_judge(CHECKS[check], trial, progress))
+
+
+@lru_cache(maxsize=1)
+def _trial(text: str, suite: Asking) -> Trial:
+    return Trial(cast("WorldModel", resolve_once(text).model), suite=suite)
+
+
+def _made(text: str, pool: Pool) -> str:
+    """The label of a model that has been made in the pool's worker."""
+    (result,) = pool.run([Job(text, f"{__name__}:meet", {"text": text}, LOAD_DEADLINE_S, retries=0)])
+    result.raise_for(text)
+    return str(result.value)
+
+
+def _in_worker(check: Check, text: str, suite: Asking, pool: Pool, deadline_s: float) -> Verdict:
+    arguments = {"text": text, "suite": suite, "check": check.name}
+    job = Job(check.name, f"{__name__}:attend", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
+    (result,) = pool.run([job])
+    if result.error is None:
+        fields = {**result.value, "findings": tuple(Finding(**finding) for finding in result.value["findings"])}
+        return Verdict(**{**fields, "asked": tuple(fields["asked"])})
+    if result.trace is not None and not result.known:
+        raise RuntimeError(f"check '{check.name}' of model '{text}': {result.error}\n{result.trace}")
+    advice = (
+        "Nothing was heard from it: see what it waits for, or allow more with a longer deadline."
+        if "timed out" in result.error
+        else "Run it alone, where its own messages can be seen."
+    )
+    finding = Finding(f"It did not come back from this check: {result.error}.", advice, check.grave)
+    status: Status = "violated" if check.grave else "warning"
+    return Verdict(check.name, check.question, status, (), (finding,), seconds=result.seconds)
+
+
+def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: None) -> Verdict:
+    """The verdict of `check`; what the model raises is a finding."""
+    began = time.monotonic()
+    findings: list[Finding] = []
+    reason = None
+    trial.begin(report)
+    try:
+        findings.extend(check.find(trial))
+    except (NotApplicableError, DataError) as error:
+        reason = one_line(error)
+    except SubjectError as error:
+        findings.append(Finding(one_line(error), "Run it alone on this question; docs/adding.md shows a whole model."))
+    status: Status = "ok"
+    if findings:
+        status = "violated" if any(finding.grave for finding in findings) else "warning"
+    elif reason is not None:
+        status = "not asked"
+    asked = tuple(dict.fromkeys(trial.asked))
+    seconds = round(time.monotonic() - began, 3)
+    return Verdict(check.name, check.question, status, asked, tuple(findings), dict(trial.measured), reason, seconds)

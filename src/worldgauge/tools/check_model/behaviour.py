@@ -1,0 +1,201 @@
+"""Checks of how a model behaves: from one question to the next, and at the edges of what may be asked."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+
+from worldgauge.core.actions import LOOP_WALK
+from worldgauge.core.errors import NotApplicableError
+from worldgauge.core.model import rollout_batch
+from worldgauge.engine.workers.worker import one_line
+from worldgauge.serving import RemoteModel
+from worldgauge.tools.check_model.checks import Finding, changed, check, complaints, difference
+from worldgauge.tools.check_model.trial import OTHER_START, SEED, Trial, frames_of, room
+
+FRAMES_OF_LOOPNAV, WALKS_OF_LOOPNAV = 34_000, 144
+"""Frames to imagine and walks of the standard evaluation: 18 trajectories x 8 cells. Frames from the mean lengths that
+the paper prints: less 60 of look-around, half of an ABA walk is the way back, and a third of an ABCA walk."""
+
+LONGEST_CONTEXT = 128
+"""Frames shown to a model that declares no limit, or a higher one."""
+
+_UNSUITED_HORIZON = 13
+_OTHER_SIZE = (128, 96)
+_TURN = 0.1
+_CUT = "Cut the last chunk to what is left: chunk[: request.horizon - done]."
+
+
+@check("Does the same question get the same frames?")
+def same(trial: Trial) -> Iterator[Finding]:
+    """The plain question once more, at once; then with another seed, which is told and not judged."""
+    first, again = trial.plain(), trial.ask()
+    if again.error is not None:
+        yield Finding(f"Asked a second time, it {again.error}.", "Keep no state between two calls of rollout.")
+    elif (found := difference(first.frames, again.frames)) and found.small:
+        advice = "Enough for a benchmark. For exact repeats: torch.use_deterministic_algorithms(True)."
+        yield Finding(f"Asked the same twice, {found.words}.", advice, grave=False)
+    elif found:
+        yield Finding(
+            f"Asked the same twice, {found.words}.",
+            "Take all randomness from request.seed: np.random.default_rng(request.seed), and for torch a "
+            "torch.Generator(device).manual_seed(request.seed); no global generator and no clock.",
+        )
+    other = trial.ask(seed=SEED + 1)
+    differs = other.error or difference(first.frames, other.frames)
+    trial.measured["another seed gives"] = "other frames" if differs else "the same frames"
+
+
+@check("Does it react to its control?", after=("values", "same"))
+def control(trial: Trial) -> Iterator[Finding]:
+    """The same context, then a turn to the left and one to the right."""
+    left, right = trial.ask(turn=_TURN), trial.ask(turn=-_TURN)
+    for asked, side in ((left, "left"), (right, "right")):
+        if asked.error is not None:
+            yield Finding(f"Asked to turn {side}, it {asked.error}.", "Any move of the walk may be asked for.")
+            return
+    flat = sum(frame.ndim == 3 and bool((frame == frame[:1, :1]).all()) for frame in left.frames)
+    distinct = len({frame.tobytes() for frame in left.frames})
+    trial.measured |= {"distinct frames": f"{distinct} of {left.count}", "frames of one colour": flat}
+    if not difference(left.frames, right.frames):
+        yield Finding(
+            f"Turning to the left and turning to the right gave the same frames: it ignores its {trial.spec.control}.",
+            "Look whether request.actions, request.poses or request.text (as its ModelSpec.control says) gets to the "
+            "network, and whether turns are taken as radians a frame, positive to the left.",
+            grave=False,
+        )
+
+
+@check("Does it give a single frame when one is asked for?", after=("shape", "count"))
+def one_frame(trial: Trial) -> Iterator[Finding]:
+    """Horizon 1."""
+    yield from complaints(trial.ask(horizon=1), _CUT)
+
+
+@check("Does it stop in the middle of a chunk?", after=("shape", "count"))
+def part_of_a_chunk(trial: Trial) -> Iterator[Finding]:
+    """A horizon that is no multiple of its chunk, nor of any usual one."""
+    chunk = trial.spec.chunk
+    if chunk == 1:
+        raise NotApplicableError("its chunks hold one frame, so that any horizon suits them")
+    horizon = _UNSUITED_HORIZON if chunk is None else min(chunk + chunk // 2, room())
+    yield from complaints(trial.ask(horizon=horizon), _CUT)
+
+
+@check("Does it hold out for a long horizon, at the size of the recordings?", after=("shape", "count"))
+def long_horizon(trial: Trial) -> Iterator[Finding]:
+    """A hundred frames, or what takes it about a minute; ways back of loopnav have 60 to 380."""
+    yield from complaints(trial.long(), "Make the rollout in pieces: each goes on from the frames before it.")
+
+
+@check("Is a context of a single frame enough?", after=("shape", "count"))
+def short_context(trial: Trial) -> Iterator[Finding]:
+    """One frame, so no past action."""
+    yield from complaints(
+        trial.ask(context=1), "Repeat the first frame where it needs more; one frame comes without a past action."
+    )
+
+
+@check("Can it take the longest context that it declares?", after=("shape", "count"))
+def long_context(trial: Trial) -> Iterator[Finding]:
+    """`max_context` frames, or 128; a suite never sends more than `max_context`."""
+    if trial.suite == "closedloop":
+        raise NotApplicableError("closedloop shows it a single frame")
+    longest = min(trial.spec.max_context or LONGEST_CONTEXT, LONGEST_CONTEXT)
+    yield from complaints(
+        trial.ask(context=longest), "Declare max_context in its ModelSpec: what is longer is cut before it is sent."
+    )
+
+
+@check("Does it draw another size when the context has another?", after=("shape", "count"))
+def other_size(trial: Trial) -> Iterator[Finding]:
+    """Only for models that declare no frame size."""
+    if trial.spec.frame_size is not None:
+        width, height = trial.spec.frame_size
+        raise NotApplicableError(f"it declares a frame size of {width}x{height} and is asked for no other")
+    yield from complaints(
+        trial.ask(size=_OTHER_SIZE),
+        "Take width and height from request.frame_size at every call, or declare frame_size in its ModelSpec.",
+    )
+
+
+@check("Is an answer free of what was asked before?", after=("same",))
+def order(trial: Trial) -> Iterator[Finding]:
+    """The plain question, another one, and the plain one again."""
+    first = trial.plain()
+    trial.ask(start=OTHER_START, seed=SEED + 1)
+    yield from changed(first, trial.ask(), "After another question")
+
+
+@check("Does a rollout that is dropped half-way leave the next one unharmed?", after=("same",))
+def dropped(trial: Trial) -> Iterator[Finding]:
+    """One chunk of another question, then the plain question."""
+    first = trial.plain()
+    other = trial.start(start=OTHER_START, seed=SEED + 1)
+    other.step()
+    other.drop()
+    yield from changed(first, trial.ask(), "After a rollout that was dropped half-way")
+
+
+@check("Can two rollouts be taken in turn?", after=("same",), grave=False)
+def in_turn(trial: Trial) -> Iterator[Finding]:
+    """Two questions, a chunk of the one and a chunk of the other."""
+    if isinstance(trial.model, RemoteModel):
+        raise NotApplicableError("it runs in a process of its own, which is asked one question at a time")
+    alone = [trial.plain(), trial.ask(start=OTHER_START)]
+    together = [trial.start(), trial.start(start=OTHER_START)]
+    going = list(together)
+    while going:
+        going = [asked for asked in going if asked.step()]
+    for first, again in zip(alone, together, strict=True):
+        yield from changed(first, again, "Beside another rollout", grave=False)
+
+
+@check("Does a batch give what its questions give one by one?", after=("same",))
+def batch(trial: Trial) -> Iterator[Finding]:
+    """Only for models that have `rollout_batch`."""
+    model = trial.model
+    if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
+        raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
+    alone = [trial.plain(), trial.ask(start=OTHER_START, seed=SEED + 1)]
+    other = trial.question(start=OTHER_START, seed=SEED + 1)
+    try:
+        found = rollout_batch(model, [trial.question(), other])
+    except NotApplicableError:
+        raise
+    except Exception as error:
+        yield Finding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then it is asked one by one.")
+        return
+    if len(found) != len(alone):
+        yield Finding(f"Asked a batch of {len(alone)}, it gave {len(found)} answers.", "Give one answer a request.")
+        return
+    for at, (first, chunks) in enumerate(zip(alone, found, strict=True), start=1):
+        if (differs := difference(first.frames, frames_of(chunks))) and not differs.small:
+            yield Finding(
+                f"In a batch, for question {at} of {len(alone)}, {differs.words}.",
+                "Take seed, context and horizon from each request of the batch, and cut padding away.",
+            )
+
+
+@check("How fast is it, and what does it take?", after=("long-horizon",))
+def speed(trial: Trial) -> Iterator[Finding]:
+    """Told, not judged: one worker, one question at a time."""
+    long = trial.long()
+    rate = long.count / max(long.seconds, 1e-6)
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    trial.measured |= {
+        "frames a second, at {}x{}".format(*long.request.frame_size): round(rate, 2),
+        "first chunk after": f"{long.first_s or 0:.2f} s",
+        "memory of the process that asked": f"{memory / 1e9:.2f} GB",
+    }
+    if trial.suite != "loopnav":
+        return
+    if trial.spec.fps not in (None, LOOP_WALK.fps):
+        trial.measured["loopnav"] = f"not asked: its recordings run at {LOOP_WALK.fps:g} frames/s"
+    else:
+        hours = FRAMES_OF_LOOPNAV / rate / 3600
+        needed = f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(hours * 60))} min"
+        trial.measured[f"loopnav, {WALKS_OF_LOOPNAV} walks, one worker, about"] = needed
+    yield from ()

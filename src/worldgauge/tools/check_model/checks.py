@@ -1,0 +1,110 @@
+"""What a check is made of, and how checks compare answers and put into words what is wrong with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.tools.check_model.trial import Asked, Trial, some
+
+ROUNDING = 2
+"""Grey levels by which two answers may differ and still count as the same: sums on a graphics card vary by as much."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know. explanation: what came. advice: what to do. grave: a broken promise, else a warning."""
+
+    explanation: str
+    advice: str
+    grave: bool = True
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question about a model.
+
+    question: in plain words. after: checks without which this one would say nothing; it is not asked where one of
+    them is violated or was not asked. grave: whether a model that dies or hangs in it has broken a promise.
+    """
+
+    name: str
+    question: str
+    find: Callable[[Trial], Iterator[Finding]]
+    after: tuple[str, ...]
+    grave: bool
+
+
+def check(
+    question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
+) -> Callable[[Callable[[Trial], Iterator[Finding]]], Check]:
+    """Decorator that makes a check of a function; it has the function's name, with "-" for "_"."""
+    return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
+
+
+def complaints(asked: Asked, advice: str) -> Iterator[Finding]:
+    """What is wrong with the form of an answer whose question is special in one way, which `advice` is about."""
+    if asked.error is not None:
+        yield Finding(f"Asked for {asked.described}, it {asked.error}.", advice)
+        return
+    yield from miscounted(asked, advice)
+    width, height = asked.request.frame_size
+    for found, times in Counter(frame.shape for frame in asked.frames).items():
+        if found != (height, width, 3):
+            yield Finding(f"Asked for frames ({height}, {width}, 3), it gave {some(times)} of shape {found}.", advice)
+
+
+def miscounted(asked: Asked, advice: str | None = None) -> Iterator[Finding]:
+    """What is wrong with the number of its frames; `advice` takes the place of the general one."""
+    wanted = asked.request.horizon
+    if asked.count < wanted:
+        ended = "stopped after" if asked.count else "gave nothing, not one of"
+        yield Finding(
+            f"Asked for {some(wanted)}, it {ended} {some(asked.count or wanted)}.",
+            advice or "Go on until request.horizon frames are made; it is the number of steps of the future.",
+        )
+    elif asked.count > wanted or asked.went_on:
+        more = f"gave {asked.count}" if asked.count > wanted else "went on after them"
+        yield Finding(
+            f"Asked for {some(wanted)}, it {more}.",
+            advice or "Stop at request.horizon frames: cut the last chunk to chunk[: request.horizon - done].",
+        )
+
+
+def changed(first: Asked, again: Asked, when: str, *, grave: bool = True) -> Iterator[Finding]:
+    """What `when` did to the answer to the same question; differences within ROUNDING do not count."""
+    advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it, anew."
+    if again.error is not None:
+        yield Finding(f"{when}, the same question {again.error}.", advice, grave)
+    elif (found := difference(first.frames, again.frames)) and not found.small:
+        yield Finding(f"{when}, for the same question {found.words}.", advice, grave)
+
+
+class Difference(NamedTuple):
+    """In words; small when it is no more than ROUNDING."""
+
+    words: str
+    small: bool
+
+
+def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
+    """How two answers differ; None when they do not."""
+    if len(first) != len(again):
+        return Difference(f"it gave {some(len(again))} instead of {len(first)}", False)
+    worst, differing = 0.0, []
+    for at, (one, two) in enumerate(zip(first, again, strict=True)):
+        if one.shape != two.shape or one.dtype != two.dtype:
+            return Difference(f"frame {at} is {two.dtype} {two.shape} instead of {one.dtype} {one.shape}", False)
+        if not np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+            differing.append(at)
+            worst = max(worst, float(np.nanmax(np.abs(one.astype(float) - two.astype(float)))))
+    if not differing:
+        return None
+    rounding = ROUNDING / 255 if first[0].dtype.kind == "f" else ROUNDING
+    words = f"{len(differing)} of {some(len(first))} differed (first: {differing[0]}), by up to {worst:.3g}"
+    return Difference(words, worst <= rounding)

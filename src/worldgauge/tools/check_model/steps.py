@@ -1,0 +1,108 @@
+"""Questions of closedloop's form: what is seen from one place of a home, and the steps to imagine from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.actions import Actions
+from worldgauge.core.episode import Context, WorldFacts
+from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.worlds import open_world
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps, as_actions, poses_of, render_text
+from worldgauge.worlds.walking.walker import Stance, walked
+
+SIZES = {"perspective": ((128, 128), (384, 384)), "panorama": ((256, 144), (1024, 576))}
+"""Width and height by kind of image: of small questions, and of the closed loop's own."""
+FRAMES = 400
+"""Of the walk."""
+HFOV_DEG = 90.0
+_HOME = WorldFacts("indoor", {"seed": 1})
+
+
+def steps_question(
+    spec: ModelSpec, *, start: int, horizon: int, seed: int, size: tuple[int, int] | None, turn: float | None
+) -> RolloutRequest:
+    """The next `horizon` primitives of a walk, from its frame `start` - 1, which is all that is shown.
+
+    size: of the view; by default small for models that draw any size. turn: its sign is the side to which every step
+    turns, in place of the walk's own. The keys are labelled with the rate that the model runs at.
+    """
+    stances, steps = _walk()
+    steps = steps[start - 1 : start - 1 + horizon]
+    if turn is not None:
+        steps = (Primitive.TURN_LEFT if turn > 0 else Primitive.TURN_RIGHT,) * horizon
+    small, standard = SIZES[spec.view]
+    width, height = size or (standard if spec.frame_size is not None and spec.frame_size[0] > small[0] else small)
+    panoramic = spec.view == "panorama"
+    camera = Panorama(width, height) if panoramic else Camera.from_horizontal_fov(width, height, HFOV_DEG)
+    fps = NAV_STEPS.fps if spec.fps is None else float(spec.fps)
+    pose = stances[start - 1].eye()
+    seen = Clip.from_array(_picture(stances[start - 1], camera)[None].copy(), fps)
+    context = fit_context(Context(seen, pose[None], _keys((), fps), camera), spec, None, _HOME)
+    real = _replayed(stances[start - 1], steps) if "truth" in spec.inputs else ()
+    truth = Clip.from_array(np.stack([_picture(one, camera) for one in real]), fps) if real else None
+    return RolloutRequest(
+        context,
+        horizon,
+        seed,
+        actions=_keys(steps, fps) if spec.control == "actions" else None,
+        poses=poses_of(steps, pose) if spec.control == "camera" else None,
+        text=render_text("nav/v1", steps=steps) if spec.control == "text" else None,
+        world=_HOME if "world" in spec.inputs else None,
+        truth=None if truth is None else fit_truth(truth, spec),
+        truth_poses=np.stack([one.eye() for one in real]) if real else None,
+        task="check",
+    )
+
+
+def _keys(steps: Sequence[Primitive], fps: float) -> Actions:
+    return Actions(replace(NAV_STEPS, fps=fps), as_actions(steps).values)
+
+
+def _replayed(stance: Stance, steps: Steps) -> tuple[Stance, ...]:
+    floor = _home().floor
+    real = []
+    for step in steps:
+        stance, _ = walked(floor, stance, step)
+        real.append(stance)
+    return tuple(real)
+
+
+@lru_cache(maxsize=1)
+def _walk() -> tuple[tuple[Stance, ...], Steps]:
+    """FRAMES stances of a walk from the roomiest place of the home, and the steps between them."""
+    floor, rng = _home().floor, np.random.default_rng(1)
+    roomiest = np.unravel_index(int(floor.clearance_m.argmax()), floor.clearance_m.shape)
+    x, y = floor.points_of(np.array(roomiest))
+    stances, steps = [Stance(float(x), float(y), 0.0)], []
+    side = Primitive.TURN_LEFT
+    collided = False
+    while len(stances) < FRAMES:
+        if not collided:
+            side = Primitive.TURN_LEFT if rng.integers(2) else Primitive.TURN_RIGHT
+        step = side if collided or rng.random() < 0.2 else Primitive.FORWARD
+        stance, met = walked(floor, stances[-1], step)
+        collided = met or (collided and rng.random() < 0.5)
+        stances.append(stance)
+        steps.append(step)
+    return tuple(stances), tuple(steps)
+
+
+def _home() -> Home:
+    home = open_world(_HOME)
+    assert isinstance(home, Home)
+    return home
+
+
+@lru_cache(maxsize=192)
+def _picture(stance: Stance, camera: Camera | Panorama) -> NDArray[np.uint8]:
+    return _home().view(stance.eye(), camera).rgb

@@ -1,0 +1,361 @@
+"""What conformance checks ask with: questions about one short real walk, and all that came back."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+import traceback
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import worldgauge
+from worldgauge.core.actions import LOOP_WALK, Actions, camera_path, walk_look
+from worldgauge.core.episode import Episode, WorldFacts
+from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.workers.worker import Progress, one_line
+from worldgauge.suites.loopnav.format.layout import aligned_actions
+from worldgauge.suites.loopnav.protocol import make_request
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.walks.loops import record_loop
+from worldgauge.tools.check_model.steps import SIZES, steps_question
+from worldgauge.worlds import open_world
+from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.eye import VERTICAL_FOV_DEG
+
+SIZE = (160, 90)
+"""Width and height asked of a model that draws any size; also of the recording that smaller models are shown."""
+STANDARD_SIZE = (640, 360)
+"""Of the recordings of loopnav."""
+START, OTHER_START = 203, 227
+"""Frames of the walk at which the future begins, in the plain and in another question: some steps, then a turn."""
+CONTEXT, HORIZON, SEED = 24, 8, 7
+LONG_HORIZON, LONG_S = 100, 60.0
+
+_WORLD = WorldFacts("voxel", {"kind": "plains", "seed": 1, "size": (160, 160, 56)})
+_RADIUS = 15
+_MAX_EMPTY = 20
+_PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
+_OURS = Path(worldgauge.__file__).parent
+
+
+Asking = Literal["loopnav", "mind", "closedloop"]
+"""Suites whose actions a model can be asked with."""
+
+
+def room(start: int = START) -> int:
+    """Frames of the walk from frame `start` on: the longest horizon that can be asked."""
+    return len(_walk()[0]) - start
+
+
+def make_question(
+    spec: ModelSpec,
+    *,
+    start: int = START,
+    context: int = CONTEXT,
+    horizon: int = HORIZON,
+    seed: int = SEED,
+    size: tuple[int, int] | None = None,
+    turn: float | None = None,
+    suite: Asking = "loopnav",
+) -> RolloutRequest:
+    """A question of loopnav's form about a walk in an embedded settlement; nothing of it is shared with another.
+
+    start: frame at which the future begins. size: of the recording; by default small for models that draw any size.
+    turn: radians a frame, to the left; takes the place of the recorded future. suite: whose columns the actions have;
+    with mind's keys a turn is a key that is held. The walk is labelled with the rate that the model runs at. For
+    closedloop it is a walk in a home and the context one frame, whatever `context` says; see `steps_question`.
+    Raises NotApplicableError for models that draw panoramas, which closedloop alone has.
+    """
+    if suite == "closedloop":
+        return steps_question(spec, start=start, horizon=horizon, seed=seed, size=size, turn=turn)
+    if spec.view == "panorama":
+        raise NotApplicableError(f"it draws panoramas, and those of {suite} are none; check it with --suite closedloop")
+    walked, keys = _walk()
+    poses = walked[start - context : start + horizon].copy()
+    values = keys[start - context : start + horizon - 1].copy()
+    space = LOOP_WALK
+    if turn is not None:
+        values[context - 1 :] = 0
+        values[context - 1 :, space.column("camera_yaw")] = turn
+    if suite == "mind":
+        space, values = walk_look(), _as_keys(values)
+    if spec.fps is not None:
+        space = replace(space, fps=float(spec.fps))
+    if turn is not None:
+        poses[context:] = camera_path(Actions(space, values[context - 1 :]), poses[context - 1])
+    larger = spec.frame_size is not None and spec.frame_size[0] > SIZE[0]
+    camera = Camera.from_vertical_fov(*(size or (STANDARD_SIZE if larger else SIZE)), VERTICAL_FOV_DEG)
+    clip = Clip(_Scenes(poses, camera), range(len(poses)), space.fps, (camera.width, camera.height))
+    episode = Episode("check", clip, poses, Actions(space, values), camera, _WORLD)
+    request = make_request(episode, context, spec, Settings(), seed=seed)
+    frames = Clip.from_array(request.context.clip.to_array(), space.fps)
+    return replace(request, context=replace(request.context, clip=frames), task="check")
+
+
+def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A loop walk (n, 4) by mind's keys (n, 8): each that would move the same way is held."""
+    forward, _, yaw, pitch = values.T
+    none = np.zeros_like(forward)
+    columns = (forward, none, none, none, pitch > 0, pitch < 0, yaw > 0, yaw < 0)
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+class Asked:
+    """One question while it is answered: every chunk as it came, and as it was when it came.
+
+    error: what the model raised, one line that begins with a verb. went_on: whether more came after the last frame
+    that was asked for. seconds: that the model took so far; first_s: for its first chunk.
+    """
+
+    def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
+        """keep: False remembers only the shapes of what comes. report: called with (frames so far, horizon)."""
+        self.request = request
+        self.chunks: list[Any] = []
+        self.copies: list[NDArray[Any] | None] = []
+        self.error: str | None = None
+        self.went_on = False
+        self.seconds = 0.0
+        self.first_s: float | None = None
+        self._report = report
+        self._keep = keep
+        self._before = _contents(request)
+        self._chunks = self._answers(model)
+
+    def step(self) -> bool:
+        """Take one chunk. False when there is nothing more to take."""
+        began = time.monotonic()
+        try:
+            chunk = next(self._chunks)
+            self._report(self.count, self.request.horizon)
+        except StopIteration:
+            return False
+        except NotApplicableError:
+            raise
+        except (Exception, SystemExit) as error:
+            verb = "failed:" if isinstance(error, WorldgaugeError) else "raised"
+            self.error = f"{verb} {one_line(error)} (after {some(self.count)}{_place(error)})"
+            return False
+        finally:
+            self.seconds += time.monotonic() - began
+        array = array_of(chunk)
+        if self.count >= self.request.horizon and not (array is not None and array.size == 0):
+            self.went_on = True
+            return False
+        self.first_s = self.seconds if self.first_s is None else self.first_s
+        if self._keep:
+            self.chunks.append(chunk)
+            self.copies.append(None if array is None else array.copy())
+        else:  # an array of one shared zero takes no memory
+            self.copies.append(None if array is None else np.broadcast_to(np.uint8(0), array.shape))
+        return not _all_empty(self.copies[-_MAX_EMPTY:])
+
+    def drop(self) -> None:
+        """Walk away from what is left, as a run that is stopped does."""
+        self._chunks.close()
+
+    @property
+    def frames(self) -> list[NDArray[Any]]:
+        """The frames as they were when they came, whatever their form; chunks that are no numbers are left out."""
+        return frames_of(self.copies)
+
+    @property
+    def count(self) -> int:
+        """Frames so far; a chunk that has not the four axes of frames counts as one."""
+        return sum(len(copy) if copy is not None and copy.ndim == 4 else 1 for copy in self.copies)
+
+    @property
+    def touched(self) -> list[str]:
+        """Parts of the request that are no longer what they were."""
+        after = _contents(self.request)
+        return [name for name, before in self._before.items() if not np.array_equal(before, after[name])]
+
+    @property
+    def described(self) -> str:
+        """The question in words."""
+        request = self.request
+        how = "actions" if request.actions is not None else "a camera path" if request.poses is not None else "text"
+        width, height = request.frame_size
+        return (
+            f"{some(request.horizon)} of {width}x{height} after {some(len(request.context))} of context, "
+            f"driven by {how}, seed {request.seed}"
+        )
+
+    def _answers(self, model: WorldModel) -> Generator[Any]:
+        """A generator, so that what `rollout` does before its first chunk is timed and caught as well."""
+        chunks: Any = model.rollout(self.request)
+        if chunks is None:
+            raise SubjectError("rollout returned None; yield chunks of frames, or return a list of them")
+        yield from chunks
+
+
+class Trial:
+    """A model and what it is asked, in one process, by one check after the other.
+
+    deadline_s: for models that cannot be stopped from outside, seconds without a chunk after which it has failed.
+    suite: whose actions it is driven by.
+    """
+
+    def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: Asking = "loopnav") -> None:
+        self.model = model
+        self.suite = suite
+        self.spec = model.spec
+        self._deadline_s = deadline_s
+        self._kept: dict[str, Asked] = {}
+        self.begin(lambda done, total: None)
+
+    def begin(self, report: Progress) -> None:
+        """A new check: what it asks and measures is noted in `asked` and `measured`."""
+        self.asked: list[str] = []
+        self.measured: dict[str, Any] = {}
+        self._report = report
+        self._alive = time.monotonic()
+
+    def question(self, **question: Any) -> RolloutRequest:
+        """A question to this model; see `make_question`."""
+        return make_question(self.spec, suite=self.suite, **question)
+
+    def start(self, *, keep: bool = True, **question: Any) -> Asked:
+        """Begin a question (see `make_question`); its chunks are taken by whoever calls this."""
+        asked = Asked(self.model, self.question(**question), self._heard, keep=keep)
+        self.asked.append(asked.described)
+        self._heard(0, 0)
+        return asked
+
+    def ask(self, *, keep: bool = True, **question: Any) -> Asked:
+        """The whole answer to a question."""
+        asked = self.start(keep=keep, **question)
+        while asked.step():
+            pass
+        asked.drop()
+        return asked
+
+    def plain(self) -> Asked:
+        """The answer to the plain question, asked once; the first thing that this process asks of the model.
+
+        Raises SubjectError when there is none.
+        """
+        plain = self._once("plain")
+        if plain.error is not None or not plain.copies:
+            raise SubjectError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
+        return plain
+
+    def long(self) -> Asked:
+        """The answer to a long question at the size of the suite's recordings, asked once: 100 frames or a minute."""
+        plain = self.plain()
+        small, standard = SIZES[self.spec.view] if self.suite == "closedloop" else (SIZE, STANDARD_SIZE)
+        size = None if self.spec.frame_size else standard
+        larger = 1.0 if size is None else math.prod(standard) / math.prod(small)
+        affordable = int(LONG_S * plain.count / max(plain.seconds * larger, 1e-6))
+        horizon = max(2 * HORIZON, min(LONG_HORIZON, affordable))
+        return self._once("long", horizon=horizon, size=size, keep=False)
+
+    def _once(self, name: str, **question: Any) -> Asked:
+        if name in self._kept:
+            self.asked.append(self._kept[name].described)
+        else:
+            self._kept[name] = self.ask(**question)
+        return self._kept[name]
+
+    def _heard(self, done: int, total: int) -> None:
+        waited, self._alive = time.monotonic() - self._alive, time.monotonic()
+        if total and self._deadline_s is not None and waited > self._deadline_s:
+            raise SubjectError(f"it gave nothing for {waited:.0f} s, and {self._deadline_s:g} s are allowed")
+        self._report(done, total)
+
+
+def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
+    """Every frame of some chunks; a chunk that has not four axes is taken for one frame."""
+    arrays = [array for array in map(array_of, chunks) if array is not None]
+    return [frame for array in arrays for frame in (array if array.ndim == 4 else [array])]
+
+
+def array_of(chunk: Any) -> NDArray[Any] | None:
+    """`chunk` as an array of numbers; None when it cannot be one.
+
+    Of what has a shape and cannot be read from here, such as a tensor on a graphics card, zeros of that shape.
+    """
+    try:
+        array = np.asarray(chunk)
+    except Exception:  # whatever a foreign type raises
+        shape = getattr(chunk, "shape", None)
+        return None if shape is None else np.broadcast_to(np.uint8(0), tuple(shape))
+    return array if array.dtype.kind in "biuf" else None
+
+
+def some(frames: int) -> str:
+    """A number of frames in words."""
+    return "1 frame" if frames == 1 else f"{frames} frames"
+
+
+@lru_cache(maxsize=1)
+def _walk() -> tuple[FloatArray, NDArray[np.float32]]:
+    """Poses (N, 4, 4) and action values (N - 1, 4) of one loop of 379 frames in a small settlement."""
+    world = open_world(_WORLD)
+    assert isinstance(world, Voxel)
+    walk = record_loop(world.voxels, kind="ABA", radius=_RADIUS, rng=np.random.default_rng(1))
+    return walk.poses, aligned_actions(walk).values
+
+
+class _Scenes:
+    """Frames of a clip that are drawn when they are asked for: most futures are never looked at."""
+
+    def __init__(self, poses: FloatArray, camera: Camera) -> None:
+        self._poses = poses
+        self._camera = camera
+
+    def frame(self, index: int) -> Frames:
+        return _picture(self._poses[index].tobytes(), self._camera).copy()
+
+    def read(self, indices: Iterable[int]) -> Iterator[Frames]:
+        return (self.frame(index) for index in indices)
+
+
+@lru_cache(maxsize=192)
+def _picture(pose: bytes, camera: Camera) -> Frames:
+    return open_world(_WORLD).view(np.frombuffer(pose).reshape(4, 4), camera).rgb
+
+
+def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
+    """Copies of every array that a model could write into."""
+    context = request.context
+    parts: dict[str, NDArray[Any]] = {
+        "the context frames": context.clip.to_array(),
+        "the context poses": context.poses.copy(),
+        "the context actions": context.actions.values.copy(),
+    }
+    if request.actions is not None:
+        parts["the future actions"] = request.actions.values.copy()
+    if request.poses is not None:
+        parts["the future poses"] = request.poses.copy()
+    return parts
+
+
+def _place(error: BaseException) -> str:
+    """Where in the model's own code it was raised; empty when that is not known."""
+    told = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
+    lines = told or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
+    own = [(Path(file), line, function) for file, line, function in lines if not _is_library(Path(file))]
+    if not own:
+        return ""
+    file, line, function = own[-1]
+    return f"; {file.name}, line {line}, in {function}"
+
+
+def _is_library(file: Path) -> bool:
+    return file.is_relative_to(_OURS) or file.name == "worldgauge_serve.py" or "site-packages" in file.parts
+
+
+def _all_empty(copies: list[NDArray[Any] | None]) -> bool:
+    """Whether nothing has come for so long that nothing will."""
+    return len(copies) == _MAX_EMPTY and all(copy is not None and copy.size == 0 for copy in copies)

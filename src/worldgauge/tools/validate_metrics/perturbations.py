@@ -1,0 +1,210 @@
+"""What is done to a frame, and how strongly: ladders of doses, each a multiple of its usual one.
+
+The usual dose of the first six is the paper's (LoopNav, figure 3a); of the rest it is what one would notice when told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+
+from worldgauge.core.image import Image
+from worldgauge.metrics import perturbation
+from worldgauge.metrics.perturbation import Labels, Perturbed
+from worldgauge.metrics.sgcs import CATEGORIES
+from worldgauge.suites.loopnav.metrics.scene_variants import STUFF
+from worldgauge.tools.validate_metrics.samples import Sample, Shot
+
+STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+USUAL = 1.0
+
+NOISE_LEVELS, BLUR_PX, STEP_M = 10.0, 1.0, 0.5
+"""Usual doses: standard deviations of noise and blur, and a step to the right."""
+JPEG_QUALITY = {0.25: 90, 0.5: 75, 1.0: 50, 2.0: 25, 4.0: 10}
+
+Kind = Literal["keeps", "changes", "degrades", "moves"]
+
+THINGS = tuple(i for i, name in enumerate(CATEGORIES, start=1) if name not in STUFF)
+"""Category numbers of what can be counted: building, tree, flower."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """One way to change a frame.
+
+    kind: what that does to the scene. what: the change in words. strengths: that it has, multiples of the usual dose.
+    amount: a strength in words. keeps_labels: whether every pixel goes on showing the same thing.
+    """
+
+    name: str
+    kind: Kind
+    what: str
+    strengths: tuple[float, ...]
+    amount: Callable[[float], str]
+    apply: Callable[[Sample, float], Shot | None]
+    keeps_labels: bool = False
+
+
+def steps_m() -> tuple[float, ...]:
+    """How far the camera is moved, metres, one for each strength."""
+    return tuple(STEP_M * strength for strength in STRENGTHS)
+
+
+def ladders(seed: int) -> tuple[Ladder, ...]:
+    """All, in the order of the tables; seed: of the noise. A ladder gives None for a frame that it cannot change so."""
+    whole = tuple(s for s in STRENGTHS if s >= 1)
+    p = perturbation
+    return (
+        Ladder(
+            "colour",
+            "keeps",
+            "contrast, light and saturation up",
+            STRENGTHS,
+            lambda s: f"contrast +{12 * s:g} %, light +{p.BRIGHTNESS * s:g}",
+            _of(
+                lambda rgb, labels, s: p.colour(
+                    rgb,
+                    labels,
+                    contrast=1 + (p.CONTRAST - 1) * s,
+                    brightness=p.BRIGHTNESS * s,
+                    saturation=1 + (p.SATURATION - 1) * s,
+                )
+            ),
+            keeps_labels=True,
+        ),
+        Ladder(
+            "translation",
+            "keeps",
+            "the picture moved right and down",
+            STRENGTHS,
+            lambda s: f"{100 * p.SHIFT * s:g} % of its size",
+            _of(lambda rgb, labels, s: p.translation(rgb, labels, shift=p.SHIFT * s)),
+        ),
+        Ladder(
+            "rotation",
+            "keeps",
+            "the picture turned",
+            STRENGTHS,
+            lambda s: f"{p.TURN_DEG * s:g}°",
+            _of(lambda rgb, labels, s: p.rotation(rgb, labels, turn_deg=p.TURN_DEG * s)),
+        ),
+        Ladder(
+            "scaling",
+            "keeps",
+            "its centre blown up",
+            STRENGTHS,
+            lambda s: f"centre {100 * (1 - (1 - p.CROP) * s):g} %",
+            _of(lambda rgb, labels, s: p.scaling(rgb, labels, crop=1 - (1 - p.CROP) * s)),
+        ),
+        Ladder(
+            "deletion",
+            "changes",
+            "the largest objects painted over, sky and ground among them",
+            whole,
+            _objects,
+            _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s))),
+        ),
+        Ladder(
+            "swap",
+            "changes",
+            "the largest objects in each other's place, sky and ground among them",
+            whole,
+            _pairs,
+            _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s))),
+        ),
+        Ladder(
+            "thing_loss",
+            "changes",
+            "the largest buildings, trees or flowers painted over",
+            whole,
+            _objects,
+            _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s), among=THINGS)),
+        ),
+        Ladder(
+            "thing_swap",
+            "changes",
+            "the largest buildings, trees or flowers in each other's place",
+            whole,
+            _pairs,
+            _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s), among=THINGS)),
+        ),
+        Ladder(
+            "noise",
+            "degrades",
+            "Gaussian noise",
+            STRENGTHS,
+            lambda s: f"σ {NOISE_LEVELS * s:g} grey levels",
+            lambda sample, s: _repainted(sample, _noisy(sample.shot.rgb, NOISE_LEVELS * s, (seed, sample.number))),
+            keeps_labels=True,
+        ),
+        Ladder(
+            "blur",
+            "degrades",
+            "Gaussian blur",
+            STRENGTHS,
+            lambda s: f"σ {BLUR_PX * s:g} px",
+            lambda sample, s: _repainted(sample, _blurred(sample.shot.rgb, BLUR_PX * s)),
+            keeps_labels=True,
+        ),
+        Ladder(
+            "jpeg",
+            "degrades",
+            "stored as JPEG",
+            STRENGTHS,
+            lambda s: f"quality {JPEG_QUALITY[s]}",
+            lambda sample, s: _repainted(sample, _compressed(sample.shot.rgb, JPEG_QUALITY[s])),
+            keeps_labels=True,
+        ),
+        Ladder(
+            "step_aside",
+            "moves",
+            "the same place seen from a step to the right",
+            STRENGTHS,
+            lambda s: f"{STEP_M * s:g} m",
+            lambda sample, s: sample.aside.get(STEP_M * s),
+        ),
+    )
+
+
+def _of(change: Callable[[Image, Labels, float], Perturbed | None]) -> Callable[[Sample, float], Shot | None]:
+    def apply(sample: Sample, strength: float) -> Shot | None:
+        found = change(*sample.shot, strength)
+        if found is None:
+            return None
+        rgb, labels = found
+        assert labels is not None
+        return Shot(rgb, labels)
+
+    return apply
+
+
+def _objects(strength: float) -> str:
+    return "1 object" if strength == 1 else f"{strength:g} objects"
+
+
+def _pairs(strength: float) -> str:
+    return "1 pair" if strength == 1 else f"{strength:g} pairs"
+
+
+def _repainted(sample: Sample, rgb: Image) -> Shot:
+    return Shot(rgb, sample.shot.labels)
+
+
+def _noisy(rgb: Image, levels: float, seed: tuple[int, int]) -> Image:
+    """The same pattern at every strength, so that a curve is not one of chance."""
+    pattern = np.random.default_rng(seed).standard_normal(rgb.shape, np.float32)
+    return np.clip(np.rint(rgb + levels * pattern), 0, 255).astype(np.uint8)
+
+
+def _blurred(rgb: Image, sigma_px: float) -> Image:
+    return np.asarray(cv2.GaussianBlur(rgb, (0, 0), sigma_px), np.uint8)
+
+
+def _compressed(rgb: Image, quality: int) -> Image:
+    _, coded = cv2.imencode(".jpg", rgb[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
+    decoded = np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
+    return np.ascontiguousarray(decoded[:, :, ::-1])

@@ -1,0 +1,129 @@
+"""What a metric study looks at: frames whose things are known, drawn or from recorded walks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.image import Image
+from worldgauge.metrics.perturbation import Labels
+from worldgauge.perception.segment import Colour, Exact
+from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
+from worldgauge.worlds import open_world
+
+
+class Shot(NamedTuple):
+    """A picture (H, W, 3) uint8 and the things in it."""
+
+    rgb: Image
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One frame of the truth. number: its place among all. aside: the same world from so many metres to the right."""
+
+    number: int
+    shot: Shot
+    aside: Mapping[float, Shot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Frames to study, made when asked for.
+
+    title: what they are, in words. units: of each frame what it is from; frames of one unit are not independent.
+    exact: whether the labels are; else they are guessed from colours, good enough to choose objects by.
+    coloured: whether the colour segmenter is made for such frames. moves: whether the camera can be moved.
+    """
+
+    title: str
+    units: tuple[str, ...]
+    exact: bool
+    coloured: bool
+    moves: bool
+    _shot: Callable[[int], Shot]
+    _aside: Callable[[int, float], Shot]
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def shot(self, number: int) -> Shot:
+        """Frame `number` as it is."""
+        return self._shot(number)
+
+    def sample(self, number: int, steps_m: tuple[float, ...]) -> Sample:
+        """Frame `number` with what is seen after each of the steps to the right."""
+        aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
+        return Sample(number, self.shot(number), aside)
+
+
+def drawn(count: int, seed: int) -> Samples:
+    """`count` drawn scenes, each a unit of its own."""
+
+    def shot(number: int) -> Shot:
+        scene = draw_scene(seed + number)
+        return Shot(scene.rgb, Labels(scene.category, scene.instance))
+
+    def nothing(number: int, step_m: float) -> Shot:
+        raise UsageError("a drawn scene is seen from one place only")
+
+    units = tuple(f"scene {seed + number}" for number in range(count))
+    return Samples(f"{count} drawn scenes", units, True, False, False, shot, nothing)
+
+
+def recorded(source: Path, count: int) -> Samples:
+    """About `count` frames of the LoopNav folder `source`: evenly many of the first valid recording of each village.
+
+    Where the world is known the frame is rendered again, without the losses of its file, else it is the file's own.
+    Raises DataError for a folder without recordings, of which only some have a world, or of frames of several sizes.
+    """
+    first: dict[str, loopnav.Trajectory] = {}
+    for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):
+        if not trajectory.invalid:
+            first.setdefault(trajectory.location, trajectory)
+    if not first:
+        raise DataError(f"{source}: no valid recording of a walk; collect some or leave the folder out")
+    worlds = loopnav.worlds_of(source)
+    episodes = [loopnav.load(each, worlds.get(place)) for place, each in first.items()]
+    if len({(e.clip.width, e.clip.height, e.world is None) for e in episodes}) > 1:
+        raise DataError(f"{source}: the recordings differ in the size of their frames, or some lack their world")
+    each = max(1, round(count / len(episodes)))
+    places = [(e, int(i)) for e in episodes for i in np.linspace(0, len(e) - 1, min(each, len(e))).round()]
+    units = tuple(episode.id for episode, _ in places)
+    size = f"{episodes[0].clip.width}x{episodes[0].clip.height}"
+    title = f"{len(places)} frames of {len(episodes)} recordings in {source.name}, {size}"
+    if episodes[0].world is None:
+        shots = [_filmed(*place) for place in places]
+        return Samples(title, units, False, True, False, shots.__getitem__, lambda number, step_m: shots[number])
+    return Samples(
+        title,
+        units,
+        True,
+        True,
+        True,
+        lambda number: _rendered(*places[number], 0.0),
+        lambda number, step_m: _rendered(*places[number], step_m),
+    )
+
+
+def _rendered(episode: Episode, index: int, step_m: float) -> Shot:
+    assert episode.world is not None
+    pose = episode.poses[index].copy()
+    pose[:3, 3] += step_m * pose[:3, 0]
+    view = open_world(episode.world).view(pose, episode.camera)
+    found = Exact().segment(view.rgb, view)
+    return Shot(view.rgb, Labels(found.category, found.instance))
+
+
+def _filmed(episode: Episode, index: int) -> Shot:
+    rgb = episode.clip[index]
+    found = Colour().segment(rgb)
+    return Shot(rgb, Labels(found.category, found.instance))

@@ -1,0 +1,178 @@
+"""The study itself: every frame is changed in every way, and every metric scores what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
+from worldgauge.core.image import Image
+from worldgauge.metrics import metrics
+from worldgauge.metrics.frame_pairs import in_order
+from worldgauge.tools.validate_metrics.learned import learned
+from worldgauge.tools.validate_metrics.metric_adapters import WEIGHTLESS, Gauge, Score
+from worldgauge.tools.validate_metrics.perturbations import Ladder, ladders, steps_m
+from worldgauge.tools.validate_metrics.published_curves import CHANGE
+from worldgauge.tools.validate_metrics.results import (
+    THINGS_CHANGE,
+    Column,
+    Floats,
+    MetricStudy,
+    Row,
+    curves_of,
+    selectivity_of,
+)
+from worldgauge.tools.validate_metrics.samples import Sample, Samples, Shot, drawn, recorded
+from worldgauge.weights import AbsentWeightsError
+
+SCENES = 40
+EXAMPLE_PX = 160
+"""Width of the example pictures."""
+
+_TRUTH, _ANOTHER = ("truth", 0.0), ("another", 0.0)
+_Key = tuple[str, float]
+"""What was done to a frame: perturbation and strength."""
+_Scored = dict[str, dict[_Key, float]]
+"""By metric and by what was done: the value, left out where there is none."""
+
+
+def metric_study(
+    data: Path | None = None,
+    *,
+    scenes: int = SCENES,
+    seed: int = 0,
+    names: Sequence[str] = (),
+    networks: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MetricStudy:
+    """Put every available metric of frames, or those in `names`, through every perturbation at every strength.
+
+    data: LoopNav folder whose recordings give the frames; drawn scenes without. scenes: frames in all. networks: see
+    `learned`. progress: called with frames done and in all. Equal arguments give equal numbers on one machine.
+    Raises UnknownNameError for metrics, UsageError for fewer than two scenes, DataError for the folder.
+    """
+    gauges = _chosen((*WEIGHTLESS, *learned(networks or {})), names)
+    if scenes < 2:
+        raise UsageError(f"a study compares frames with each other, so it needs two or more, got {scenes}")
+    samples = drawn(scenes, seed) if data is None else recorded(Path(data), scenes)
+    if len(samples) < 2:
+        raise UsageError(f"{samples.title}: a study needs two or more; record more, or raise the number of scenes")
+    scores, reasons = _open(gauges, samples)
+    steps = [each for each in ladders(seed) if samples.moves or each.kind != "moves"]
+    scored: list[_Scored] = []
+    jobs = _jobs(samples) if scores else ()
+    for found in in_order(lambda job: _scored(*job, steps, scores), jobs, _threads()):
+        scored.append(found)
+        if progress is not None:
+            progress(len(scored), len(samples))
+    rows = tuple(
+        _row(gauge, name, scored, samples, steps, reasons.get(name)) for gauge in gauges for name in gauge.metrics
+    )
+    return MetricStudy(
+        samples.title,
+        len(samples),
+        len(set(samples.units)),
+        seed,
+        tuple(_column(ladder, samples) for ladder in ladders(seed)),
+        tuple(row for row in rows if not names or row.metric in names),
+        _examples(samples, steps, _richest(scored)) if scored else {},
+    )
+
+
+def _chosen(gauges: Sequence[Gauge], names: Sequence[str]) -> list[Gauge]:
+    known = [name for gauge in gauges for name in gauge.metrics]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("metric of a study", name, known)
+    return [gauge for gauge in gauges if not names or not gauge.metrics.keys().isdisjoint(names)]
+
+
+def _open(gauges: Sequence[Gauge], samples: Samples) -> tuple[list[Score], dict[str, str]]:
+    """What scores, and by metric why one does not."""
+    scores, reasons = [], {}
+    for gauge in gauges:
+        try:
+            scores.append(gauge.open(samples))
+        except (AbsentWeightsError, DataError, MissingExtraError, NotApplicableError) as error:
+            reasons.update(dict.fromkeys(gauge.metrics, str(error)))
+    return scores, reasons
+
+
+def _jobs(samples: Samples) -> Iterator[tuple[Sample, Shot]]:
+    """Each frame, with another from far off in the list; made one after the other, for a world has one thread."""
+    count = len(samples)
+    for number in range(count):
+        yield samples.sample(number, steps_m()), samples.shot((number + count // 2) % count)
+
+
+def _scored(sample: Sample, another: Shot, steps: Sequence[Ladder], scores: Sequence[Score]) -> _Scored:
+    shown: dict[_Key, Shot] = {_TRUTH: sample.shot, _ANOTHER: another}
+    for ladder in steps:
+        for strength in ladder.strengths:
+            changed = ladder.apply(sample, strength)
+            if changed is not None:
+                shown[ladder.name, strength] = changed
+    found: _Scored = {}
+    for score in scores:
+        for name, values in score(sample.shot, list(shown.values())).items():
+            found[name] = {key: value for key, value in zip(shown, values, strict=True) if value is not None}
+    return found
+
+
+def _row(
+    gauge: Gauge, name: str, scored: Sequence[_Scored], samples: Samples, steps: Sequence[Ladder], reason: str | None
+) -> Row:
+    better = str(metrics.entry(gauge.metrics[name]).facts["better"])
+    if reason is not None:
+        return Row(name, better, gauge.alone, reason=reason)
+    values = [each[name] for each in scored]
+    truth = _column_of(values, _TRUTH)
+    # Of a metric without a direction, higher counts as better: its curves need one to be drawn.
+    sign = -1.0 if better == "lower" else 1.0
+    unit = float(np.sqrt(np.nanmean((truth - _column_of(values, _ANOTHER)) ** 2)))
+    if not unit > 0:
+        return Row(name, better, gauge.alone, reason="it gives the truth and every other scene the same value")
+    drops = {
+        ladder.name: {s: sign * (truth - _column_of(values, (ladder.name, s))) / unit for s in ladder.strengths}
+        for ladder in steps
+    }
+    blind = frozenset(ladder.name for ladder in steps if name in gauge.blind and ladder.keeps_labels)
+    curves = curves_of(drops, samples.units, blind)
+    overall, things = (selectivity_of(drops, samples.units, which) for which in (CHANGE, THINGS_CHANGE))
+    return Row(name, better, gauge.alone, unit, curves, overall, things)
+
+
+def _column_of(values: Sequence[Mapping[_Key, float]], key: _Key) -> Floats:
+    return np.array([each.get(key, np.nan) for each in values], np.float64)
+
+
+def _column(ladder: Ladder, samples: Samples) -> Column:
+    stuck = ladder.kind == "moves" and not samples.moves
+    reason = "these frames come without a world to move in: give recordings of one, --data DIR" if stuck else None
+    amounts = {strength: ladder.amount(strength) for strength in ladder.strengths}
+    return Column(ladder.name, ladder.kind, ladder.what, amounts, reason)
+
+
+def _richest(scored: Sequence[_Scored]) -> int:
+    """The first frame that the most could be done to."""
+    counts = [max((len(values) for values in each.values()), default=0) for each in scored]
+    return counts.index(max(counts))
+
+
+def _examples(samples: Samples, steps: Sequence[Ladder], number: int) -> dict[str, tuple[Image | None, ...]]:
+    sample = samples.sample(number, steps_m())
+    shots = {ladder.name: (sample.shot, *(ladder.apply(sample, s) for s in ladder.strengths)) for ladder in steps}
+    return {name: tuple(None if shot is None else _small(shot.rgb) for shot in row) for name, row in shots.items()}
+
+
+def _small(rgb: Image) -> Image:
+    height = max(1, round(EXAMPLE_PX * rgb.shape[0] / rgb.shape[1]))
+    return np.asarray(cv2.resize(rgb, (EXAMPLE_PX, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _threads() -> int:
+    return min(4, os.cpu_count() or 1)

@@ -1,0 +1,291 @@
+"""Shapes of what is hung, set down or walked over: torches, signs, beds, buttons, rails and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from worldgauge.worlds.blocks import table
+from worldgauge.worlds.blocks._parts import Shape, Sheet, along, cross, flat, flipped, solid, turned
+from worldgauge.worlds.blocks.table import Box
+
+States = Mapping[str, str]
+_COMPASS = ("south", "west", "north", "east")
+"""Of rotation 0, 4, 8 and 12; those between are drawn as the nearest of these."""
+
+
+def shape_of(name: str, states: States) -> Shape | None:
+    """The shape of a fitting; None for other blocks."""
+    if name in _BY_NAME:
+        return _BY_NAME[name](name, states)
+    for ending, draw in _BY_ENDING:
+        if name.endswith(ending) and name not in _OTHERS:
+            return draw(name, states)
+    return None
+
+
+def _torch(name: str, states: States) -> Shape:
+    flame = _flame(name, states)
+    if "wall" in name:
+        stick = solid((7, 3, 13, 9, 11, 15), paint="wood") + solid((7, 11, 13, 9, 13, 15), paint=flame)
+        return turned(stick, states["facing"])
+    return solid((7, 0, 7, 9, 8, 9), paint="wood") + solid((7, 8, 7, 9, 10, 9), paint=flame)
+
+
+def _flame(name: str, states: States) -> str:
+    if "soul" in name:
+        return "soul_flame"
+    if "redstone" in name:
+        return "red_flame" if states.get("lit") != "false" else "ember"
+    return "flame"
+
+
+def _lantern(name: str, states: States) -> Shape:
+    up = 1 if states["hanging"] == "true" else 0
+    glow = "soul_flame" if "soul" in name else "flame"
+    body = solid((5, up, 5, 11, up + 1, 11)) + solid((5, up + 1, 5, 11, up + 6, 11), paint=glow)
+    top = solid((5, up + 6, 5, 11, up + 7, 11), (6, up + 7, 6, 10, up + 9, 10))
+    return body + top + (solid((7, 10, 7, 9, 16, 9)) if up else Shape())
+
+
+def _button(name: str, states: States) -> Shape:
+    high = 1 if states["powered"] == "true" else 2
+    if states["face"] == "wall":
+        return turned(solid((5, 6, 16 - high, 11, 10, 16)), states["facing"])
+    pressed = turned(solid((5, 0, 6, 11, high, 10)), states["facing"])
+    return flipped(pressed) if states["face"] == "ceiling" else pressed
+
+
+def _lever(name: str, states: States) -> Shape:
+    base = solid((5, 0, 4, 11, 3, 12), paint="rock")
+    stick = solid((7, 3, 4, 9, 10, 6) if states["powered"] == "true" else (7, 3, 10, 9, 10, 12), paint="wood")
+    lever = base + stick
+    if states["face"] == "wall":
+        # Laid back onto the wall in the south: up becomes north.
+        laid = (((x0, z0, 16 - y1, x1, z1, 16 - y0), paint) for (x0, y0, z0, x1, y1, z1), paint in lever.parts)
+        lever = sum((solid(box, paint=paint) for box, paint in laid), Shape())
+    elif states["face"] == "ceiling":
+        lever = flipped(lever)
+    return turned(lever, states["facing"])
+
+
+def _plate(name: str, states: States) -> Shape:
+    return solid((1, 0, 1, 15, 1, 15))
+
+
+def _ladder(name: str, states: States) -> Shape:
+    rungs: list[Box] = [(4, y, 15, 12, y + 2, 16) for y in (1, 5, 9, 13)]
+    return turned(solid((2, 0, 15, 4, 16, 16), (12, 0, 15, 14, 16, 16), *rungs), states["facing"])
+
+
+def _bed(name: str, states: States) -> Shape:
+    mattress = solid((0, 5, 0, 16, 9, 16))
+    frame = solid((0, 3, 0, 16, 5, 16), paint="wood")
+    if states["part"] == "head":
+        legs = solid((0, 0, 0, 3, 3, 3), (13, 0, 0, 16, 3, 3), paint="wood")
+        return turned(mattress + frame + legs + solid((1, 9, 1, 15, 10, 8), paint="white"), states["facing"])
+    legs = solid((0, 0, 13, 3, 3, 16), (13, 0, 13, 16, 3, 16), paint="wood")
+    return turned(mattress + frame + legs, states["facing"])
+
+
+def _chest(name: str, states: States) -> Shape:
+    body = solid(*table.boxes(name, dict(states)))
+    kind = states.get("type", "single")
+    # A double chest's latch is where its halves meet.
+    left, right = {"left": (15, 16), "right": (0, 1)}.get(kind, (7, 9))
+    latch = solid((left, 7, 0, right, 11, 1), paint="iron")
+    return body + turned(latch, states["facing"])
+
+
+def _door(name: str, states: States) -> Shape:
+    (leaf,) = table.boxes(name, dict(states))
+    if states["half"] == "lower" or not name.startswith(_GLAZED):
+        return solid(leaf)
+    x0, _, z0, x1, _, z1 = leaf
+    # Two openings side by side, left free by stiles and rails.
+    frame = [(0, 3, 0, 16), (7, 9, 4, 12), (13, 16, 0, 16), (3, 13, 0, 4), (3, 13, 12, 16)]
+    if x1 - x0 > z1 - z0:
+        return solid(*((a, low, z0, b, high, z1) for a, b, low, high in frame))
+    return solid(*((x0, low, a, x1, high, b) for a, b, low, high in frame))
+
+
+_GLAZED = ("oak_", "jungle_", "acacia_", "cherry_", "bamboo_", "iron_", "copper_", "warped_")
+
+
+def _sign(name: str, states: States) -> Shape:
+    board, post = solid((0, 8, 7, 16, 16, 9)), solid((7, 0, 7, 9, 8, 9))
+    return turned(board + post, _nearest(states))
+
+
+def _wall_sign(name: str, states: States) -> Shape:
+    return turned(solid((0, 4, 14, 16, 12, 16)), states["facing"])
+
+
+def _hanging_sign(name: str, states: States) -> Shape:
+    hung = solid((1, 0, 7, 15, 10, 9)) + solid((2, 10, 7, 4, 16, 9), (12, 10, 7, 14, 16, 9), paint="chain")
+    return turned(hung, _nearest(states))
+
+
+def _wall_hanging_sign(name: str, states: States) -> Shape:
+    chains = solid((2, 10, 7, 4, 14, 9), (12, 10, 7, 14, 14, 9), paint="chain")
+    return turned(solid((1, 0, 7, 15, 10, 9), (0, 14, 6, 16, 16, 10)) + chains, states["facing"])
+
+
+def _head(name: str, states: States) -> Shape:
+    face = solid((5, 3, 3, 7, 5, 4), (9, 3, 3, 11, 5, 4), paint="dark")
+    return turned(solid((4, 0, 4, 12, 8, 12)) + face, _nearest(states))
+
+
+def _wall_head(name: str, states: States) -> Shape:
+    face = solid((5, 7, 7, 7, 9, 8), (9, 7, 7, 11, 9, 8), paint="dark")
+    return turned(solid((4, 4, 8, 12, 12, 16)) + face, states["facing"])
+
+
+def _banner(name: str, states: States) -> Shape:
+    cloth = solid((1, 1, 6, 15, 28, 7))
+    pole = solid((7, 0, 7, 9, 28, 9), (1, 28, 7, 15, 29, 9), paint="wood")
+    return turned(cloth + pole, _nearest(states))
+
+
+def _wall_banner(name: str, states: States) -> Shape:
+    cloth, bar = solid((1, -14, 14, 15, 13, 15)), solid((1, 13, 14, 15, 14, 16), paint="wood")
+    return turned(cloth + bar, states["facing"])
+
+
+def _nearest(states: States) -> str:
+    """The way of the compass closest to a rotation in sixteenths of a turn."""
+    return _COMPASS[(int(states.get("rotation", "8")) + 2) // 4 % 4]
+
+
+def _candle(name: str, states: States) -> Shape:
+    places = ((7, 7, 6), (4, 6, 5), (9, 5, 4), (6, 10, 3))[: int(states["candles"])]
+    return _candles([(x, 0, z, high) for x, z, high in places], states)
+
+
+def _candles(places: list[tuple[int, int, int, int]], states: States) -> Shape:
+    wax = solid(*((x, low, z, x + 2, low + high, z + 2) for x, low, z, high in places))
+    tips = solid(*((x, low + high, z, x + 1, low + high + 1, z + 1) for x, low, z, high in places), paint="dark")
+    lit = solid(*((x, low + high, z, x + 1, low + high + 2, z + 1) for x, low, z, high in places), paint="flame")
+    return wax + (lit if states["lit"] == "true" else tips)
+
+
+def _candle_cake(name: str, states: States) -> Shape:
+    return (
+        solid((1, 0, 1, 15, 7, 15), paint="cake")
+        + solid((1, 7, 1, 15, 8, 15), paint="white")
+        + _candles([(7, 8, 7, 6)], states)
+    )
+
+
+def _cake(name: str, states: States) -> Shape:
+    west = 1 + 2 * int(states["bites"])
+    return solid((west, 0, 1, 15, 7, 15), paint="cake") + solid((west, 7, 1, 15, 8, 15), paint="white")
+
+
+def _chain(name: str, states: States) -> Shape:
+    return along(solid((7, 0, 7, 9, 16, 9)), states["axis"])
+
+
+def _rail(name: str, states: States) -> Shape:
+    shape = states["shape"]
+    if shape.startswith("ascending"):
+        slope = Sheet(((0, 1, 16), (16, 1, 16), (16, 17, 0), (0, 17, 0)))
+        return turned(Shape((), (slope,)), shape.removeprefix("ascending_"))
+    bed = flat(1, paint="wood")
+    straight = solid((2, 1, 0, 4, 2, 16), (12, 1, 0, 14, 2, 16))
+    if shape == "north_south":
+        return bed + straight
+    if shape == "east_west":
+        return bed + turned(straight, "east")
+    corner = solid((12, 1, 0, 14, 2, 4), (12, 1, 2, 16, 2, 4), (2, 1, 0, 4, 2, 14), (2, 1, 12, 16, 2, 14))
+    return bed + turned(corner, {"north_east": "north", "south_east": "east", "south_west": "south"}.get(shape, "west"))
+
+
+def _wire(name: str, states: States) -> Shape:
+    arms = [turned(solid((7, 0, 0, 9, 1, 7)), way) for way in _COMPASS if states[way] != "none"]
+    up = [turned(solid((7, 0, 0, 9, 16, 1)), way) for way in _COMPASS if states[way] == "up"]
+    dot = solid((7, 0, 7, 9, 1, 9) if len(arms) > 1 else (5, 0, 5, 11, 1, 11))
+    return sum(arms + up, dot)
+
+
+def _snow(name: str, states: States) -> Shape:
+    return solid((0, 0, 0, 16, 2 * int(states["layers"]), 16))
+
+
+def _campfire(name: str, states: States) -> Shape:
+    logs = solid((1, 0, 0, 5, 4, 16), (11, 0, 0, 15, 4, 16), (0, 3, 1, 16, 7, 5), (0, 3, 11, 16, 7, 15), paint="wood")
+    bed = solid((5, 0, 0, 11, 1, 16), paint="ember")
+    fire = cross(1, 14, wide=10, paint=_flame(name, states)) if states["lit"] == "true" else Shape()
+    return turned(logs + bed + fire, states["facing"])
+
+
+def _cauldron(name: str, states: States) -> Shape:
+    body = solid(*table.boxes(name, dict(states)))
+    filling = {"water_cauldron": "water", "lava_cauldron": "flame", "powder_snow_cauldron": "white"}.get(name)
+    if filling is None:
+        return body
+    return body + flat(6 + 3 * int(states.get("level", "3")), 2, 14, filling)
+
+
+def _portal(name: str, states: States) -> Shape:
+    return turned(solid((0, 0, 6, 16, 16, 10)), "north" if states["axis"] == "x" else "east")
+
+
+def _scaffolding(name: str, states: States) -> Shape:
+    posts: list[Box] = [(x, 0, z, x + 2, 14, z + 2) for x in (0, 14) for z in (0, 14)]
+    return solid((0, 14, 0, 16, 16, 16)) + solid(*posts)
+
+
+def _hook(name: str, states: States) -> Shape:
+    return turned(
+        solid((6, 1, 14, 10, 9, 16), paint="wood") + solid((7, 4, 8, 9, 6, 14), paint="iron"), states["facing"]
+    )
+
+
+def _tripwire(name: str, states: States) -> Shape:
+    return solid((0, 1, 8, 16, 2, 9), (8, 1, 0, 9, 2, 16))
+
+
+_BY_NAME: dict[str, Callable[[str, States], Shape]] = {
+    "lever": _lever,
+    "ladder": _ladder,
+    "chest": _chest,
+    "trapped_chest": _chest,
+    "ender_chest": _chest,
+    "candle": _candle,
+    "cake": _cake,
+    "chain": _chain,
+    "redstone_wire": _wire,
+    "snow": _snow,
+    "nether_portal": _portal,
+    "end_portal": lambda name, states: solid((0, 6, 0, 16, 12, 16)),
+    "scaffolding": _scaffolding,
+    "tripwire_hook": _hook,
+    "tripwire": _tripwire,
+}
+_BY_ENDING: tuple[tuple[str, Callable[[str, States], Shape]], ...] = (
+    ("torch", _torch),
+    ("lantern", _lantern),
+    ("_door", _door),
+    ("_button", _button),
+    ("_pressure_plate", _plate),
+    ("_bed", _bed),
+    ("_wall_hanging_sign", _wall_hanging_sign),
+    ("_hanging_sign", _hanging_sign),
+    ("_wall_sign", _wall_sign),
+    ("_sign", _sign),
+    ("_wall_head", _wall_head),
+    ("_wall_skull", _wall_head),
+    ("_head", _head),
+    ("_skull", _head),
+    ("_wall_banner", _wall_banner),
+    ("_banner", _banner),
+    ("candle_cake", _candle_cake),
+    ("_candle", _candle),
+    ("rail", _rail),
+    ("campfire", _campfire),
+    ("cauldron", _cauldron),
+)
+"""The first match counts."""
+
+_OTHERS = frozenset({"sea_lantern", "jack_o_lantern", "piston_head"})
+"""Other blocks that end alike."""

@@ -1,0 +1,157 @@
+"""Blueprints as coloured faces: what the camera draws, and what a viewer in a page turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.worlds.blocks._parts import OPPOSITE, SIDES, UNITS, covered, squares_of
+from worldgauge.worlds.blocks.blueprint import AIR, Blueprint
+from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, Look, look_of
+from worldgauge.worlds.blocks.connections import joined
+from worldgauge.worlds.blocks.shapes import Shape, shape_of
+from worldgauge.worlds.blocks.table import Box
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.blocks.resource_pack import ResourcePack
+
+__all__ = ["MOST_SIDE", "UNITS", "Mesh", "mesh_of"]
+
+MOST_SIDE = 2000
+"""Blocks: their sixteenths still fit into 16 bits."""
+
+# Which corner of a box, low 0 or high 1 in x, y, z, comes in turn; counter-clockwise seen from outside.
+_TURNS = (
+    ((1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 0, 1)),
+    ((0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 0)),
+    ((0, 1, 0), (0, 1, 1), (1, 1, 1), (1, 1, 0)),
+    ((0, 0, 0), (1, 0, 0), (1, 0, 1), (0, 0, 1)),
+    ((0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)),
+    ((0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)),
+)
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Flat faces of four corners. quads: (n, 4, 3) int16 in sixteenths of a block, x east, y up, z south, from the
+    blueprint's pivot; corners counter-clockwise seen from outside. colours: (n, 4) uint8 RGB and opacity, 255 for what
+    hides all behind it. two_sided: (n,) bool, of thin sheets that are seen from both sides.
+    """
+
+    quads: NDArray[np.int16]
+    colours: NDArray[np.uint8]
+    two_sided: NDArray[np.bool_]
+
+
+def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
+    """The faces of `blueprint` that can be seen from somewhere, unshaded, in a fixed order.
+
+    Left out is what a neighbour covers: all that opaque blocks cover, and faces between blocks of one translucent
+    material. Sides and corners that neighbours decide are worked out where the materials do not state them.
+    pack: where colours are taken from before our own palette. Raises ShapeError for sides of more than 2000 blocks.
+    """
+    if max(blueprint.size) > MOST_SIDE:
+        raise ShapeError(f"a mesh takes at most {MOST_SIDE} blocks a side, got {tuple(blueprint.size)}; cut the build")
+    build = joined(blueprint)
+    kinds = [_kind_of(name, tuple(sorted(states.items())), pack) for name, states in build.blocks]
+    padded = np.pad(build.cells, 1, constant_values=AIR)
+    places = np.argwhere(build.cells != AIR)
+    numbers = build.cells[tuple(places.T)]
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(kinds) + 1))
+    found: list[tuple[NDArray[np.int16], _Face]] = []
+    for number, kind in enumerate(kinds):
+        here = places[order[bounds[number] : bounds[number + 1]]]
+        if not len(here):
+            continue
+        corners = (here[:, [2, 0, 1]] * UNITS).astype(np.int16)
+        for side in range(-1, len(SIDES)):
+            faces = [face for face in kind.faces if face.side == side]
+            if side < 0 or not any(face.squares for face in faces):
+                found += [(corners, face) for face in faces]
+                continue
+            dx, dy, dz = SIDES[side]
+            near = padded[here[:, 0] + 1 + dy, here[:, 1] + 1 + dz, here[:, 2] + 1 + dx]
+            others = [int(other) for other in np.unique(near) if other != AIR]
+            for face in faces:
+                hiding = [other for other in others if _hides(kinds[other], kind, face)]
+                found.append((corners[~np.isin(near, hiding)] if hiding else corners, face))
+    return Mesh(
+        np.concatenate([np.zeros((0, 4, 3), np.int16), *(at[:, None] + face.corners for at, face in found)]),
+        np.concatenate([np.zeros((0, 4), np.uint8), *(np.tile(face.colour, (len(at), 1)) for at, face in found)]),
+        np.repeat(
+            np.array([face.side < 0 for _, face in found], np.bool_), np.array([len(at) for at, _ in found], np.int64)
+        ),
+    )
+
+
+class _Face(NamedTuple):
+    """A face of one kind of block. side: index into SIDES, -1 for a sheet. squares: bits of the 16 x 16 squares of the
+    cell's side that it takes, 0 when it lies inside of the cell.
+    """
+
+    corners: NDArray[np.int16]
+    colour: NDArray[np.uint8]
+    side: int
+    squares: int
+
+
+class _Kind(NamedTuple):
+    """A block in one of its states. covered: for each side of the cell the bits of the squares that it fills."""
+
+    name: str
+    faces: tuple[_Face, ...]
+    covered: tuple[int, ...]
+    opaque: bool
+
+
+def _hides(other: _Kind, kind: _Kind, face: _Face) -> bool:
+    """Whether a neighbour on the face's side leaves nothing of it to see."""
+    if not face.squares or not (other.opaque or other.name == kind.name):
+        return False
+    return not face.squares & ~other.covered[OPPOSITE[face.side]]
+
+
+@lru_cache(maxsize=8192)
+def _kind_of(name: str, states: tuple[tuple[str, str], ...], pack: ResourcePack | None) -> _Kind:
+    look = (pack.look_of(name) if pack is not None else None) or look_of(name)
+    shape = shape_of(name, dict(states))
+    faces = [
+        _Face(_corners(part.box, side), _colour(look, side, part.paint), side, squares_of(part.box, side))
+        for part in shape.parts
+        for side in range(len(SIDES))
+        if not _inside(part.box, side, shape)
+    ]
+    faces += [_Face(np.array(sheet.corners, np.int16), _colour(look, -1, sheet.paint), -1, 0) for sheet in shape.sheets]
+    return _Kind(name, tuple(faces), covered(shape), look.opacity == OPAQUE)
+
+
+def _corners(box: Box, side: int) -> NDArray[np.int16]:
+    return np.array([[box[3 * high + axis] for axis, high in enumerate(turn)] for turn in _TURNS[side]], np.int16)
+
+
+def _inside(box: Box, side: int, shape: Shape) -> bool:
+    """Whether another box of the same block covers this face, or the face has no extent."""
+    axis, high = side // 2, side % 2 == 0
+    plane = box[axis + 3 * high]
+    flat = [other for other in range(3) if other != axis]
+    if any(box[other] >= box[other + 3] for other in flat):
+        return True
+    return any(
+        (part.box[axis] <= plane < part.box[axis + 3] if high else part.box[axis] < plane <= part.box[axis + 3])
+        and all(part.box[other] <= box[other] and box[other + 3] <= part.box[other + 3] for other in flat)
+        for part in shape.parts
+        if part.box != box
+    )
+
+
+def _colour(look: Look, side: int, paint: str | None) -> NDArray[np.uint8]:
+    if paint is not None:
+        return np.array([*PAINTS[paint], OPAQUE], np.uint8)
+    face = look.top if side == 2 else look.bottom if side == 3 else look.side
+    return np.array([*face, look.opacity], np.uint8)

@@ -1,0 +1,24 @@
+"""NBT, the format of the game's files: unpacked up to a limit, walked before it is read, taken field by field.
+
+    root = fields_of(unpacked(data, "hut.nbt", limits), "hut.nbt", limits)
+    root.whole("DataVersion", 0, 2**31 - 1)
+
+Needs the extra 'structures'. `worldgauge.worlds.blocks.nbt.region` reads and writes the container of a world's chunks.
+"""
+
+from worldgauge.worlds.blocks.nbt._blocks import check_numbers, material_of, material_of_text
+from worldgauge.worlds.blocks.nbt._fields import Fields, plain
+from worldgauge.worlds.blocks.nbt._guard import Limits, fields_of, fields_of_file, nbt_library, unpacked
+
+__all__ = [
+    "Fields",
+    "Limits",
+    "check_numbers",
+    "fields_of",
+    "fields_of_file",
+    "material_of",
+    "material_of_text",
+    "nbt_library",
+    "plain",
+    "unpacked",
+]

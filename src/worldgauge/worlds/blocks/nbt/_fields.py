@@ -1,0 +1,115 @@
+"""Fields of an NBT compound, checked as they are taken: every error names the file and the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError
+
+MOST_TEXT = 200
+"""Letters kept of a text that only describes."""
+MOST_NAME = 120
+"""Letters of the way to a field that a message gives, the last ones."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A compound. what: the file, and chunk, it is of. at: the way to it, with a dot at its end; empty for the root."""
+
+    tags: Mapping[str, Any]
+    what: str
+    at: str = ""
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.tags
+
+    def error(self, key: str, why: str) -> DataError:
+        """What is wrong with a field."""
+        return DataError(f"{self.what}: field '{plain((self.at + key)[-MOST_NAME:])}' {why}")
+
+    def whole(self, key: str, low: int, high: int) -> int:
+        """A whole number within [low, high]."""
+        value = self._get(key)
+        if not isinstance(value, int) or not low <= value <= high:
+            raise self.error(key, f"is {_said(value)}, not a whole number from {low} to {high}")
+        return int(value)
+
+    def text(self, key: str) -> str:
+        """A text."""
+        value = self._get(key)
+        if not isinstance(value, str):
+            raise self.error(key, f"is {_said(value)}, not a text")
+        return str(value)
+
+    def place(self, key: str) -> tuple[int, int, int]:
+        """Three whole numbers of a list or an array: x, y, z."""
+        value = self._get(key)
+        found = value.tolist() if isinstance(value, np.ndarray) and len(value) == 3 else value
+        if not isinstance(found, list) or len(found) != 3 or not all(isinstance(one, int) for one in found):
+            raise self.error(key, f"is {_said(value)}, not three whole numbers")
+        return int(found[0]), int(found[1]), int(found[2])
+
+    def corner(self, key: str, most: int) -> tuple[int, int, int]:
+        """Three whole numbers of the fields x, y and z, each within [-most, most]."""
+        inner = self.compound(key)
+        return inner.whole("x", -most, most), inner.whole("y", -most, most), inner.whole("z", -most, most)
+
+    def array(self, key: str, size: int) -> NDArray[Any]:
+        """An array of numbers of `size` bytes each."""
+        value = self._get(key)
+        if not isinstance(value, np.ndarray) or value.dtype.itemsize != size:
+            raise self.error(key, f"is {_said(value)}, not an array of {8 * size}-bit numbers")
+        return np.array(value.view(np.ndarray), value.dtype.newbyteorder("="))
+
+    def compound(self, key: str) -> Fields:
+        """A compound."""
+        value = self._get(key)
+        if not isinstance(value, dict):
+            raise self.error(key, f"is {_said(value)}, not a compound")
+        return Fields(value, self.what, f"{self.at}{key}.")
+
+    def compounds(self, key: str, *, needed: bool = True) -> Iterator[Fields]:
+        """The compounds of a list; none where the field is missing and not needed."""
+        if not needed and key not in self.tags:
+            return
+        value = self._get(key)
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise self.error(key, f"is {_said(value)}, not a list of compounds")
+        for number, one in enumerate(value):
+            yield Fields(one, self.what, f"{self.at}{key}[{number}].")
+
+    def facts(self, *keys: str) -> dict[str, int | str]:
+        """Those of the fields that are there and are whole numbers or texts, texts cut to MOST_TEXT letters."""
+        found: dict[str, int | str] = {}
+        for key in keys:
+            value = self.tags.get(key)
+            if isinstance(value, str):
+                found[key] = plain(value)[:MOST_TEXT]
+            elif isinstance(value, int):
+                found[key] = int(value)
+        return found
+
+    def _get(self, key: str) -> Any:
+        if key not in self.tags:
+            raise self.error(key, "is missing; export the file again")
+        return self.tags[key]
+
+
+def plain(text: str) -> str:
+    """A stranger's text for a message: one line, nothing that a terminal obeys."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _said(value: Any) -> str:
+    # Never the repr of a list or an array: it may have millions of numbers.
+    if isinstance(value, (int, float)):
+        return str(int(value) if isinstance(value, int) else float(value))  # nbtlib's own text has the kind around it
+    if isinstance(value, str):
+        return f"'{plain(value[:40])}'"
+    kind = "an array" if isinstance(value, np.ndarray) else "a list" if isinstance(value, list) else "a compound"
+    return f"{kind} of {len(value)}"

@@ -1,0 +1,182 @@
+"""What stands between a file from anywhere and nbtlib, which believes every length that it reads.
+
+A file is unpacked only up to a limit, then its bytes are walked once: kinds of tags, lengths, depth and number are
+checked before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.errors import DataError, MissingExtraError
+from worldgauge.worlds.blocks.nbt._fields import MOST_NAME, Fields, plain
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may ask for. Sizes in bytes; cells and side are of the box of a build.
+
+    A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times.
+    """
+
+    most_file_bytes: int = 64 << 20
+    most_nbt_bytes: int = 128 << 20
+    most_depth: int = 48
+    most_tags: int = 1_000_000
+    most_cells: int = 1 << 24
+    most_side: int = 512
+
+
+def nbt_library() -> Any:
+    """nbtlib. Raises MissingExtraError without it."""
+    try:
+        import nbtlib
+    except ImportError:
+        raise MissingExtraError("a structure file", "structures") from None
+    return nbtlib
+
+
+def fields_of_file(path: Path, limits: Limits) -> Fields:
+    """The root of an NBT file, packed by gzip or zlib or not at all. Raises DataError."""
+    try:
+        if not path.is_file():
+            raise DataError(f"{path}: no such file; name one structure file")
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limits.most_file_bytes:
+                raise DataError(f"{path}: larger than the limit of {limits.most_file_bytes} bytes; split it")
+            data = file.read(size)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if not data:
+        raise DataError(f"{path}: is empty; get it again")
+    packed = data[:1] != b"\x0a"
+    return fields_of(unpacked(data, str(path), limits) if packed else data, str(path), limits)
+
+
+def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
+    """The root of unpacked NBT bytes. what: file, and chunk, for messages. Raises DataError."""
+    library = nbt_library()
+    if len(data) > limits.most_nbt_bytes:
+        raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
+    _Walk(data, what, limits).check()
+    try:
+        return Fields(library.File.parse(io.BytesIO(data)), what)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:  # the walk should leave none
+        raise DataError(f"{what}: no NBT that nbtlib reads ({error}); export it again") from error
+
+
+def unpacked(data: bytes, what: str, limits: Limits) -> bytes:
+    """Bytes packed by gzip or zlib, in full. Raises DataError at the limit, for other bytes and for an early end."""
+    stream = zlib.decompressobj(47)  # either header
+    try:
+        found = stream.decompress(data, limits.most_nbt_bytes + 1)
+    except zlib.error as error:
+        raise DataError(f"{what}: neither NBT nor packed by gzip or zlib, or damaged ({error}); get it again") from None
+    if len(found) > limits.most_nbt_bytes:
+        raise DataError(f"{what}: unpacks to more than the limit of {limits.most_nbt_bytes} bytes; split it")
+    if not stream.eof:
+        raise DataError(f"{what}: packed data ends early; get it again")
+    return found
+
+
+_FIXED = {1: 1, 2: 2, 3: 4, 4: 8, 5: 4, 6: 8}
+_ARRAY = {7: 1, 11: 4, 12: 8}
+_STRING, _LIST, _COMPOUND = 8, 9, 10
+_LEAST = {7: 4, 8: 2, 9: 5, 10: 1, 11: 4, 12: 4}
+"""Bytes that a tag of each kind takes at least, as an element of a list."""
+_KINDS = frozenset({*_FIXED, *_ARRAY, _STRING, _LIST, _COMPOUND})
+
+_U16 = struct.Struct(">H").unpack_from
+_I32 = struct.Struct(">i").unpack_from
+
+
+class _Walk:
+    """One pass over NBT bytes without making anything of them."""
+
+    def __init__(self, data: bytes, what: str, limits: Limits) -> None:
+        self._data, self._what, self._limits = data, what, limits
+        self._open: list[list[int]] = []
+        """Kind of the elements (0 in a compound), elements left, and start of the name, of each open tag."""
+        self._name = 1
+
+    def check(self) -> None:
+        """Raises DataError naming the field at which the bytes are no NBT, or pass a limit."""
+        if self._data[:1] != b"\x0a":
+            raise DataError(f"{self._what}: starts with no compound, so it is no NBT of the Java edition; export again")
+        try:
+            self._check()
+        except (IndexError, struct.error):
+            raise self._error("the file ends early") from None
+
+    def _check(self) -> None:
+        data, end, limits = self._data, len(self._data), self._limits
+        at = 3 + _U16(data, 1)[0]
+        stack, tags = self._open, 0
+        stack.append([0, 0, 1])
+        while stack:
+            top = stack[-1]
+            if top[0]:
+                if not top[1]:
+                    stack.pop()
+                    continue
+                top[1] -= 1
+                kind, self._name = top[0], top[2]
+            else:
+                kind = data[at]
+                at += 1
+                if not kind:
+                    stack.pop()
+                    continue
+                self._name = at
+                at += 2 + _U16(data, at)[0]
+            tags += 1
+            if kind in _FIXED:
+                at += _FIXED[kind]
+            elif kind == _STRING:
+                at += 2 + _U16(data, at)[0]
+            elif kind == _COMPOUND:
+                stack.append([0, 0, self._name])
+            elif kind == _LIST:
+                of, count = data[at], max(0, _I32(data, at + 1)[0])
+                at += 5
+                if of in _FIXED:
+                    at += count * _FIXED[of]
+                    tags += count if at <= end else 0
+                elif count:
+                    if of not in _KINDS:
+                        raise self._error(f"a list of tags of kind {of}, which there is not")
+                    if count * _LEAST[of] > end - at:
+                        raise self._error(f"a list of {count} tags, more than the file has bytes for")
+                    stack.append([of, count, self._name])
+            elif kind in _ARRAY:
+                count = _I32(data, at)[0]
+                if count < 0:
+                    raise self._error(f"an array of {count} numbers")
+                at += 4 + count * _ARRAY[kind]
+            else:
+                raise self._error(f"a tag of kind {kind}, which there is not")
+            if at > end:
+                raise self._error("the file ends early")
+            if len(stack) > limits.most_depth:
+                raise self._error(f"nested deeper than the limit of {limits.most_depth}")
+            if tags > limits.most_tags:
+                raise self._error(
+                    f"more than the limit of {limits.most_tags} tags", "split the build, or save it as .schem"
+                )
+
+    def _error(self, why: str, mend: str = "export the file again") -> DataError:
+        starts = [start for _, _, start in self._open[1:]]
+        names = [self._text(start) for start in dict.fromkeys([*starts, self._name]) if start > 1]
+        field = f"field '{'.'.join(names)[-MOST_NAME:]}': " if names else ""
+        return DataError(f"{self._what}: {field}{why}; {mend}")
+
+    def _text(self, start: int) -> str:
+        size = int.from_bytes(self._data[start : start + 2], "big")
+        return plain(self._data[start + 2 : start + 2 + min(size, 40)].decode("utf-8", "replace"))

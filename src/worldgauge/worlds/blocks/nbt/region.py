@@ -1,0 +1,143 @@
+"""Region files (`.mca`): 32 x 32 chunks in sectors of 4,096 bytes, found by a table at the start.
+
+A table entry is a big-endian word of first sector and number of sectors, at 4 * (x + 32 * z) of the chunk within the
+file; a record is a length, a packing and the packed NBT.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.worlds.blocks.nbt._fields import Fields
+from worldgauge.worlds.blocks.nbt._guard import Limits, fields_of, unpacked
+
+SIDE = 16
+"""Blocks of a chunk and of a section."""
+CHUNKS = 32
+"""Of a region file, along x and z."""
+SECTOR = 4096
+CHUNK_NBT_BYTES, CHUNK_TAGS = 16 << 20, 1 << 18
+"""What one chunk may ask for: far more than the game writes, and little enough for a thousand of them."""
+
+_NAME = re.compile(r"r\.(-?\d{1,7})\.(-?\d{1,7})\.mca")
+_ZLIB = 2
+_MOST_SECTORS = 255
+
+
+def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> Fields:
+    """The root of chunk (cx, cz). source: a world, its folder of region files, or one file called r.X.Z.mca.
+
+    Raises DataError naming file and chunk where it is missing or damaged, MissingExtraError without nbtlib.
+    """
+    limits = limits or Limits()
+    path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
+    what = f"{path}: chunk ({cx}, {cz})"
+    try:
+        data = _record(path, cx % CHUNKS + CHUNKS * (cz % CHUNKS), what)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    small = replace(
+        limits,
+        most_nbt_bytes=min(limits.most_nbt_bytes, CHUNK_NBT_BYTES),
+        most_tags=min(limits.most_tags, CHUNK_TAGS),
+    )
+    packing, body = data[0], data[1:]
+    if packing not in (1, 2, 3):
+        raise DataError(f"{what} is packed in way {packing}; only gzip, zlib and plain (1 to 3) are read: save it so")
+    return fields_of(body if packing == 3 else unpacked(body, what, small), what, small)
+
+
+def region_name(cx: int, cz: int) -> str:
+    """Name of the file that holds chunk (cx, cz)."""
+    return f"r.{cx // CHUNKS}.{cz // CHUNKS}.mca"
+
+
+def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """The file of chunks of one file: cx, cz and unpacked NBT of each. Times are 0: same chunks, same bytes.
+
+    Raises UsageError for a chunk that takes more room than a file has for one.
+    """
+    table, records, sector = np.zeros((2, CHUNKS, CHUNKS), ">u4"), [], 2
+    for cx, cz, body in chunks:
+        data = zlib.compress(body)
+        record = (len(data) + 1).to_bytes(4, "big") + bytes([_ZLIB]) + data
+        count = -(-len(record) // SECTOR)
+        if count > _MOST_SECTORS:
+            raise UsageError(f"chunk ({cx}, {cz}) takes {count} sectors, not {_MOST_SECTORS} at most; use fewer states")
+        table[0, cz % CHUNKS, cx % CHUNKS] = sector << 8 | count
+        records.append(record.ljust(SECTOR * count, b"\0"))
+        sector += count
+    return table.tobytes() + b"".join(records)
+
+
+def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: str) -> NDArray[np.int64]:
+    """`count` numbers of `bits` each out of 64-bit words, the lowest bits first; none crosses from word to word.
+
+    Raises DataError naming the field `key` where the number of words is another.
+    """
+    each = 64 // bits
+    if len(words) != -(-count // each):
+        raise fields.error(key, f"has {len(words)} words, not {-(-count // each)} for {count} numbers of {bits} bits")
+    shifts = np.uint64(bits) * np.arange(each, dtype=np.uint64)
+    parts = (words.view(np.uint64)[:, None] >> shifts) & np.uint64((1 << bits) - 1)
+    return parts.ravel()[:count].astype(np.int64)
+
+
+def words_of(numbers: NDArray[Any], bits: int) -> NDArray[np.int64]:
+    """The inverse of `numbers_of`. numbers: (N,), each from 0 and below 2**bits."""
+    each = 64 // bits
+    padded = np.zeros((-(-len(numbers) // each), each), np.uint64)
+    padded.ravel()[: len(numbers)] = numbers
+    shifts = np.uint64(bits) * np.arange(each, dtype=np.uint64)
+    words: NDArray[np.int64] = np.bitwise_or.reduce(padded << shifts, axis=1).view(np.int64)
+    return words
+
+
+def _file(source: Path, rx: int, rz: int, chunk: str) -> Path:
+    """The region file that holds a chunk. Raises DataError where there is none."""
+    name = f"r.{rx}.{rz}.mca"
+    if source.is_dir():
+        found = next((place for place in (source / name, source / "region" / name) if place.is_file()), None)
+        if found is None:
+            raise DataError(f"{source}: has no {name}, which {chunk} of the box lies in; is the box in this world?")
+        if not found.resolve().is_relative_to(source.resolve()):
+            raise DataError(f"{found}: a link that leads out of {source}; put the file itself there")
+        return found
+    match = _NAME.fullmatch(source.name)
+    if not match or not source.is_file():
+        raise DataError(f"{source}: is neither a folder nor a region file called r.X.Z.mca")
+    if (int(match[1]), int(match[2])) != (rx, rz):
+        raise DataError(f"{source}: does not hold {chunk} of the box, {name} does; give the folder of both")
+    return source
+
+
+def _record(path: Path, index: int, what: str) -> bytes:
+    """Packing and packed bytes of the chunk of this index. Raises DataError."""
+    with open(path, "rb") as file:
+        file.seek(4 * index)
+        entry = file.read(4)
+        if len(entry) < 4:
+            raise DataError(f"{path}: is shorter than its table of chunks; get it again")
+        first, sectors = int.from_bytes(entry[:3], "big"), entry[3]
+        if first == 0 and sectors == 0:
+            raise DataError(f"{what} was never saved; walk there in the game and save, or mark another box")
+        if first < 2 or sectors == 0:
+            raise DataError(f"{what} is said to lie in {sectors} sectors from {first}, which cannot be; get it again")
+        file.seek(SECTOR * first)
+        head = file.read(5)
+        size = int.from_bytes(head[:4], "big")
+        if len(head) < 5 or not 1 < size <= SECTOR * sectors - 4:
+            raise DataError(f"{what} is said to have {size} bytes in {sectors} sectors, which cannot be; get it again")
+        data = head[4:] + file.read(size - 1)
+    if len(data) < size:
+        raise DataError(f"{what}: the file ends early; get it again")
+    return data

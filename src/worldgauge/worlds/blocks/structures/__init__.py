@@ -1,0 +1,73 @@
+"""Structure files: builds as the game and its editors save them, read from anywhere and written for the game.
+
+    build = read_structure(Path("hut.litematic")).blueprint
+    box = read_region_box(Path("saves/world"), (58, 88, 571), (61, 89, 574))
+    write_schem(Path("hut.schem"), build)
+
+Needs the extra 'structures'. Materials come in the order of first sight, x outermost, then y, then z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from worldgauge.core.errors import DataError
+from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.blocks.nbt import Fields, Limits, fields_of_file
+from worldgauge.worlds.blocks.structures import litematic, nbt, schem
+from worldgauge.worlds.blocks.structures.nbt import write_nbt
+from worldgauge.worlds.blocks.structures.region import read_region_box
+from worldgauge.worlds.blocks.structures.schem import write_schem
+
+__all__ = ["SUFFIXES", "Limits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
+
+Format = Literal["nbt", "schem", "litematic", "mca"]
+SUFFIXES = (".nbt", ".schem", ".litematic")
+"""Of the files that `read_structure` is made for."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What a structure file holds.
+
+    name: of the file, without suffix. format: "mca" for a box of a world. facts: what the file says of itself, such as
+    DataVersion, Name and Author; texts are a stranger's. warnings: what was left out or guessed.
+    """
+
+    name: str
+    blueprint: Blueprint
+    format: Format
+    facts: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
+    """The build of a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
+
+    The format is told by content. Jigsaws are what they become, all kinds of air are air, the box is the file's own.
+    Raises DataError, in one line, for files that are damaged, contradict themselves or pass the limits;
+    MissingExtraError without nbtlib.
+    """
+    limits = limits or Limits()
+    if path.suffix == ".mca":
+        raise DataError(f"{path}: is a part of a world; take a marked box of it with read_region_box")
+    root = fields_of_file(path, limits)
+    kind = _kind(root)
+    read = {"nbt": nbt.read, "schem": schem.read, "litematic": litematic.read}[kind]
+    blueprint, facts, warnings = read(root, limits)
+    return Structure(path.stem, blueprint, kind, facts, warnings)
+
+
+def _kind(root: Fields) -> Format:
+    if "Regions" in root:
+        return "litematic"
+    if all(key in root for key in nbt.KEYS):
+        return "nbt"
+    if "Materials" in root and "Data" in root:
+        raise DataError(f"{root.what}: an old schematic of numbers instead of names; save it again as .schem")
+    if schem.WRAP in root or "Version" in root:
+        return "schem"
+    raise DataError(f"{root.what}: NBT, but none of .nbt, .schem and .litematic; export the build as one of them")

@@ -1,0 +1,75 @@
+"""From a file's palette to a blueprint's materials: names, jigsaws, kinds of air, and the order of first sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, base_name
+from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of_text
+
+
+class Final(NamedTuple):
+    """What a jigsaw stands for: its cell (x, y, z) in the box, and the material's text."""
+
+    cell: tuple[int, int, int]
+    material: str
+
+
+class Build(NamedTuple):
+    """What a reader of one format finds."""
+
+    blueprint: Blueprint
+    facts: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+def final_of(fields: Fields) -> str | None:
+    """The material that a jigsaw's data say it becomes; None where they say nothing. Raises DataError."""
+    if "final_state" not in fields:
+        return None
+    try:
+        return material_of_text(fields.text("final_state"))
+    except ValueError as error:
+        raise fields.error("final_state", f"{error}; export the file again") from None
+
+
+def check_box(size: Sequence[int], fields: Fields, key: str, limits: Limits) -> None:
+    """Raises DataError where a box of blocks has an empty side or passes the limits."""
+    width, height, depth = size
+    if min(size) < 1:
+        raise fields.error(key, f"gives a box of {width} x {height} x {depth} blocks; all sides must be 1 or more")
+    if max(size) > limits.most_side or width * height * depth > limits.most_cells:
+        raise fields.error(
+            key,
+            f"gives a box of {width} x {height} x {depth} blocks, past the limits of {limits.most_side} a side and "
+            f"{limits.most_cells} in all; split the build",
+        )
+
+
+def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tuple[Cells, list[str], tuple[str, ...]]:
+    """Cells and names with every jigsaw as what it stands for, and warnings; jigsaws without a final state are air.
+
+    cells: (height, depth, width) numbers of `names`; changed in place. Finals of other cells are passed over.
+    """
+    found = list(names)
+    jigsaws = np.isin(cells, [number for number, name in enumerate(names) if base_name(name) == "jigsaw"])
+    if not jigsaws.any():
+        return cells, found, ()
+    numbers = {name: number for number, name in reversed(list(enumerate(found)))}
+    air = numbers.setdefault("air", len(found))
+    found += ["air"] if air == len(found) else []
+    cells[jigsaws] = air
+    left = int(jigsaws.sum())
+    height, depth, width = cells.shape
+    for (x, y, z), name in finals:
+        if 0 <= x < width and 0 <= y < height and 0 <= z < depth and jigsaws[y, z, x]:
+            if name not in numbers:
+                numbers[name] = len(found)
+                found.append(name)
+            cells[y, z, x] = numbers[name]
+            jigsaws[y, z, x] = False
+            left -= 1
+    return cells, found, (f"{left} jigsaw blocks have no final state and are air",) if left else ()

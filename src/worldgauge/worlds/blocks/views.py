@@ -1,0 +1,161 @@
+"""Pictures of blueprints from agreed places, and what a reader of the pictures should know."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.image import Image
+from worldgauge.worlds.blocks.blueprint import Blueprint, states_of
+from worldgauge.worlds.blocks.mesh import mesh_of
+from worldgauge.worlds.blocks.render import render
+from worldgauge.worlds.blocks.shapes import shape_of
+from worldgauge.worlds.blocks.table import known, plain, properties
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.blocks.resource_pack import ResourcePack
+
+RENDERER: dict[str, Any] = {"renderer": "worldgauge-build", "version": 1, "palette": "flat-1"}
+"""Goes into every result that rests on pictures: those of another renderer are not comparable point by point."""
+
+AROUND_FOV_DEG = 30.0
+"""Of pictures framed by the bounding sphere."""
+
+STOP_FOV_DEG = 70.0
+STOP_M, STOP_UP_M = 8.0, 2.0
+"""The evaluation's four stops: this far from the box, this far over its centre (section 3.4; its code)."""
+
+STOPS_DEG = {"south": 0.0, "north": 180.0, "east": 90.0, "west": 270.0}
+DIAGONALS_DEG = {"south-east": 45.0, "north-east": 135.0, "north-west": 225.0, "south-west": 315.0}
+RAISED_DEG = 30.0
+COLUMNS = 4
+MOST_NAMED = 12
+"""Materials in one line of flags."""
+
+_LABEL_PX = 20
+
+
+def picture(
+    blueprint: Blueprint,
+    *,
+    azimuth_deg: float = 45.0,
+    elevation_deg: float = RAISED_DEG,
+    size_px: int = 512,
+    pack: ResourcePack | None = None,
+) -> Image:
+    """The whole build in a square picture (size_px, size_px, 3) uint8, framed by the sphere round its box.
+
+    azimuth_deg: where the camera stands as seen from above, 0 south (+z), 90 east, 180 north, 270 west.
+    elevation_deg: how far it is raised, -90 to 90.
+    """
+    camera = Camera.from_vertical_fov(size_px, size_px, AROUND_FOV_DEG)
+    return render(mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
+
+
+def standard_views(
+    blueprint: Blueprint, *, size_px: int = 512, top: bool = False, pack: ResourcePack | None = None
+) -> dict[str, Image]:
+    """The rig of an evaluation by name: four stops of the published one, four raised diagonals, and the top if asked.
+
+    A stop stands 2 m over the centre and 8 m out of the box, and looks level, so tall builds are cut; the diagonals
+    and the top show all.
+    """
+    mesh, poses = mesh_of(blueprint, pack), standard_poses(blueprint, top=top)
+    return {
+        name: render(mesh, pose, Camera.from_vertical_fov(size_px, size_px, fov_deg))
+        for name, (pose, fov_deg) in poses.items()
+    }
+
+
+def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePack | None = None) -> Image:
+    """All standard views on one labelled sheet: two rows of four, (2 * (tile_px + 20), 4 * tile_px, 3) uint8."""
+    import cv2
+
+    tiles = []
+    for name, view in standard_views(blueprint, size_px=tile_px, pack=pack).items():
+        strip = np.full((_LABEL_PX, tile_px, 3), 40, np.uint8)
+        cv2.putText(strip, f"from {name}", (6, 14), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (240,) * 3, 1, cv2.LINE_AA)
+        tile = np.concatenate([strip, view])
+        tile[:, -1] = 40
+        tiles.append(tile)
+    rows = [np.concatenate(tiles[n : n + COLUMNS], 1) for n in range(0, len(tiles), COLUMNS)]
+    sheet: NDArray[np.uint8] = np.concatenate(rows)
+    return sheet
+
+
+def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tuple[FloatArray, float]]:
+    """Camera-to-world poses (4, 4) of the standard views, and the angle that each sees, degrees."""
+    width, _, depth = blueprint.size
+    poses = {}
+    for name, azimuth_deg in STOPS_DEG.items():
+        out = STOP_M + (depth if name in ("south", "north") else width) / 2
+        toward = _toward(azimuth_deg, 0.0)
+        place = _centre(blueprint) + out * toward + np.array([0.0, 0.0, STOP_UP_M])
+        poses[name] = pose_from_yaw_pitch(place, math.atan2(-toward[1], -toward[0])), STOP_FOV_DEG
+    for name, azimuth_deg in DIAGONALS_DEG.items():
+        poses[name] = pose_around(blueprint, azimuth_deg, RAISED_DEG), AROUND_FOV_DEG
+    if top:
+        poses["top"] = pose_around(blueprint, 0.0, 90.0), AROUND_FOV_DEG
+    return poses
+
+
+def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) -> FloatArray:
+    """Camera-to-world pose (4, 4) that looks at the centre of the build; the sphere round its box fills the picture.
+
+    Angles as in `picture`; for a camera that sees AROUND_FOV_DEG. From straight above north is up at azimuth 0.
+    """
+    radius = max(float(np.linalg.norm(blueprint.size)) / 2, 0.5)
+    distance = radius / math.sin(math.radians(AROUND_FOV_DEG / 2))
+    place = _centre(blueprint) + distance * _toward(azimuth_deg, elevation_deg)
+    return pose_from_yaw_pitch(place, math.radians(azimuth_deg + 90), -math.radians(elevation_deg))
+
+
+def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
+    """What its pictures cannot show rightly: materials in use, sorted, by reason; reasons that do not occur are absent.
+
+    unknown_names: no blocks, drawn as full cubes in a colour that follows from the name. states_missing: which way the
+    material faces is not said, so it is drawn as its neighbours suggest (doors, what hangs on walls) or by default.
+    """
+    used = sorted(blueprint.counts())
+    flags = {
+        "unknown_names": [name for name in used if not known(name)],
+        "states_missing": [name for name in used if _lacks_facing(name)],
+    }
+    return {reason: names for reason, names in flags.items() if names}
+
+
+def flag_lines(blueprint: Blueprint) -> tuple[str, ...]:
+    """The flags of `flags_of` for people: one line a reason, at most MOST_NAMED materials each."""
+    lines = []
+    for reason, names in flags_of(blueprint).items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        lines.append(f"{_SAID[reason]}: {', '.join(name[:80] for name in names[:MOST_NAMED])}{more}")
+    return tuple(lines)
+
+
+_SAID = {
+    "unknown_names": "names of no blocks, drawn as plain cubes",
+    "states_missing": "materials that do not say which way they face",
+}
+
+
+def _lacks_facing(text: str) -> bool:
+    name, said = states_of(text)
+    facings = properties(name).get("facing", ())
+    return "facing" not in said and len({shape_of(plain(name), {**said, "facing": way}) for way in facings}) > 1
+
+
+def _toward(azimuth_deg: float, elevation_deg: float) -> FloatArray:
+    """Unit vector (3,) from the build to the camera, world frame."""
+    azimuth, elevation = math.radians(azimuth_deg), math.radians(elevation_deg)
+    level = math.cos(elevation)
+    return np.array([math.sin(azimuth) * level, -math.cos(azimuth) * level, math.sin(elevation)])
+
+
+def _centre(blueprint: Blueprint) -> FloatArray:
+    width, height, depth = blueprint.size
+    return np.array([width, -depth, height]) / 2

@@ -1,0 +1,326 @@
+"""Fittings of kitchens and bathrooms, doors, windows, and what hangs on walls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from worldgauge.worlds.indoor.boxes import Colour, Paint
+from worldgauge.worlds.indoor.furniture.catalogue import RUG_M, cloth, wooden
+from worldgauge.worlds.indoor.furniture.functions import drawn_state
+from worldgauge.worlds.indoor.furniture.pieces import Piece
+from worldgauge.worlds.indoor.palette import CERAMIC, CHROME, CLOTHS, DARK, LACQUERS, STEEL, pick, shaded, varied
+
+_CHROME, _CERAMIC, _DARK = Paint("metal", CHROME), Paint("plain", CERAMIC, contrast=0.7), Paint("metal", DARK)
+
+
+def kitchen_run(rng: np.random.Generator, width: float) -> Piece:
+    """Counters with a sink, an oven with hob and a dishwasher in line, wall cabinets above; at least 2.4 m."""
+    name, colour = pick(rng, LACQUERS)
+    front = Paint("wood" if name == "light wood" else "plain", colour)
+    top_colour = varied(rng, ((90, 88, 86), (190, 184, 176), (128, 96, 70))[int(rng.integers(3))], 8)
+    top = Paint("stone", top_colour, shaded(top_colour, 0.6))
+    piece = Piece.of("counter", "kitchen counter", name, (width, 0.64, 2.1), 0.7)
+    order = list(rng.permutation(3))
+    units = [("oven", 0.6), ("sink", 0.8), ("dishwasher", 0.6)]
+    slots = [(n, units[n][1]) for n in order]
+    rest = width - 2.0
+    x = 0.0
+    for k, (n, w) in enumerate(slots):
+        gap = rest * (0.0, 0.5, 0.5)[k]
+        _base(piece, x, gap, front, top)
+        x += gap
+        (_oven, _sink, _dishwasher)[n](piece, rng, x, w, front, top)
+        x += w
+    _base(piece, x, width - x, front, top)
+    wall = piece.thing("cabinet", "wall cabinet", name)
+    n = max(int(width / 0.6), 2)
+    for i in range(n):
+        x0, x1 = width * i / n, width * (i + 1) / n
+        piece.add((x0 + 0.002, 0.0, 1.45), (x1 - 0.002, 0.32, 2.1), front, wall)
+        piece.add((x0 + 0.012, 0.32, 1.46), (x1 - 0.012, 0.336, 2.09), _lit(front), wall)
+        piece.add((x1 - 0.06, 0.336, 1.50), (x1 - 0.045, 0.352, 1.64), _CHROME, wall)
+    return piece
+
+
+def _lit(paint: Paint) -> Paint:
+    return paint._replace(colour=shaded(paint.colour, 1.06))
+
+
+def _base(piece: Piece, x: float, width: float, front: Paint, top: Paint) -> None:
+    """Plain counter from x to x + width: plinth, doors, worktop."""
+    if width < 0.02:
+        return
+    piece.add((x, 0.0, 0.0), (x + width, 0.54, 0.10), _DARK)
+    piece.add((x, 0.0, 0.10), (x + width, 0.58, 0.87), front)
+    n = max(round(width / 0.5), 1)
+    for i in range(n):
+        x0, x1 = x + width * i / n + 0.008, x + width * (i + 1) / n - 0.008
+        if x1 - x0 < 0.1:
+            continue
+        piece.add((x0, 0.58, 0.11), (x1, 0.598, 0.86), _lit(front))
+        piece.add((x0 + 0.03, 0.598, 0.79), (x1 - 0.03, 0.612, 0.805), _CHROME)
+    piece.add((x, 0.0, 0.87), (x + width, 0.62, 0.91), top)
+
+
+def _oven(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+    state = drawn_state(rng, "oven", 0.4)
+    of = piece.thing("appliances", "oven", "grey", state)
+    piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK, of)
+    piece.add((x, 0.0, 0.10), (x + w, 0.59, 0.87), Paint("metal", STEEL), of)
+    inside = Paint("lit", (244, 150, 56)) if state == "on" else Paint("screen", (52, 48, 46))
+    piece.add((x + 0.05, 0.59, 0.16), (x + w - 0.05, 0.60, 0.64), inside, of)
+    piece.add((x + 0.05, 0.59, 0.67), (x + w - 0.05, 0.625, 0.69), _CHROME, of)
+    for i in range(4):
+        knob = x + 0.1 + i * (w - 0.24) / 3
+        piece.add((knob, 0.59, 0.76), (knob + 0.04, 0.615, 0.80), _DARK, of)
+    piece.add((x, 0.0, 0.87), (x + w, 0.62, 0.91), top)
+    for dx in (0.06, 0.34):
+        for y in (0.08, 0.33):
+            piece.add((x + dx, y, 0.91), (x + dx + 0.20, y + 0.20, 0.925), _DARK, of)
+
+
+def _sink(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+    of = piece.thing("sink", "kitchen sink", "grey")
+    piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK)
+    piece.add((x, 0.0, 0.10), (x + w, 0.58, 0.74), front)
+    for x0 in (x + 0.008, x + w / 2 + 0.008):
+        piece.add((x0, 0.58, 0.11), (x0 + w / 2 - 0.016, 0.598, 0.73), _lit(front))
+    metal = Paint("metal", STEEL)
+    _basin(piece, (x, 0.0, 0.74), (x + w, 0.62, 0.915), 0.08, metal, of)
+    _tap(piece, x + w / 2, 0.03, 0.915, of)
+
+
+def _dishwasher(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+    of = piece.thing("appliances", "dishwasher", "white")
+    piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK, of)
+    piece.add((x, 0.0, 0.10), (x + w, 0.59, 0.87), Paint("plain", (224, 224, 222)), of)
+    piece.add((x + 0.02, 0.59, 0.74), (x + w - 0.02, 0.60, 0.85), Paint("screen", (90, 94, 98)), of)
+    piece.add((x + 0.06, 0.59, 0.68), (x + w - 0.06, 0.62, 0.70), _CHROME, of)
+    piece.add((x, 0.0, 0.87), (x + w, 0.62, 0.91), top)
+
+
+def _basin(
+    piece: Piece, low: tuple[float, float, float], high: tuple[float, float, float], rim: float, paint: Paint, of: int
+) -> None:
+    """An open trough: a bottom and four sides."""
+    (x0, y0, z0), (x1, y1, z1) = low, high
+    piece.add((x0, y0, z0), (x1, y1, z0 + 0.04), paint, of)
+    piece.add((x0, y0, z0 + 0.04), (x0 + rim, y1, z1), paint, of)
+    piece.add((x1 - rim, y0, z0 + 0.04), (x1, y1, z1), paint, of)
+    piece.add((x0 + rim, y0, z0 + 0.04), (x1 - rim, y0 + rim, z1), paint, of)
+    piece.add((x0 + rim, y1 - rim, z0 + 0.04), (x1 - rim, y1, z1), paint, of)
+
+
+def _tap(piece: Piece, x: float, y: float, z: float, of: int) -> None:
+    piece.add((x - 0.015, y, z), (x + 0.015, y + 0.03, z + 0.22), _CHROME, of)
+    piece.add((x - 0.015, y + 0.03, z + 0.19), (x + 0.015, y + 0.18, z + 0.22), _CHROME, of)
+
+
+def fridge(rng: np.random.Generator) -> Piece:
+    """A tall fridge."""
+    name, colour = [("white", (228, 228, 226)), ("grey", STEEL), ("red", (164, 62, 56))][int(rng.integers(3))]
+    paint = Paint("metal", varied(rng, colour, 6))
+    piece = Piece.of("appliances", "fridge", name, (0.65, 0.68, 1.85), 0.6)
+    piece.add((0.0, 0.0, 0.03), (0.65, 0.62, 1.85), paint)
+    piece.add((0.03, 0.03, 0.0), (0.62, 0.6, 0.03), _DARK)
+    for z0, z1 in ((0.04, 0.62), (0.64, 1.84)):
+        piece.add((0.004, 0.62, z0), (0.646, 0.665, z1), _lit(paint))
+        piece.add((0.56, 0.665, z1 - 0.45), (0.58, 0.68, z1 - 0.1), _CHROME)
+    return piece
+
+
+def washing_machine(rng: np.random.Generator) -> Piece:
+    """A washing machine."""
+    piece = Piece.of("appliances", "washing machine", "white", (0.6, 0.62, 0.85), 0.45)
+    piece.add((0.0, 0.0, 0.0), (0.6, 0.58, 0.85), Paint("plain", (228, 228, 226)))
+    piece.add((0.02, 0.58, 0.70), (0.58, 0.59, 0.83), Paint("metal", STEEL))
+    piece.add((0.13, 0.58, 0.22), (0.47, 0.60, 0.56), _CHROME)
+    piece.add((0.17, 0.60, 0.26), (0.43, 0.62, 0.52), Paint("screen", (48, 56, 66)))
+    return piece
+
+
+def bathtub(rng: np.random.Generator) -> Piece:
+    """A bathtub."""
+    w = float(rng.uniform(1.5, 1.7))
+    state = drawn_state(rng, "bathtub", 0.4)
+    piece = Piece.of("bathtub", "bathtub", "white", (w, 0.72, 0.8), 0.45, state=state)
+    _basin(piece, (0.0, 0.0, 0.0), (w, 0.72, 0.56), 0.08, _CERAMIC, 0)
+    if state == "full":
+        piece.add((0.08, 0.08, 0.04), (w - 0.08, 0.64, 0.47), Paint("plain", (92, 168, 196)))
+    _tap(piece, 0.3, 0.025, 0.56, 0)
+    return piece
+
+
+def shower(rng: np.random.Generator) -> Piece:
+    """A shower: tray, tiled back, posts, half a screen and the head."""
+    tiles = Paint("tiles", varied(rng, (120, 160, 172), 25), (220, 224, 224), 0.1)
+    piece = Piece.of("shower", "shower", "blue", (0.9, 0.9, 2.1), 0.4)
+    piece.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.06), _CERAMIC)
+    piece.add((0.0, 0.0, 0.06), (0.9, 0.03, 2.1), tiles)
+    for x in (0.0, 0.87):
+        piece.add((x, 0.87, 0.06), (x + 0.03, 0.9, 2.1), _CHROME)
+        piece.add((x, 0.03, 2.05), (x + 0.03, 0.87, 2.1), _CHROME)
+        piece.add((x, 0.03, 0.06), (x + 0.03, 0.87, 0.9), tiles)
+    piece.add((0.03, 0.87, 2.05), (0.87, 0.9, 2.1), _CHROME)
+    piece.add((0.44, 0.03, 1.0), (0.47, 0.06, 2.0), _CHROME)
+    piece.add((0.36, 0.06, 1.94), (0.55, 0.28, 1.98), _CHROME)
+    return piece
+
+
+def toilet(rng: np.random.Generator) -> Piece:
+    """A toilet with its cistern."""
+    state = drawn_state(rng, "toilet")
+    piece = Piece.of("toilet", "toilet", "white", (0.40, 0.66, 0.82), 0.5, state=state)
+    piece.add((0.02, 0.0, 0.36), (0.38, 0.18, 0.80), _CERAMIC)
+    piece.add((0.0, 0.0, 0.80), (0.40, 0.19, 0.82), _CERAMIC)
+    piece.add((0.10, 0.0, 0.0), (0.30, 0.54, 0.30), _CERAMIC)
+    piece.add((0.06, 0.0, 0.30), (0.34, 0.18, 0.36), _CERAMIC)
+    _basin(piece, (0.03, 0.181, 0.30), (0.37, 0.64, 0.42), 0.05, _CERAMIC, 0)
+    seat = Paint("plain", (206, 206, 200))
+    if state == "closed":
+        piece.add((0.02, 0.20, 0.42), (0.38, 0.66, 0.45), seat)
+        return piece
+    for x in (0.02, 0.32):
+        piece.add((x, 0.20, 0.42), (x + 0.06, 0.66, 0.44), seat)
+    piece.add((0.03, 0.195, 0.44), (0.37, 0.22, 0.86), seat)
+    return piece
+
+
+def wash_basin(rng: np.random.Generator) -> Piece:
+    """A wash basin on a cupboard, with a mirror over it."""
+    name, colour = pick(rng, LACQUERS)
+    w = float(rng.uniform(0.6, 0.8))
+    piece = Piece.of("sink", "wash basin", "white", (w, 0.47, 1.75), 0.5)
+    under = piece.thing("cabinet", "bathroom cabinet", name)
+    piece.add((0.02, 0.0, 0.12), (w - 0.02, 0.42, 0.70), Paint("plain", colour), under)
+    for x0 in (0.03, w / 2 + 0.005):
+        piece.add((x0, 0.42, 0.13), (x0 + w / 2 - 0.035, 0.436, 0.69), Paint("plain", shaded(colour, 1.07)), under)
+    _basin(piece, (0.0, 0.0, 0.70), (w, 0.47, 0.85), 0.06, _CERAMIC, 0)
+    _tap(piece, w / 2, 0.02, 0.85, 0)
+    _mirror(piece, 0.05, w - 0.05, 1.15, 1.75, piece.thing("mirror", "mirror", "silver"), rng)
+    return piece
+
+
+def _mirror(piece: Piece, x0: float, x1: float, z0: float, z1: float, of: int, rng: np.random.Generator) -> None:
+    _, frame = wooden(rng)
+    piece.add((x0, 0.0, z0), (x1, 0.02, z1), frame, of)
+    piece.add((x0 + 0.03, 0.02, z0 + 0.03), (x1 - 0.03, 0.025, z1 - 0.03), Paint("mirror", (176, 196, 208)), of)
+
+
+def wall_mirror(rng: np.random.Generator) -> Piece:
+    """A tall mirror on a wall."""
+    w, h = float(rng.uniform(0.45, 0.7)), float(rng.uniform(0.9, 1.3))
+    piece = Piece.of("mirror", "mirror", "silver", (w, 0.025, h), 0.3)
+    _mirror(piece, 0.0, w, 0.0, h, 0, rng)
+    return piece
+
+
+def picture(rng: np.random.Generator) -> Piece:
+    """A framed picture."""
+    name, colour = pick(rng, CLOTHS)
+    w, h = float(rng.uniform(0.45, 0.95)), float(rng.uniform(0.45, 0.75))
+    _, frame = wooden(rng)
+    piece = Piece.of("picture", "picture", name, (w, 0.03, h), 0.0)
+    piece.add((0.0, 0.0, 0.0), (w, 0.022, h), frame)
+    piece.add((0.03, 0.022, 0.03), (w - 0.03, 0.027, h - 0.03), Paint("picture", colour))
+    return piece
+
+
+def towel_rail(rng: np.random.Generator) -> Piece:
+    """A rail with a towel over it."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("towel", "towel", name, (0.5, 0.09, 0.75), 0.0)
+    piece.add((0.0, 0.05, 0.70), (0.5, 0.07, 0.72), _CHROME)
+    for x in (0.0, 0.48):
+        piece.add((x, 0.0, 0.70), (x + 0.02, 0.05, 0.72), _CHROME)
+    paint = cloth(colour, rng)
+    piece.add((0.06, 0.07, 0.0), (0.44, 0.09, 0.74), paint)
+    piece.add((0.06, 0.03, 0.25), (0.44, 0.05, 0.74), paint)
+    piece.add((0.06, 0.05, 0.72), (0.44, 0.07, 0.74), paint)
+    return piece
+
+
+def coat_rack(rng: np.random.Generator) -> Piece:
+    """Coats on a rail with hooks."""
+    wood, paint = wooden(rng)
+    piece = Piece.of("clothes", "coats", "many colours", (0.95, 0.2, 1.0), 0.3)
+    rack = piece.thing("furniture", "coat rack", wood)
+    piece.add((0.0, 0.0, 0.9), (0.95, 0.03, 1.0), paint, rack)
+    for i in range(3):
+        name, colour = pick(rng, CLOTHS)
+        x, length = 0.05 + 0.30 * i, float(rng.uniform(0.6, 0.88))
+        piece.add((x, 0.03, 0.92 - length), (x + 0.25, 0.15, 0.92), cloth(colour, rng))
+        piece.things[0] = piece.things[0]._replace(colour=name)
+    return piece
+
+
+def laundry(rng: np.random.Generator) -> Piece:
+    """A basket full of clothes."""
+    name, colour = pick(rng, CLOTHS)
+    _, other = pick(rng, CLOTHS)
+    piece = Piece.of("clothes", "laundry", name, (0.45, 0.40, 0.62), 0.3)
+    wicker = Paint("rug", (186, 158, 118), (150, 120, 84), 0.03)
+    basket = piece.thing("basket", "laundry basket", "beige")
+    _basin(piece, (0.0, 0.0, 0.0), (0.45, 0.40, 0.48), 0.03, wicker, basket)
+    piece.add((0.03, 0.03, 0.04), (0.42, 0.37, 0.53), cloth(colour, rng))
+    piece.add((0.06, 0.08, 0.53), (0.32, 0.30, 0.60), cloth(other, rng))
+    return piece
+
+
+def window(rng: np.random.Generator, width: float, height: float, curtains: bool) -> Piece:
+    """A window that shows the land outside, 5 cm deep, with a pair of curtains or none; z = 0 is its sill.
+
+    Open curtains hang beside it, drawn ones before it.
+    """
+    piece = Piece.of("window", "window", "white", (width, 0.05, height), 0.0)
+    frame = Paint("plain", (232, 230, 224), contrast=0.7)
+    piece.add((0.0, 0.0, 0.0), (width, 0.02, height), Paint("view", (190, 214, 236)))
+    for x in (0.0, width / 2 - 0.02, width - 0.05):
+        piece.add((x, 0.02, 0.0), (x + (0.04 if 0 < x < width - 0.05 else 0.05), 0.05, height), frame)
+    for z in (0.0, height - 0.05):
+        piece.add((0.05, 0.02, z), (width / 2 - 0.02, 0.05, z + 0.05), frame)
+        piece.add((width / 2 + 0.02, 0.02, z), (width - 0.05, 0.05, z + 0.05), frame)
+    if curtains:
+        name, colour = pick(rng, CLOTHS)
+        paint = Paint("fabric", colour, shaded(colour, 0.8), 0.07)
+        state = drawn_state(rng, "curtain", 0.65)
+        inner, folds = (0.04, 3) if state == "open" else (width / 2 - 0.004, 7)
+        for x0, x1 in ((-0.30, inner), (width - inner, width + 0.30)):
+            of = piece.thing("curtain", "curtain", name, state)
+            for i in range(folds):
+                a, b = x0 + (x1 - x0) * i / folds, x0 + (x1 - x0) * (i + 1) / folds
+                piece.add((a, 0.055 + 0.02 * (i % 2), -0.85), (b, 0.095 + 0.02 * (i % 2), height + 0.12), paint, of)
+    return piece
+
+
+def rug(rng: np.random.Generator, width: float, depth: float) -> Piece:
+    """A rug, 12 mm thick."""
+    name, colour = pick(rng, CLOTHS)
+    piece = Piece.of("rug", "rug", name, (width, depth, RUG_M), 0.0)
+    other: Colour = pick(rng, CLOTHS)[1]
+    piece.add((0.0, 0.0, 0.0), (width, depth, RUG_M), Paint("rug", colour, other, float(rng.uniform(0.15, 0.3))))
+    return piece
+
+
+def ceiling_lamp(rng: np.random.Generator) -> Piece:
+    """A flat lamp, hung from the ceiling at z = 0.12."""
+    state = drawn_state(rng, "ceiling lamp")
+    piece = Piece.of("lamp", "ceiling lamp", "white" if state == "on" else "grey", (0.4, 0.4, 0.12), 0.0, state=state)
+    paint = Paint("lit", (255, 250, 226)) if state == "on" else Paint("plain", (148, 148, 146), contrast=0.6)
+    piece.add((0.0, 0.0, 0.03), (0.4, 0.4, 0.12), paint)
+    piece.add((0.05, 0.05, 0.0), (0.35, 0.35, 0.03), paint)
+    return piece
+
+
+def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piece:
+    """A door: a leaf 4 cm thick with panels and handles. state: in which it will be hung."""
+    wood, paint = wooden(rng)
+    piece = Piece.of("door", "door", wood, (width, 0.1, 2.02), 0.0, state=state)
+    piece.add((0.0, 0.03, 0.01), (width, 0.07, 2.02), paint)
+    raised = paint._replace(colour=shaded(paint.colour, 0.9))
+    for y0, y1 in ((0.02, 0.03), (0.07, 0.08)):
+        for z0, z1 in ((0.2, 0.9), (1.1, 1.85)):
+            piece.add((0.14, y0, z0), (width - 0.14, y1, z1), raised)
+    for y0, y1 in ((0.0, 0.03), (0.07, 0.1)):
+        piece.add((width - 0.10, y0, 1.0), (width - 0.02, y1, 1.03), _CHROME)
+    return piece

@@ -1,0 +1,247 @@
+"""Blueprints put into a world of the game by its commands and compared cell by cell, and a world's box as a blueprint.
+
+built = build(blueprint, (100, 64, -20), server)
+built = build_saved(blueprint, (100, 64, -20), Path("saves/village"), Path("copy"))
+blueprint_of(read_cells(Path("saves/village"), ((0, 60, 0), (15, 80, 15))))
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
+from worldgauge.worlds.minecraft.cells.cells import AIR, Cells, split_state, state_text
+from worldgauge.worlds.minecraft.cells.chunks import demand_inside
+from worldgauge.worlds.minecraft.cells.edits import put_cells, version_of
+from worldgauge.worlds.minecraft.cells.regions import Box, Corner, check_box, read_cells
+from worldgauge.worlds.minecraft.servers.bridge import BridgeError
+from worldgauge.worlds.minecraft.versions import full_states, spelled
+
+MOST_FILLED = 32_768
+"""Cells of one fill (the game's own limit)."""
+MOST_SENT = 256
+"""Commands of one batch."""
+MOST_DIFFERENCES = 10_000
+LOOK_S, MOST_LOOKS = 0.25, 20
+"""Between two looks at a build that is not as planned; and how many, at most."""
+
+_LEANING = re.compile(
+    r"torch|ladder|door|button|lever|rail|sign|banner|carpet|pressure_plate|repeater|comparator|redstone_wire|tripwire|vine"
+    r"|sapling|flower|tulip|poppy|dandelion|orchid|allium|bluet|daisy|lily|rose|peony|lilac|fern|grass$|bush|mushroom$"
+    r"|wheat|carrots|potatoes|beetroots|stem|cactus|sugar_cane|bamboo|kelp|coral|lantern|bell|bed$|snow$|chorus|scaffolding"
+)
+"""Names of what pops off when its support is not there yet."""
+
+
+class Place(Protocol):
+    """A running world of the game that takes commands (`server.Player`). Its methods raise WorldError.
+
+    version: of the game, whose words its blocks have.
+    """
+
+    version: str
+
+    def full_states(self, states: Sequence[str], /) -> Sequence[str]:
+        """Each state as the game writes it, those left out at their default. Raises WorldError for one it lacks."""
+        ...
+
+    def commands(self, texts: Sequence[str], /) -> Sequence[str]:
+        """Send commands, without their slashes; all are done when it returns.
+
+        Raises BridgeError of kind "command" for one that fails.
+        """
+        ...
+
+    def read(self, box: Box, /) -> Cells:
+        """What is there now, as the game has it."""
+        ...
+
+
+class Difference(NamedTuple):
+    """A cell, in game coordinates, that is not as planned: states in full."""
+
+    cell: Corner
+    planned: str
+    found: str
+
+
+class Verified(NamedTuple):
+    """What was found of a build.
+
+    right: blocks that stand as planned, name and states. wrong: cells with another block or state, or with one where
+    air should be. missing: blocks with air in their place. differences: of the latter two the first MOST_DIFFERENCES,
+    x outermost, then y, then z.
+    """
+
+    right: int
+    wrong: int
+    missing: int
+    differences: tuple[Difference, ...]
+
+
+def build(blueprint: Blueprint, at: Corner, place: Place) -> Verified:
+    """Clear the blueprint's box with its lowest corner `at`, put the blocks there, and read back what became of them.
+
+    Only the box is touched. What needs a support comes after all else. Nothing is tried twice: what falls, pops off
+    or connects otherwise than planned is told, and so is what a refused command left undone. Blocks may have their
+    names of 1.16.5 or of 1.20.4. Raises UsageError for a box that is none or not inside the world, WorldError for
+    blocks that the game lacks, both before anything is placed, and what `place` raises.
+    """
+    box = _box(blueprint, at)
+    demand_inside(box[0][1], box[1][1], place.version)
+    plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
+    texts = [*_clearing(place.read(box)), *_placing(plan)]
+    for start in range(0, len(texts), MOST_SENT):
+        _send(place, texts[start : start + MOST_SENT])
+    # Takes away what clearing has dropped in the box, and nothing beside it.
+    (x, y, z), (i, j, k) = box
+    _send(place, [f"kill @e[type=item,x={x},y={y},z={z},dx={i - x},dy={j - y},dz={k - z}]"])
+    return compare(plan, _settled(place, box, plan))
+
+
+def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Verified:
+    """The same in a copy of a saved world, in the new folder `out`, without any server; read back from there.
+
+    Nothing falls or pops off until the game loads it. Raises what `build` does for box and blocks, and as
+    `edits.put_cells`.
+    """
+    box = _box(blueprint, at)
+    version = version_of(world, box)
+    plan = _plan(blueprint, box[0], lambda texts: full_states(texts, version))
+    put_cells(world, out, plan)
+    return compare(plan, read_cells(out, box))
+
+
+def compare(plan: Cells, found: Cells) -> Verified:
+    """What of `plan` is in `found`, two sets of cells of one box. Raises WorldError when the boxes differ."""
+    if (plan.origin, plan.size) != (found.origin, found.size):
+        raise WorldError(
+            f"cells read: {found.size} from {found.origin}, planned: {plan.size} from {plan.origin}; read the same box"
+        )
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(map(_one_air, plan.palette + found.palette)))}
+    mine, theirs = (
+        np.array([numbers[_one_air(text)] for text in cells.palette])[cells.index] for cells in (plan, found)
+    )
+    air = numbers[AIR]
+    apart = mine != theirs
+    missing = int((apart & (theirs == air)).sum())
+    x, y, z = plan.origin
+    differences = (
+        Difference(
+            (x + int(i), y + int(j), z + int(k)), plan.palette[plan.index[i, j, k]], found.palette[found.index[i, j, k]]
+        )
+        for i, j, k in np.argwhere(apart)[:MOST_DIFFERENCES]
+    )
+    return Verified(int((~apart & (mine != air)).sum()), int(apart.sum()) - missing, missing, tuple(differences))
+
+
+def blueprint_of(cells: Cells) -> Blueprint:
+    """A marked box of a world as a blueprint: states in full, with the names of 1.20.4, all kinds of air as air.
+
+    cells: of a running world, `survey.read_box`; of a saved one, without any server, `regions.read_cells`.
+    """
+    names = [material(*split_state(spelled(text, "1.20.4"))) for text in cells.palette]
+    return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
+
+
+def _box(blueprint: Blueprint, at: Corner) -> Box:
+    """The cells of a blueprint whose lowest corner is `at`."""
+    width, height, depth = blueprint.size
+    return check_box((at, (at[0] + width - 1, at[1] + height - 1, at[2] + depth - 1)))
+
+
+def _plan(blueprint: Blueprint, at: Corner, in_full: Callable[[Sequence[str]], Sequence[str]]) -> Cells:
+    """The blueprint's cells in the game's own words."""
+    used = np.unique(blueprint.cells[blueprint.solid])
+    texts = [state_text(*states_of(blueprint.materials[number - 1])) for number in used]
+    full = in_full(texts)
+    palette = tuple(dict.fromkeys((AIR, *full)))
+    table = np.zeros(len(blueprint.materials) + 1, np.uint16)
+    table[used] = [palette.index(text) for text in full]
+    return Cells(at, palette, np.ascontiguousarray(table[np.maximum(blueprint.cells, 0)].transpose(2, 0, 1)))
+
+
+def _clearing(before: Cells) -> Iterator[str]:
+    """Fills with air; none of what is air already, which the game would call a failure."""
+    solid = np.array([_one_air(text) != AIR for text in before.palette])[before.index]
+    for (low, high), _ in _boxes(np.zeros(before.size, np.int32)):
+        if solid[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))].any():
+            yield _command((low, high), before.origin, AIR)
+
+
+def _placing(plan: Cells) -> Iterator[str]:
+    """The commands that make the plan of air."""
+    leaning = np.array([bool(_LEANING.search(base_name(text))) for text in plan.palette])
+    for later in (False, True):
+        wanted = np.where(leaning[plan.index] == later, plan.index, 0).astype(np.int32)
+        for box, number in _boxes(wanted - 1):
+            yield _command(box, plan.origin, plan.palette[number + 1])
+
+
+def _settled(place: Place, box: Box, plan: Cells) -> Cells:
+    """The box once it is as planned, or once two looks at it find the same: what falls takes its time."""
+    found = place.read(box)
+    for _ in range(MOST_LOOKS):
+        if not compare(plan, found).differences:
+            break
+        time.sleep(LOOK_S)
+        before, found = found, place.read(box)
+        if not compare(before, found).differences:
+            break
+    return found
+
+
+def _boxes(numbers: NDArray[np.int32]) -> Iterator[tuple[Box, int]]:
+    """Boxes of one number each that hold every cell from 0 up once, from below; each with its number.
+
+    A box starts at the lowest cell that is left and grows along x, then z, then y while all it meets is the same.
+    """
+    left = numbers.copy()
+    for y in range(left.shape[1]):
+        for z, x in np.argwhere(left[:, y].T >= 0).tolist():
+            number = int(left[x, y, z])
+            if number < 0:
+                continue  # a box from before holds it
+            start, end = (x, y, z), [x + 1, y + 1, z + 1]
+            for axis in (0, 2, 1):
+                rest = math.prod(end[other] - start[other] for other in range(3) if other != axis)
+                most = min(left.shape[axis], start[axis] + MOST_FILLED // rest)
+                while end[axis] < most and (_face(left, start, end, axis) == number).all():
+                    end[axis] += 1
+            left[x : end[0], y : end[1], z : end[2]] = -1
+            yield (start, (end[0] - 1, end[1] - 1, end[2] - 1)), number
+
+
+def _face(left: NDArray[np.int32], start: Corner, end: Sequence[int], axis: int) -> NDArray[np.int32]:
+    """The layer of cells that a box would take in next along an axis."""
+    spans = [slice(a, b) for a, b in zip(start, end, strict=True)]
+    spans[axis] = slice(end[axis], end[axis] + 1)
+    return left[tuple(spans)]
+
+
+def _command(box: Box, origin: Corner, state: str) -> str:
+    """The command that puts a state into a box of cells counted from `origin`."""
+    low, high = (" ".join(str(a + b) for a, b in zip(corner, origin, strict=True)) for corner in box)
+    return f"setblock {low} {state}" if low == high else f"fill {low} {high} {state}"
+
+
+def _send(place: Place, texts: Sequence[str]) -> None:
+    """Commands, of which some may find nothing to do, which the game calls a failure: what became of them is read."""
+    try:
+        place.commands(texts)
+    except BridgeError as error:
+        if error.kind != "command":
+            raise
+
+
+def _one_air(text: str) -> str:
+    return AIR if base_name(text) in AIR_NAMES else text

@@ -1,0 +1,200 @@
+"""A wide box of a running world, read through a bot that is sent only a few chunks around itself.
+
+cells = survey(server, (700, 64, -330), 176)
+cells = read_box(server, ((680, 60, -340), (900, 90, -300)))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
+from worldgauge.worlds.minecraft.cells.cells import AIR, MOST_STATES, Cells
+from worldgauge.worlds.minecraft.cells.regions import Box, Corner, check_box
+from worldgauge.worlds.minecraft.servers.bridge import BridgeError
+from worldgauge.worlds.minecraft.servers.server import Player
+
+DEPTH = 32
+"""Layers kept below the lowest ground, when no heights are given."""
+HEADROOM = 3
+"""Layers of air kept above the highest block: whoever stands on it is inside."""
+
+_HEIGHTS = (-64, 319)
+"""Of all worlds of the versions that we know; what a world lacks of them is read as air."""
+_FLY_Y = 250.0
+"""Above all ground that is walked on, and below the top of every dimension."""
+_CHUNK = 16
+_TILE, _SMALL_TILE = 8, 4
+"""Chunks along the side of what is read from one point: a bot that sees 4, or only 2, each way is sent all of them."""
+_SEED = re.compile(r"Seed: \[(-?\d+)\]")
+
+
+def survey(
+    player: Player,
+    centre: Corner,
+    reach: int,
+    heights: tuple[int, int] | None = None,
+    *,
+    dimension: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Cells:
+    """The cells of 2 reach x 2 reach columns around `centre`: x - reach to x + reach - 1, and so along z.
+
+    heights: lowest and highest y, both inside; None for all, but for the empty layers above and for those more than
+    DEPTH below both `centre` and the lowest ground. dimension: such as "minecraft:the_nether"; None for where the bot
+    is. progress: called with the columns read so far and with how many there are.
+    Else as `read_box`; raises WorldError, too, for a box without any block where no heights are given.
+    """
+    (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
+    box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
+    cells = read_box(player, box, dimension=dimension, progress=progress)
+    return cells if heights else _trimmed(cells, y)
+
+
+def read_box(
+    player: Player,
+    box: Box,
+    *,
+    dimension: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Cells:
+    """The cells of a box, however wide; dimension and progress as for `survey`.
+
+    The same world gives the same cells, whatever the bot is sent at a time: the palette is sorted. The bot flies from
+    point to point, in creative mode (as it is on all servers of ours), and ends where it began; if a dimension was
+    given, in the air of that one. Raises UsageError for a box that is none, BridgeError of kind "no-chunk", which names
+    it, for a chunk that never comes.
+    """
+    low, high = check_box(box)
+    index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
+    names, done, side = {AIR: 0}, 0, _TILE
+    waiting = list(_tiles(low, high, side))
+    with _back_again(player, dimension):
+        while waiting:
+            tile = waiting.pop()
+            try:
+                player.teleport(*tile.middle, dimension=dimension)
+                for part in tile.rows:
+                    _take(player.read(part), low, index, names)
+            except BridgeError as error:
+                if error.kind != "no-chunk" or side == _SMALL_TILE:
+                    raise
+                side = _SMALL_TILE
+                waiting = [part for one in (*waiting, tile) for part in _tiles(*one, side)]
+                continue
+            done += tile.columns
+            progress(done, index.shape[0] * index.shape[2])
+    return _sorted(low, index, names)
+
+
+def seed_of(player: Player) -> int | None:
+    """The seed of the world, as its server tells the bot; None when it does not."""
+    try:
+        told = _SEED.fullmatch(player.command("seed"))
+    except BridgeError as error:
+        if error.kind != "command":
+            raise
+        return None
+    return int(told[1]) if told else None
+
+
+class _Tile(NamedTuple):
+    """A part of the box that is read from one point."""
+
+    low: Corner
+    high: Corner
+
+    @property
+    def middle(self) -> tuple[float, float, float]:
+        """Where chunks meet, so that none of them is farther off than half the side."""
+        x, z = (_CHUNK * ((self.low[axis] // _CHUNK + self.high[axis] // _CHUNK + 1) // 2) for axis in (0, 2))
+        return float(x), _FLY_Y, float(z)
+
+    @property
+    def rows(self) -> Iterator[Box]:
+        """Of chunks: each is waited for, and an answer that holds too many would be late."""
+        (x, y, z), (i, j, k) = self
+        for a, b in _spans(z, k, 1):
+            yield (x, y, a), (i, j, b)
+
+    @property
+    def columns(self) -> int:
+        (x, _, z), (i, _, k) = self
+        return (i - x + 1) * (k - z + 1)
+
+
+def _tiles(low: Corner, high: Corner, side: int) -> Iterator[_Tile]:
+    for x, i in _spans(low[0], high[0], side):
+        for z, k in _spans(low[2], high[2], side):
+            yield _Tile((x, low[1], z), (i, high[1], k))
+
+
+def _spans(low: int, high: int, chunks: int) -> Iterator[tuple[int, int]]:
+    """From low to high in spans that end where every so many chunks end."""
+    while low <= high:
+        end = min((low // _CHUNK + chunks) * _CHUNK - 1, high)
+        yield low, end
+        low = end + 1
+
+
+@contextmanager
+def _back_again(player: Player, dimension: str | None) -> Iterator[None]:
+    """The bot is where it was once this ends, as far as it still can."""
+    x, y, z, yaw, pitch = player.state()[[0, 1, 2, 6, 7]].tolist()
+    try:
+        yield
+    except WorldError:
+        if dimension is None:
+            with suppress(WorldError):
+                player.teleport(x, y, z, yaw, pitch)
+        raise
+    if dimension is None:
+        player.teleport(x, y, z, yaw, pitch)
+
+
+def _take(part: Cells, low: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> None:
+    """Put a part into the whole."""
+    if len(names) + len(part.palette) > MOST_STATES:
+        raise WorldError(f"a box with more than {MOST_STATES} block states; survey a smaller one")
+    table = np.array([names.setdefault(name, len(names)) for name in part.palette], np.uint16)
+    spans = [slice(a - b, a - b + n) for a, b, n in zip(part.origin, low, part.size, strict=True)]
+    index[tuple(spans)] = table[part.index]
+
+
+def _trimmed(cells: Cells, y: int) -> Cells:
+    """The layers worth keeping, with the states that they hold."""
+    low, index = cells.origin, cells.index
+    solid = np.array([base_name(name) not in AIR_NAMES for name in cells.palette])
+    tops = np.full((index.shape[0], index.shape[2]), -1)
+    filled = np.zeros(index.shape[1], np.bool_)
+    for level in range(index.shape[1]):
+        layer = solid[index[:, level]]
+        tops[layer] = level
+        filled[level] = layer.any()
+    if not filled.any():
+        raise WorldError(f"there is no block within {index.shape[0] // 2} of the centre: is this the world you mean?")
+    ground = min(int(tops[tops >= 0].min()), max(y - low[1], 0))
+    first = max(int(filled.argmax()), ground - DEPTH)
+    kept = index[:, first : int(tops.max()) + 1 + HEADROOM].copy()
+    return _sorted((low[0], low[1] + first, low[2]), kept, {name: at for at, name in enumerate(cells.palette)})
+
+
+def _sorted(origin: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> Cells:
+    """Cells with the states that occur, in the order of their names; in place and plane by plane, to save memory."""
+    used = np.zeros(len(names), np.bool_)
+    for plane in index:
+        used[plane] = True
+    palette = (AIR, *sorted(name for name, number in names.items() if used[number] and name != AIR))
+    table = np.zeros(len(names), np.uint16)
+    for number, name in enumerate(palette):
+        table[names[name]] = number
+    for plane in index:
+        plane[:] = table[plane]
+    return Cells(origin, palette, index)

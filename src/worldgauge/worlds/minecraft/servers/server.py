@@ -1,0 +1,201 @@
+"""A server of ours with a bot on it, and what any bot on any server of the game can do.
+
+Positions are the game's (x east, y up, z south), of the middle of the feet; yaw and pitch are the bot's, radians: yaw
+0 looks to -z, positive left; pitch positive up (`cells.ours`, `cells.yaw_ours` change to our frame).
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import DataError, UsageError, WorldError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.minecraft.cells.cells import Cells, from_bytes, to_bytes
+from worldgauge.worlds.minecraft.cells.regions import Box, check_box
+from worldgauge.worlds.minecraft.servers.bridge import Answer, Bridge, BridgeError, Closing
+from worldgauge.worlds.minecraft.servers.offline import COLUMNS, VERSION
+
+_OPEN_S = 40.0
+_JOIN_S = 40.0
+_TELEPORT_S = 40.0
+_READ_S = 120.0
+_CHUNK_WAIT_S = 10.0
+_REPLY_S = 3.0
+"""Silence after which a server has nothing more to say to a command."""
+_SLACK_S = 20.0
+
+
+class Player:
+    """A bot on a server, of which it is an operator. Its body moves only in a `teleport` and in what `Online` asks.
+
+    All methods raise BridgeError when the server or the game refuses, or when the bot was kicked; BridgeLostError, with
+    the whole bridge ended, when the process behind it is late or gone.
+    """
+
+    def __init__(self, bridge: Bridge, name: str, version: str, spacing_s: float = 0.0) -> None:
+        """version: of the server. spacing_s: pause after each command, for servers that kick whoever sends many."""
+        self._bridge, self.name, self.version, self._spacing_s = bridge, name, version, spacing_s
+
+    def state(self) -> FloatArray:
+        """The bot's body: (15,) float64 as in `offline.COLUMNS`."""
+        return _row(self.ask("look"))
+
+    def teleport(
+        self,
+        x: float,
+        y: float,
+        z: float,
+        yaw: float | None = None,
+        pitch: float | None = None,
+        *,
+        dimension: str | None = None,
+    ) -> FloatArray:
+        """Put the feet there, at rest; done when the bot is there, its chunk is there, and both have stayed so.
+
+        yaw, pitch: None leaves them. dimension: such as "minecraft:the_nether", where a server has it. Returns `state`.
+        """
+        if not all(math.isfinite(v) for v in (x, y, z, yaw or 0.0, pitch or 0.0)):
+            raise WorldError(f"a bot cannot be put at {(x, y, z)}, yaw {yaw}, pitch {pitch}: not finite")
+        args = {"position": [float(x), float(y), float(z)], "yaw": yaw, "pitch": pitch, "dimension": dimension}
+        return _row(self.ask("teleport", args, deadline_s=_TELEPORT_S))
+
+    def command(self, text: str) -> str:
+        """Send one command, without its slash; the server's reply, "" when it gives none.
+
+        Raises BridgeError of kind "command" with the reply when that is an error.
+        """
+        return self.commands([text])[0]
+
+    def commands(self, texts: Sequence[str]) -> list[str]:
+        """Send commands in one go; a reply to each, as far as they came, "" for the rest.
+
+        Raises BridgeError of kind "command" for the first reply that is an error; the others are sent all the same.
+        """
+        spacing_ms = 1000 * self._spacing_s
+        slashed = [f"/{text.removeprefix('/')}" for text in texts]
+        deadline_s = _SLACK_S + len(texts) * (self._spacing_s + 0.1)
+        args = {"texts": slashed, "spacing_ms": spacing_ms, "wait_ms": 1000 * _REPLY_S}
+        replies = self.ask("say", args, deadline_s=deadline_s).ok["messages"]
+        for text, reply in zip(slashed, replies, strict=False):
+            if reply["failed"]:
+                raise BridgeError("command", f"'{text}': {reply['text']}")
+        return [reply["text"] for reply in replies[: len(texts)]] + [""] * (len(texts) - len(replies))
+
+    def full_states(self, states: Sequence[str]) -> list[str]:
+        """Each state as the game writes it, keys left out at their default. BridgeError "unknown-block" otherwise."""
+        full: list[str] = self.ask("states", {"texts": list(states)}).ok["texts"]
+        return full
+
+    def read(self, box: Box) -> Cells:
+        """The cells of a box, names and states, as the bot was sent them.
+
+        Raises BridgeError of kind "no-chunk" when part of it is too far from the bot to be sent.
+        """
+        low, high = check_box(box)
+        size = [b - a + 1 for a, b in zip(low, high, strict=True)]
+        args = {"origin": low, "size": size, "wait_ms": 1000 * _CHUNK_WAIT_S}
+        return from_bytes(self.ask("read", args, deadline_s=_READ_S).data)
+
+    def leave(self) -> None:
+        """Take the bot off the server."""
+        self.ask("leave")
+
+    def ask(
+        self, verb: str, args: Mapping[str, Any] | None = None, data: bytes = b"", *, deadline_s: float = _SLACK_S
+    ) -> Answer:
+        """What the bridge answers to this bot's `verb`."""
+        return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
+
+
+class JsServer(Player, Closing):
+    """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
+
+    cells: its world, with a wall and a floor of barrier around. world: the folder of a saved one, which is copied and
+    never written to. Neither: endless grass with the feet at y = 5. port: 0 for any that is free; then the one it has.
+    """
+
+    def __init__(
+        self,
+        cells: Cells | None = None,
+        version: str = VERSION,
+        *,
+        world: Path | None = None,
+        port: int = 0,
+        spawn: tuple[float, float, float] | None = None,
+        seed: int = 0,
+        packages: Path | None = None,
+    ) -> None:
+        """spawn: feet of whoever joins; by default on top of the middle of the cells, or where the saved world says.
+
+        seed: what the command /seed answers, from which nothing is made; a saved world has its own.
+
+        Raises UsageError for both cells and world, WorldError when the server cannot be started (see `Bridge.start`).
+        """
+        if cells is not None and world is not None:
+            raise UsageError("a server is filled with cells or with a saved world, not with both")
+        self._cells, self._world, self._spawn, self._seed = cells, world, spawn, seed
+        self._packages, self._wanted_port = packages, port
+        self._copy: TemporaryDirectory[str] | None = None
+        self.name, self.version, self._spacing_s = "walker", version, 0.0
+        self._open()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that the server and its bots live in."""
+        return self._bridge.pid
+
+    def join(self, name: str) -> Player:
+        """Another bot on the same server; or, by `self.name`, this one again after it was kicked."""
+        return join(self._bridge, name, port=self.port, version=self.version, view=self._view)
+
+    def close(self) -> None:
+        """End the server, its bots and the process they are in."""
+        self._bridge.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    def _open(self) -> None:
+        self._bridge = Bridge.start(self._packages)
+        try:
+            data = b"" if self._cells is None else to_bytes(self._cells)
+            args = {"version": self.version, "spawn": self._spawn, "seed": str(self._seed), "world": self._copied()}
+            opened = self._bridge.ask(
+                "server.open", {**args, "port": self._wanted_port}, data=data, deadline_s=_OPEN_S
+            ).ok
+            self.port: int = opened["port"]
+            self._view: int = opened["view"]
+            self.join(self.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _copied(self) -> str | None:
+        """A copy of the saved world, without its players: the server writes into the folder that it serves."""
+        if self._world is None:
+            return None
+        if not self._world.is_dir():
+            raise DataError(f"{self._world}: no such folder")
+        self._copy = TemporaryDirectory(prefix="worldgauge-", ignore_cleanup_errors=True)
+        try:
+            shutil.copy(self._world / "level.dat", self._copy.name)
+            shutil.copytree(self._world / "region", Path(self._copy.name, "region"))
+        except (OSError, shutil.Error) as error:
+            raise DataError(f"{self._world}: no saved world that can be copied ({error})") from error
+        return self._copy.name
+
+
+def join(bridge: Bridge, name: str, **where: Any) -> Player:
+    """A bot on the server at `where`: host (this machine), port, version (asked for), view (chunks each way)."""
+    joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
+    return Player(bridge, name, joined["version"])
+
+
+def _row(answer: Answer) -> FloatArray:
+    return np.frombuffer(answer.data, "<f8").reshape(len(COLUMNS)).astype(np.float64)

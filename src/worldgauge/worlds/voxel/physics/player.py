@@ -1,0 +1,129 @@
+"""The walker's body: one 50 ms tick of the game's movement rules in a voxel world.
+
+The rules and constants are those of the 1.16 game as players have measured them, and bodies move as in its physics
+without a server (worlds.minecraft.parity compares them); the order of a tick is current, jump, push by the keys, move
+with collision (z, then x and y, then a step up), gravity, drag. Frame: ours, z up, forward = (cos yaw, sin yaw).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from worldgauge.core.errors import WorldError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.voxel.physics import _body
+from worldgauge.worlds.voxel.physics._body import DRAG, GRAVITY
+from worldgauge.worlds.voxel.physics._collisions import TABLES
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+TICKS_PER_SECOND = 20
+HALF_WIDTH_M = _body.HALF_WIDTH_M
+STEP_HEIGHT_M = _body.STEP_HEIGHT_M
+MAX_PITCH = math.pi / 2
+
+
+class Action(NamedTuple):
+    """What the walker does in one tick: keys held, then a turn of the view in radians (left, up positive)."""
+
+    forward: bool = False
+    back: bool = False
+    left: bool = False
+    right: bool = False
+    jump: bool = False
+    sprint: bool = False
+    sneak: bool = False
+    yaw: float = 0.0
+    pitch: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlayerState:
+    """A body between two ticks.
+
+    position: (x, y, z) metres, middle of the feet. velocity: metres per tick. yaw (not wrapped), pitch:
+    radians. jump_cooldown: ticks until a held jump key jumps again.
+    """
+
+    position: tuple[float, float, float]
+    velocity: tuple[float, float, float]
+    yaw: float = 0.0
+    pitch: float = 0.0
+    on_ground: bool = True
+    in_water: bool = False
+    jump_cooldown: int = 0
+
+    @classmethod
+    def standing(cls, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
+        """At rest on the ground: gravity of one tick has pulled and the ground has held."""
+        return cls(position, (0.0, 0.0, -GRAVITY * DRAG), yaw, pitch)
+
+
+def step(world: VoxelWorld, state: PlayerState, action: Action) -> PlayerState:
+    """The body one tick later: moved by the keys along the heading it had, then turned.
+
+    Pure and deterministic. The edge of the world is a wall. Raises WorldError on values that are not finite.
+    """
+    body = pack(state)
+    if not (np.isfinite(body).all() and math.isfinite(action.yaw) and math.isfinite(action.pitch)):
+        raise WorldError(f"a body cannot move from {state.position} at {state.velocity} by {action}: not finite")
+    tick(
+        world,
+        body,
+        ahead=float(action.forward) - float(action.back),
+        aside=float(action.left) - float(action.right),
+        jump=bool(action.jump),
+        sprint=bool(action.sprint),
+        sneak=bool(action.sneak),
+    )
+    moved = unpack(body, state.pitch)
+    pitch = min(max(state.pitch + action.pitch, -MAX_PITCH), MAX_PITCH)
+    return replace(moved, yaw=state.yaw + action.yaw, pitch=pitch)
+
+
+def tick(
+    world: VoxelWorld,
+    body: FloatArray,
+    *,
+    ahead: float = 0.0,
+    aside: float = 0.0,
+    jump: bool = False,
+    sprint: bool = False,
+    sneak: bool = False,
+) -> None:
+    """One tick of a packed body, in place: `step` without the turn. ahead, aside: -1, 0, 1 along the heading, left."""
+    _body.tick(world.states, TABLES, body, float(ahead), float(aside), jump, sprint, sneak)
+
+
+def reached(body: FloatArray, target: FloatArray, within: tuple[float, float]) -> bool:
+    """Whether a packed body's feet are at `target` (3,): metres along x and along y, metres in height."""
+    return bool(_body.reached(body, target, *within))
+
+
+def would_reach(
+    world: VoxelWorld, body: FloatArray, target: ArrayLike, *, within: tuple[float, float], jump_after: int, ticks: int
+) -> bool:
+    """Whether a packed body that walks straight at `target` (3,) gets there, by the same rules.
+
+    within: metres along x and y, and in height, that count as there. jump_after: tick from which jump is held.
+    """
+    return bool(
+        _body.would_reach(world.states, TABLES, body, np.asarray(target, np.float64), *within, jump_after, ticks)
+    )
+
+
+def pack(state: PlayerState) -> FloatArray:
+    """The body as the row of ten numbers that `tick` changes in place."""
+    return np.array(
+        [*state.position, *state.velocity, state.yaw, state.on_ground, state.in_water, state.jump_cooldown], np.float64
+    )
+
+
+def unpack(body: FloatArray, pitch: float = 0.0) -> PlayerState:
+    """The state that `body` holds; the view's pitch is not part of it."""
+    x, y, z, vx, vy, vz, yaw, ground, water, cooldown = body.tolist()
+    return PlayerState((x, y, z), (vx, vy, vz), yaw, pitch, bool(ground), bool(water), int(cooldown))

@@ -1,0 +1,212 @@
+"""Parts of houses: walls, doors, windows, roofs, chimneys. Each draws into a Frame with a Palette."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from worldgauge.worlds.voxel.settlements.canvas import Frame
+from worldgauge.worlds.voxel.settlements.styles import Palette
+
+
+class Rect(NamedTuple):
+    """A rectangle of a plot, both corners inside it."""
+
+    u0: int
+    v0: int
+    u1: int
+    v1: int
+
+    @property
+    def u(self) -> range:
+        """All its columns."""
+        return range(self.u0, self.u1 + 1)
+
+    @property
+    def v(self) -> range:
+        """All its rows."""
+        return range(self.v0, self.v1 + 1)
+
+    @property
+    def middle(self) -> tuple[int, int]:
+        """Its middle cell."""
+        return (self.u0 + self.u1) // 2, (self.v0 + self.v1) // 2
+
+    def grown(self, by: int) -> Rect:
+        """Wider by `by` on all sides; negative for narrower."""
+        return Rect(self.u0 - by, self.v0 - by, self.u1 + by, self.v1 + by)
+
+    @property
+    def border(self) -> list[tuple[int, int]]:
+        """Its outermost cells."""
+        return [(u, v) for u in self.u for v in self.v if u in (self.u0, self.u1) or v in (self.v0, self.v1)]
+
+    @property
+    def corners(self) -> list[tuple[int, int]]:
+        """Its four corner cells."""
+        return [(u, v) for u in (self.u0, self.u1) for v in (self.v0, self.v1)]
+
+
+def one(n: int) -> range:
+    """The range of one number."""
+    return range(n, n + 1)
+
+
+def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) -> None:
+    """A hollow box without floor or lid, with `beam` corner posts."""
+    f.box(r.u, r.v, levels, name)
+    inner = r.grown(-1)
+    f.box(inner.u, inner.v, levels, "air")
+    for u, v in r.corners if beam else ():
+        f.box(one(u), one(v), levels, beam or name)
+
+
+def base(f: Frame, r: Rect, p: Palette) -> None:
+    """Floor at ground level inside a ring of plinth."""
+    f.box(r.u, r.v, one(0), p.plinth)
+    inner = r.grown(-1)
+    f.box(inner.u, inner.v, one(0), p.floor)
+
+
+def band(f: Frame, r: Rect, w: int, name: str) -> None:
+    """A ring of `name` at one level."""
+    for u, v in r.border:
+        f.put(u, v, w, name)
+
+
+def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 1) -> None:
+    """An opening to walk through, in a beam frame, with a lintel."""
+    f.box(range(u - 1, u + width + 1), one(v), range(1, height + 2), p.beam)
+    f.box(range(u, u + width), one(v), range(1, height + 1), "air")
+    f.box(range(u, u + width), one(v), one(0), p.plinth)
+
+
+def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf") -> None:
+    """Panes `wide` cells across at regular steps along the left, right, back and front walls, where these are plain."""
+    along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
+    spots = {
+        "f": [[(u, r.v0) for u in span] for span in along_u],
+        "b": [[(u, r.v1) for u in span] for span in along_u],
+        "l": [[(r.u0, v) for v in span] for span in along_v],
+        "r": [[(r.u1, v) for v in span] for span in along_v],
+    }
+    plain = {p.wall, p.upper, p.plinth}
+    for span in (span for side in sides for span in spots[side]):
+        if all(f.get(u, v, w) in plain for u, v in span for w in levels):
+            for u, v in span:
+                f.box(one(u), one(v), levels, p.window)
+
+
+def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> None:
+    """Upright beams in the walls and one along their top."""
+    band(f, r, levels[-1], p.beam)
+    for u in range(r.u0 + every, r.u1 - 1, every):
+        for v in (r.v0, r.v1):
+            post(f, u, v, levels, p.beam)
+    for v in range(r.v0 + every, r.v1 - 1, every):
+        for u in (r.u0, r.u1):
+            post(f, u, v, levels, p.beam)
+
+
+def chimney(f: Frame, u: int, v: int, top: int, name: str = "bricks") -> None:
+    """A stack from the ground to `top`."""
+    f.box(one(u), one(v), range(0, top + 1), name)
+    f.put(u, v, top + 1, "cobblestone_wall")
+
+
+def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy: bool = False) -> int:
+    """Two slopes of stairs that meet over `r`, whose walls end at level `w`; returns the ridge's level.
+
+    The ridge runs along "u" or "v". The roof hangs over by one cell on all sides.
+    """
+    ridge = w
+    start, stop = (r.v0 - 1, r.v1 + 1) if along == "u" else (r.u0 - 1, r.u1 + 1)
+    ends = (r.u0, r.u1) if along == "u" else (r.v0, r.v1)
+    run = range(ends[0] - 1, ends[1] + 2)
+    low_side, high_side = ("back", "front") if along == "u" else ("right", "left")
+    for step in range((stop - start) // 2 + 1):
+        near, far = start + step, stop - step
+        ridge = w + step
+        for end in ends:
+            _strip(f, along, one(end), range(near + 1, far), ridge, p.upper)
+        if near == far:
+            _strip(f, along, run, one(near), ridge, p.roof_cube if snowy else p.roof_slab)
+        else:
+            course = p.roof_cube if snowy else p.roof_stairs
+            _strip(f, along, run, one(near), ridge, course, low_side)
+            _strip(f, along, run, one(far), ridge, course, high_side)
+        for row in {near, far} if snowy else ():
+            _strip(f, along, run, one(row), ridge + 1, "snow_layer")
+    return ridge
+
+
+def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> int:
+    """Four slopes over `r`, whose walls end at level `w`; returns the top level."""
+    ring, top = r.grown(1), w
+    while ring.u0 <= ring.u1 and ring.v0 <= ring.v1:
+        if ring.u0 == ring.u1 or ring.v0 == ring.v1:
+            f.box(ring.u, ring.v, one(top), p.roof_cube if snowy else p.roof_slab)
+        else:
+            course = p.roof_cube if snowy else p.roof_stairs
+            f.box(ring.u, one(ring.v0), one(top), course, "back")
+            f.box(ring.u, one(ring.v1), one(top), course, "front")
+            f.box(one(ring.u0), range(ring.v0 + 1, ring.v1), one(top), course, "right")
+            f.box(one(ring.u1), range(ring.v0 + 1, ring.v1), one(top), course, "left")
+            for u, v in ring.corners:
+                f.put(u, v, top, p.roof_cube)
+        if snowy:
+            band(f, ring, top + 1, "snow_layer")
+        ring, top = ring.grown(-1), top + 1
+    return top - 1
+
+
+def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
+    """A terrace at level `w` behind a parapet with raised corners; returns the parapet's level."""
+    f.box(r.u, r.v, one(w), p.roof_cube)
+    band(f, r, w + 1, p.roof_slab)
+    for u, v in r.corners:
+        f.put(u, v, w + 1, p.beam)
+        f.put(u, v, w + 2, p.roof_slab)
+    return w + 1
+
+
+def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
+    """A cupola over `r` on a flat lid at level `w`; returns the top level."""
+    f.box(r.u, r.v, one(w), cap)
+    half = min(len(r.u), len(r.v)) / 2 - 0.4
+    mid_u, mid_v = (r.u0 + r.u1) / 2, (r.v0 + r.v1) / 2
+    top = w
+    for rise in range(1, int(half) + 2):
+        for u in r.u:
+            for v in r.v:
+                d2 = (u - mid_u) * (u - mid_u) + (v - mid_v) * (v - mid_v) + (rise - 0.5) * (rise - 0.5)
+                if d2 <= half * half:
+                    f.put(u, v, w + rise, name)
+                    top = w + rise
+    return top
+
+
+def post(f: Frame, u: int, v: int, levels: range, name: str) -> None:
+    """A pillar."""
+    f.box(one(u), one(v), levels, name)
+
+
+def awning(f: Frame, u: range, v: int, w: int, cloth: str, other: str = "white_plaster") -> None:
+    """A striped row of cloth."""
+    for n, column in enumerate(u):
+        f.put(column, v, w, cloth if n % 2 == 0 else other)
+
+
+def _strip(f: Frame, along: str, run: range, rows: range, w: int, name: str, side: str | None = None) -> None:
+    """A box given along the ridge and across it."""
+    if along == "u":
+        f.box(run, rows, one(w), name, side)
+    else:
+        f.box(rows, run, one(w), name, side)
+
+
+def _spread(first: int, last: int, every: int, wide: int) -> list[range]:
+    """Spans of `wide` cells between two corners, `every` apart and centred."""
+    inner = last - first - 1
+    count = max((inner - wide) // every + 1, 1)
+    start = first + 1 + (inner - (count - 1) * every - wide) // 2
+    return [range(start + n * every, start + n * every + wide) for n in range(count)]

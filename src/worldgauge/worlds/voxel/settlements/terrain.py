@@ -1,0 +1,206 @@
+"""The lie of the land: heights, ponds, a stream, and what the ground is made of.
+
+Only additions and products of float64 and whole numbers are used, so that every machine gets the same cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.voxel.blocks import block
+from worldgauge.worlds.voxel.settlements.canvas import Canvas
+from worldgauge.worlds.voxel.settlements.styles import Biome
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+LOWEST, HIGHEST = 18, 34
+DRY = -1
+_TOPSOIL = 3
+_FORD_EVERY, _FORD_LENGTH = 34, 5
+
+
+@dataclass
+class Terrain:
+    """Columns of the land; arrays (X, Y).
+
+    height: z of the highest ground cell. water: z of the water's surface cell, DRY where there is none.
+    body: number of the pond or stream from 1 on. top: block state of the highest ground cell.
+    distance: metres to the settlement's centre.
+    """
+
+    height: IntArray
+    water: IntArray
+    body: IntArray
+    top: NDArray[np.uint8]
+    centre: tuple[int, int]
+    distance: FloatArray
+
+    @property
+    def wet(self) -> BoolArray:
+        """Where there is water."""
+        wet: BoolArray = self.water != DRY
+        return wet
+
+    def level(self, x: slice, y: slice, z: int) -> None:
+        """Make the ground of a rectangle flat at height z, with a slope of one in one around it."""
+        grid_x, grid_y = np.ogrid[: self.height.shape[0], : self.height.shape[1]]
+        away_x = np.maximum(np.maximum(x.start - grid_x, grid_x - x.stop + 1), 0)
+        away_y = np.maximum(np.maximum(y.start - grid_y, grid_y - y.stop + 1), 0)
+        away = np.maximum(away_x, away_y)
+        slack = np.where(grow(self.wet, 1), HIGHEST, away)
+        self.height = np.clip(self.height, z - slack, z + slack)
+
+    def fill(self, canvas: Canvas, biome: Biome) -> None:
+        """Draw ground and water; every body of water is an object of its own."""
+        z = np.arange(canvas.states.shape[2])
+        ground = np.full(canvas.states.shape, block("stone"), np.uint8)
+        height, water = self.height[..., None], self.water[..., None]
+        ground[z > height - _TOPSOIL] = block(biome.soil)
+        np.copyto(ground, self.top[..., None], where=z == height)
+        liquid = (z > height) & (z <= water)
+        ground[z > height] = 0
+        ground[liquid] = block("water")
+        canvas.states[...] = ground
+        for body in range(1, int(self.body.max(initial=0)) + 1):
+            here = self.body == body
+            # The stream is body 1 where there is one: it has no place that one could walk to.
+            kind = "water" if biome.stream and body == 1 else "frozen_pond" if biome.frozen else "pond"
+            canvas.instances[liquid & here[..., None]] = canvas.begin(kind, int(self.water[here].max(initial=0)))
+        if biome.frozen:
+            surface = liquid & (z == water)
+            canvas.states[surface] = block("ice")
+
+
+def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Biome, radius: int) -> Terrain:
+    """Land of `size` for a settlement of `radius` metres near the middle."""
+    shape = size[:2]
+    centre = (
+        shape[0] // 2 + int(rng.integers(-shape[0] // 40, shape[0] // 40 + 1)),
+        shape[1] // 2 + int(rng.integers(-shape[1] // 40, shape[1] // 40 + 1)),
+    )
+    dx, dy = np.arange(shape[0])[:, None] - centre[0], np.arange(shape[1])[None, :] - centre[1]
+    distance = np.sqrt((dx * dx + dy * dy).astype(np.float64))
+    hills = (fractal(rng, shape, 72) - 0.5) * 2 * biome.relief
+    flat = _smooth((distance - 0.55 * radius) / (1.1 * radius))
+    middle = float(hills[centre])
+    # Inside the settlement a quarter of the relief stays: low terraces rather than a table.
+    lie = 0.5 * middle + (hills - middle) * (0.25 + 0.75 * flat) + 0.5 * middle * flat
+    height = np.clip(np.floor(25.5 + lie), LOWEST, HIGHEST).astype(np.int64)
+    top = _ground(rng, shape, biome)
+    land = Terrain(height, np.full(shape, DRY, np.int64), np.zeros(shape, np.int64), top, centre, distance)
+    if biome.stream:
+        _carve_stream(rng, land, biome, radius)
+    _carve_ponds(rng, land, biome, radius)
+    return land
+
+
+def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
+    """Smooth noise in [0, 1), shape (X, Y), with a random value every `period` cells."""
+    lattice = rng.random((shape[0] // period + 2, shape[1] // period + 2))
+    (i, s), (j, t) = (_lattice_weights(n, period) for n in shape)
+    s, t = s[:, None], t[None, :]
+    near = lattice[np.ix_(i, j)] * (1 - s) + lattice[np.ix_(i + 1, j)] * s
+    far = lattice[np.ix_(i, j + 1)] * (1 - s) + lattice[np.ix_(i + 1, j + 1)] * s
+    noise: FloatArray = near * (1 - t) + far * t
+    return noise
+
+
+def fractal(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
+    """Three octaves of value noise, in [0, 1)."""
+    octaves = [value_noise(rng, shape, max(period >> n, 2)) for n in range(3)]
+    return 0.62 * octaves[0] + 0.26 * octaves[1] + 0.12 * octaves[2]
+
+
+def grow(mask: BoolArray, steps: int) -> BoolArray:
+    """Mask widened by `steps` cells in the eight directions."""
+    padded = np.pad(mask, steps)
+    rows = np.zeros_like(mask)
+    for shift in range(2 * steps + 1):
+        rows |= padded[shift : shift + mask.shape[0], steps : steps + mask.shape[1]]
+    padded, out = np.pad(rows, steps), np.zeros_like(mask)
+    for shift in range(2 * steps + 1):
+        out |= padded[steps : steps + mask.shape[0], shift : shift + mask.shape[1]]
+    return out
+
+
+def _lattice_weights(n: int, period: int) -> tuple[IntArray, FloatArray]:
+    index, rest = np.divmod(np.arange(n), period)
+    return index, _smooth((rest + 0.5) / period)
+
+
+def _smooth(t: FloatArray) -> FloatArray:
+    t = np.clip(t, 0.0, 1.0)
+    eased: FloatArray = t * t * (3.0 - 2.0 * t)
+    return eased
+
+
+def _ground(rng: np.random.Generator, shape: tuple[int, int], biome: Biome) -> NDArray[np.uint8]:
+    """Main ground with patches of the others, each where its own noise is high."""
+    top = np.full(shape, block(biome.ground), np.uint8)
+    for name, threshold, period in biome.patches:
+        ragged = 0.86 * value_noise(rng, shape, period) + 0.14 * rng.random(shape)
+        top[ragged > threshold] = block(name)
+    return top
+
+
+def _carve_stream(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> None:
+    """A winding stream that passes the settlement on one side, with fords to wade."""
+    length, across = land.height.shape
+    turned = bool(rng.integers(2))
+    height, water, body, top = (a.T if turned else a for a in (land.height, land.water, land.body, land.top))
+    length, across = height.shape
+    side = 1 if rng.integers(2) else -1
+    middle = land.centre[::-1][0] if turned else land.centre[1]
+    winding = (fractal(rng, (length, 1), 48)[:, 0] - 0.5) * 44
+    line = middle + side * (0.62 * radius) + winding
+    half = 1.6 + 1.6 * value_noise(rng, (length, 1), 20)[:, 0]
+    away = np.abs(np.arange(across)[None, :] - line[:, None]) - half[:, None]
+    channel = away < 0
+    level = int(np.sort(height[channel])[np.count_nonzero(channel) * 3 // 10])
+    bank = np.maximum(np.ceil(away).astype(np.int64), 0)
+    np.copyto(height, np.clip(height, level - np.maximum(bank - 2, 0) // 2, level + (bank + 1) // 2))
+    fords = np.arange(0, length - _FORD_EVERY, _FORD_EVERY)
+    fords += rng.integers(_FORD_EVERY - 2 * _FORD_LENGTH, size=len(fords))
+    ford = ((np.arange(length)[:, None] - fords) // _FORD_LENGTH == 0).any(1)[:, None]
+    deep = channel & ~ford
+    height[deep] = level - 2
+    height[channel & ford] = level
+    water[deep], body[deep] = level, 1
+    top[(away < 1.6 + value_noise(rng, (length, across), 5))] = block(biome.shore)
+    top[deep] = block(biome.bed)
+
+
+def _carve_ponds(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> None:
+    """Ponds: the first near the settlement's edge, the others farther out."""
+    shape = land.height.shape
+    wanted = 1 + biome.ponds * shape[0] * shape[1] // (320 * 320)
+    made = 0
+    for _ in range(300):
+        x, y = (int(rng.integers(16, n - 16)) for n in shape)
+        size = 4.0 + 4.5 * float(rng.random())
+        near, far = (0.5 * radius, 1.1 * radius) if made == 0 else (0.9 * radius, 3.0 * radius)
+        if not near < land.distance[x, y] - size < far:
+            continue
+        dx, dy = np.arange(shape[0])[:, None] - x, np.arange(shape[1])[None, :] - y
+        ragged = size * (0.7 + 0.6 * value_noise(rng, shape, 6))
+        away = np.sqrt((dx * dx + dy * dy).astype(np.float64)) - ragged
+        if (land.wet & (away < 6)).any():
+            continue
+        inside = away < 0
+        around = np.sort(land.height[away < 3])
+        level = int(around[len(around) // 4])
+        bank = np.maximum(np.ceil(away).astype(np.int64), 0)
+        held = np.clip(land.height, level - np.maximum(bank - 2, 0) // 2, level + (bank + 1) // 2)
+        land.height = np.where(land.wet, land.height, held)
+        land.height[inside] = level - 1 - np.minimum(np.floor(-away[inside] / 2), 2).astype(np.int64)
+        land.top[(away < 2.2) & ~land.wet] = block(biome.shore)
+        land.top[inside] = block(biome.bed)
+        land.water[inside], land.body[inside] = level, int(land.body.max()) + 1
+        made += 1
+        if made == wanted:
+            return

@@ -1,0 +1,106 @@
+"""Where a walker may go in a world, and the things there that have a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds import World
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A thing that can be named as a target.
+
+    category: one or two plain words, such as "chair" or "street lamp". instance: its number in `View.instance`.
+    low, high: corners (x, y, z) in metres of its axis-aligned box in the world frame.
+    """
+
+    category: str
+    instance: int
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+    @property
+    def centre(self) -> FloatArray:
+        """Middle of its box (3,), metres."""
+        middle: FloatArray = (np.array(self.low) + np.array(self.high)) / 2
+        return middle
+
+
+@dataclass(frozen=True)
+class FloorPlan:
+    """A grid over the plane that says where a walker's feet can be.
+
+    free: (X, Y) bool, where there is floor and nothing stands in the walker's way. height_m: (X, Y) float32, z of the
+    floor, of any value where not free. origin: (x, y) in metres of the lower corner of cell [0, 0]. cell_m: side.
+    """
+
+    free: NDArray[np.bool_]
+    height_m: NDArray[np.float32]
+    origin: tuple[float, float]
+    cell_m: float
+
+    @cached_property
+    def clearance_m(self) -> NDArray[np.float32]:
+        """(X, Y) float32: metres from a cell's centre to the nearest cell that is not free; outside is not free."""
+        import cv2
+
+        padded = np.pad(self.free, 1).astype(np.uint8)
+        distance = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
+        return np.asarray(distance * self.cell_m, np.float32)
+
+    def cells_of(self, xy: ArrayLike) -> NDArray[np.int64]:
+        """Cells (..., 2) that hold points (..., 2) in metres; they may lie outside the grid."""
+        xy = np.asarray(xy, np.float64)
+        if xy.shape[-1:] != (2,):
+            raise ShapeError(f"points of a floor plan need shape (..., 2), got {xy.shape}")
+        cells: NDArray[np.int64] = np.floor((xy - np.array(self.origin)) / self.cell_m).astype(np.int64)
+        return cells
+
+    def points_of(self, cells: ArrayLike) -> FloatArray:
+        """Centres (..., 2) in metres of cells (..., 2)."""
+        points: FloatArray = (np.asarray(cells, np.float64) + 0.5) * self.cell_m + np.array(self.origin)
+        return points
+
+    def clearance_at(self, xy: ArrayLike) -> FloatArray:
+        """Clearance (...) in metres of the cells that hold points (..., 2); 0 outside the grid."""
+        return self._at(self.clearance_m, xy, 0.0)
+
+    def height_at(self, xy: ArrayLike) -> FloatArray:
+        """Height (...) in metres of the floor under points (..., 2); NaN outside the grid."""
+        return self._at(self.height_m, xy, np.nan)
+
+    def _at(self, values: NDArray[np.float32], xy: ArrayLike, outside: float) -> FloatArray:
+        cells = self.cells_of(xy)
+        inside = np.asarray(((cells >= 0) & (cells < self.free.shape)).all(-1))
+        held = np.where(inside[..., None], cells, 0)
+        found: FloatArray = np.where(inside, values[held[..., 0], held[..., 1]].astype(np.float64), outside)
+        return found
+
+
+class Walkable(World, Protocol):
+    """A world with floors to walk on and things to walk to."""
+
+    @property
+    def floor(self) -> FloorPlan:
+        """Where a walker of its own height can stand."""
+        ...
+
+    @property
+    def landmarks(self) -> tuple[Landmark, ...]:
+        """Things with names, in a fixed order."""
+        ...
+
+
+def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:
+    """Metres (...) in the plane from points (..., 2) to the landmark's box, 0 inside."""
+    low, high = np.array(landmark.low[:2]), np.array(landmark.high[:2])
+    away: FloatArray = np.linalg.norm(np.maximum(np.maximum(low - xy, xy - high), 0), axis=-1)
+    return away

@@ -1,0 +1,229 @@
+"""World-in-World's primitives, and what a list of them is to a world model: keys, a camera path, ids, or words.
+
+One primitive is one frame. A plan of n primitives is a clip of n + 1 frames: frame 0 is what is seen now, frame k the
+view after primitive k. Source: World-in-World, section 3 and the released wire format.
+
+For an adapter that a model author writes, and asked for by nothing else here: the wire format of the released models
+(`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1" and, for
+manipulation, "manip/v1".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion, camera_path
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.geometry import FloatArray
+
+STEP_M = 0.2
+"""Metres of one forward step (task setup of the paper)."""
+TURN_DEG = 22.5
+"""Degrees of one turn."""
+PLACEHOLDER_ID = 0
+"""On the wire: nothing is in this slot."""
+
+
+class Primitive(IntEnum):
+    """What an agent can do in one step. The numbers are those of the published wire format, where 4 also means null."""
+
+    FORWARD = 1
+    TURN_LEFT = 2
+    TURN_RIGHT = 3
+    STOP = 4
+
+
+Steps = tuple[Primitive, ...]
+Leading = Literal["exact", "model"]
+"""Who makes the turns that a plan begins with: the panorama is turned, or the model imagines them."""
+
+NAV_STEPS = ActionSpace(
+    "nav-steps",
+    (
+        Axis("forward", "button", Motion(forward=STEP_M)),
+        Axis("turn_left", "button", Motion(yaw=math.radians(TURN_DEG))),
+        Axis("turn_right", "button", Motion(yaw=-math.radians(TURN_DEG))),
+    ),
+    fps=5.0,
+)
+"""The primitives as keys, one a frame; stopping is no key. The rate is ours: 1 m/s, the paper has none."""
+
+_LETTERS = {Primitive.FORWARD: "F", Primitive.TURN_LEFT: "L", Primitive.TURN_RIGHT: "R", Primitive.STOP: "S"}
+_TURNS = {Primitive.TURN_LEFT: 1, Primitive.TURN_RIGHT: -1}
+
+
+@dataclass(frozen=True)
+class NavControl:
+    """What a model of navigation is sent for a plan, as a clip of `frames` frames.
+
+    turn_left_rad: turned exactly before the clip; leading: the steps of the plan that are in it. steps: of the clip,
+    padded with FORWARD. wire_ids: (frames,), a null in front. valid_len: frames that belong to the plan, the first
+    included. frame_to_action: (frames,), the step of the plan that a frame follows, counted from 1 with the leading
+    ones; frame 0 follows the last leading one, or none (0); -1 for padding.
+    """
+
+    turn_left_rad: float
+    leading: int
+    steps: Steps
+    wire_ids: NDArray[np.int64]
+    valid_len: int
+    frame_to_action: NDArray[np.int64]
+
+    @property
+    def display_len(self) -> int:
+        """Frames shown to whoever decides: those that belong to the plan, and one a leading turn."""
+        return self.leading + self.valid_len
+
+
+def nav_control(steps: Sequence[Primitive], frames: int, *, leading: Leading = "exact") -> NavControl:
+    """The plan `steps` as a clip of `frames` frames.
+
+    leading: "exact" takes the turns that come first out of the clip, "model" leaves them in. Raises UsageError for a
+    plan that does not fit.
+    """
+    if leading not in ("exact", "model"):
+        raise UsageError(f"leading_turns is '{leading}'; take 'exact' or 'model'")
+    turn, rest = leading_turns(steps) if leading == "exact" else (0.0, tuple(steps))
+    taken, padding = len(steps) - len(rest), frames - 1 - len(rest)
+    if padding < 0:
+        raise UsageError(f"a clip of {frames} frames holds {frames - 1} steps, the plan has {len(rest)}")
+    padded = rest + (Primitive.FORWARD,) * padding
+    follows = np.concatenate([np.arange(taken, len(steps) + 1), np.full(padding, -1)])
+    ids = np.concatenate([[int(Primitive.STOP)], wire_ids(padded)])
+    return NavControl(turn, taken, padded, ids, len(rest) + 1, follows)
+
+
+def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
+    """The turns in one direction that a plan begins with, in radians to the left, and the steps after them."""
+    count = 0
+    while count < len(steps) and steps[count] in _TURNS and steps[count] is steps[0]:
+        count += 1
+    direction = _TURNS[steps[0]] if count else 0
+    return math.radians(direction * count * TURN_DEG), tuple(steps[count:])
+
+
+def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: float = TURN_DEG) -> FloatArray:
+    """Where `steps` lead without walls: (n + 1, 3) of x ahead, y left in metres and phi in degrees, the start first.
+
+    phi: counter-clockwise, in [-180, 180). STOP changes nothing. Source: section 3.1, camera control.
+    """
+    return world_trajectory(steps, (0.0, 0.0, 0.0), step_m=step_m, turn_deg=turn_deg)
+
+
+def world_trajectory(
+    steps: Sequence[Primitive], start: ArrayLike, *, step_m: float = STEP_M, turn_deg: float = TURN_DEG
+) -> FloatArray:
+    """`trajectory` from a `start` (x, y, phi in degrees) of another frame, in that frame."""
+    start = np.asarray(start, np.float64)
+    turns = np.cumsum([0, *(_TURNS.get(step, 0) for step in steps)])
+    phi = start[2] + turn_deg * turns
+    ahead = np.array([step is Primitive.FORWARD for step in steps], np.float64) * step_m
+    heading = np.radians(phi[:-1])
+    moves = np.stack([ahead * np.cos(heading), ahead * np.sin(heading)], -1)
+    places = start[:2] + np.concatenate([np.zeros((1, 2)), np.cumsum(moves, axis=0)])
+    wrapped = (phi + 180) % 360 - 180
+    # The remainder of a tiny negative number rounds up to the full circle.
+    return np.column_stack([places, wrapped - 360 * (wrapped >= 180)])
+
+
+def poses_of(steps: Sequence[Primitive], start: ArrayLike) -> FloatArray:
+    """Camera-to-world poses (n, 4, 4) after each of n steps from pose `start` (4, 4), without walls and roll."""
+    return camera_path(as_actions(steps), start)
+
+
+def as_actions(steps: Sequence[Primitive]) -> Actions:
+    """Keys (n, 3) of n primitives; a row of zeros for STOP."""
+    values = np.zeros((len(steps), len(NAV_STEPS)), np.float32)
+    for row, step in enumerate(steps):
+        if step is not Primitive.STOP:
+            values[row, int(step) - 1] = 1.0
+    return Actions(NAV_STEPS, values)
+
+
+def wire_ids(steps: Sequence[Primitive]) -> NDArray[np.int64]:
+    """Ids (n,) of n primitives, without the null in front."""
+    return np.array([int(step) for step in steps], np.int64)
+
+
+def from_wire_ids(ids: Iterable[int]) -> Steps:
+    """The primitives of a sequence of ids whose first slot is null; placeholders are left out.
+
+    Raises UsageError for a sequence that does not begin with null, and for ids that mean nothing.
+    """
+    listed = [int(number) for number in ids]
+    if not listed or listed[0] != Primitive.STOP:
+        raise UsageError(f"ids begin with null ({int(Primitive.STOP)}), got {listed[:1] or 'none'}")
+    if unknown := sorted(set(listed) - {PLACEHOLDER_ID, *Primitive}):
+        raise UsageError(f"no primitive has id {unknown[0]}; they are 1 forward, 2 left, 3 right, 4 stop")
+    return tuple(Primitive(number) for number in listed[1:] if number != PLACEHOLDER_ID)
+
+
+def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
+    """(T, T) of T ids: row i holds the ids of slots 0 to i and zeros after; slot 0 is null, whatever was sent.
+
+    Source: control of the post-trained SVD, as released.
+    """
+    sent = np.array(ids, np.int64)
+    if sent.ndim != 1 or not len(sent):
+        raise UsageError(f"micro_cond takes a list of ids, got shape {sent.shape}")
+    sent[0] = int(Primitive.STOP)
+    return np.tril(np.broadcast_to(sent, (len(sent), len(sent))))
+
+
+def letters(steps: Sequence[Primitive]) -> str:
+    """F, L, R and S for each primitive, as in traces."""
+    return "".join(_LETTERS[step] for step in steps)
+
+
+def from_letters(word: str) -> Steps:
+    """The primitives of a word such as "LLF"; raises UsageError for other letters."""
+    known = {letter: step for step, letter in _LETTERS.items()}
+    if unknown := sorted(set(word) - known.keys()):
+        raise UsageError(f"no primitive '{unknown[0]}' in '{word}'; they are F, L, R and S")
+    return tuple(known[letter] for letter in word)
+
+
+def phrases(steps: Sequence[Primitive]) -> tuple[str, ...]:
+    """Name, amount and unit of each primitive: "forward 0.2m", "turn_left 22.5°", "stop"."""
+    amounts = {Primitive.FORWARD: f" {STEP_M:g}m", Primitive.STOP: ""}
+    return tuple(step.name.lower() + amounts.get(step, f" {TURN_DEG:g}°") for step in steps)
+
+
+def render_text(name: str, *, steps: Sequence[Primitive] = (), words: str = "") -> str:
+    """The sentence that a model driven by text is given, by the renderer called `name`.
+
+    "nav/v1": the primitives `steps`, one a frame. "manip/v1": a plan in `words`, carried out by a robot's arm.
+    "free/v1": `words` unchanged. A wording never changes under its name. Raises UnknownNameError for another name.
+    """
+    if name not in RENDERERS:
+        raise UnknownNameError("text renderer", name, RENDERERS)
+    return RENDERERS[name](tuple(steps), words)
+
+
+def _nav_v1(steps: Steps, words: str) -> str:
+    if not steps:
+        return "A view from eye level indoors; the camera stays where it is and nothing else moves."
+    return (
+        "A view from eye level indoors; nothing moves but the camera, which does this step by step: "
+        + ", ".join(phrases(steps))
+        + "."
+    )
+
+
+def _manip_v1(steps: Steps, words: str) -> str:
+    return f"A robot arm at a table carries out this plan in one smooth movement, seen by a fixed camera: {words}"
+
+
+def _free_v1(steps: Steps, words: str) -> str:
+    return words
+
+
+RENDERERS: Mapping[str, Callable[[Steps, str], str]] = {"nav/v1": _nav_v1, "manip/v1": _manip_v1, "free/v1": _free_v1}
+"""Steps and words to a sentence, by name and version."""

@@ -1,0 +1,115 @@
+"""Where a loop goes: random places at about a given distance, on open ground.
+
+The released rule of LoopNav (loopnav 1.3): whole offsets from a square, too near ones redrawn, then three
+rejections that the paper does not print. The printed rule, "continuous": offsets from a continuum, too near ones
+redrawn, and any block that can be stood on is taken, be it a roof or far from the centre.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.ground import Ground, embedded_ground
+from worldgauge.worlds.walking.planner import footing
+
+Rule = Literal["released", "continuous"]
+
+NEAREST = 0.8
+"""Share of the radius below which an offset is redrawn."""
+MAX_FROM_CENTRE = 80
+MAX_HEIGHT_DIFFERENCE = 10
+MAX_REJECTIONS = 1000
+
+Cell = tuple[int, int, int]
+
+
+def sample_place(
+    world: VoxelWorld,
+    around: Cell,
+    radius: float,
+    rng: np.random.Generator,
+    *,
+    rule: Rule = "released",
+    ground: Ground | None = None,
+    max_from_centre: float = MAX_FROM_CENTRE,
+    max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
+    max_rejections: int = MAX_REJECTIONS,
+) -> Cell:
+    """A cell to stand in, about `radius` cells from cell `around`.
+
+    Rejected are places outside the world; by the released rule also those farther than `max_from_centre` from the
+    settlement's centre, whose height differs by more than `max_height_difference` from `around`'s, or that are no
+    natural ground; by the continuous rule those where nobody can stand. ground: of the released rule, by default that
+    of an embedded world. Raises WorldError after `max_rejections` of them.
+    """
+    ground = ground or embedded_ground(world)
+    rejected: dict[str, int] = {}
+    for _ in range(max_rejections):
+        dx, dy = sample_offset(radius, rng, rule)
+        x, y = around[0] + dx, around[1] + dy
+        if not ground.inside(x, y):
+            found: int | str = "outside the world"
+        elif rule == "released":
+            far = math.hypot(x - world.centre[0], y - world.centre[1]) > max_from_centre
+            found = "too far from the centre" if far else _released(ground, x, y, around[2], max_height_difference)
+        else:
+            foot = footing(world, x, y)
+            found = "nowhere to stand" if foot is None else foot
+        if not isinstance(found, str):
+            return x, y, found
+        rejected[found] = rejected.get(found, 0) + 1
+    counts = ", ".join(f"{count} {fault}" for fault, count in sorted(rejected.items()))
+    raise WorldError(
+        f"no place about {radius} cells from {around} in {max_rejections} draws ({counts}); "
+        f"take a smaller radius or another world"
+    )
+
+
+def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "released") -> tuple[int, int]:
+    """Cells along x and y, at least NEAREST x radius apart in the plane; drawn in the game's axes.
+
+    released: whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). continuous: uniform in
+    (-r, r), then rounded to the cell. Acceptance about 0.5.
+    """
+    nearest = (NEAREST * radius) ** 2
+    while True:
+        if rule == "released":
+            dx, dz = (float(math.floor(u * 2 * radius) - radius) for u in rng.random(2))
+        else:
+            dx, dz = (float(u) for u in rng.uniform(-radius, radius, 2))
+        if dx * dx + dz * dz >= nearest:
+            return round(dx), -round(dz)
+
+
+def start_place(world: VoxelWorld, ground: Ground | None = None) -> Cell:
+    """The natural ground nearest to the settlement's centre: where the walker is put down.
+
+    Raises WorldError when there is none within MAX_FROM_CENTRE.
+    """
+    ground = ground or embedded_ground(world)
+    cx, cy = world.centre
+    for dx, dy in _nearest_first(MAX_FROM_CENTRE):
+        x, y = cx + dx, cy + dy
+        if ground.inside(x, y) and ground.is_natural(x, y):
+            return x, y, ground.standing_level(x, y)
+    raise WorldError(f"world '{world.kind}' (seed {world.seed}) has no natural ground near its centre {world.centre}")
+
+
+@lru_cache(maxsize=1)
+def _nearest_first(reach: int) -> list[tuple[int, int]]:
+    offsets = [(dx, dy) for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)]
+    return sorted(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, offset))
+
+
+def _released(ground: Ground, x: int, y: int, foot: int, max_difference: float) -> int | str:
+    """z of the place, or why the released rule rejects it."""
+    found = ground.standing_level(x, y)
+    if abs(found - foot) > max_difference:
+        return "at another height"
+    return found if ground.is_natural(x, y) else "not on natural ground"

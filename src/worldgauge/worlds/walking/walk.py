@@ -1,0 +1,90 @@
+"""What a collector hands over: one recorded walk, frame by frame, in the world frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core import polyline
+from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
+
+LoopKind = Literal["ABA", "ABCA"]
+
+_EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
+
+
+@dataclass(frozen=True)
+class WalkGoal:
+    """Where a walk is heading: a cell to stand in (exact), or any cell near column (x, y).
+
+    x, y, z: cell of the world; z is None for a near goal. range_sq: squared planar distance in cells
+    within which a near goal counts as reached; None for an exact one.
+    """
+
+    x: int
+    y: int
+    z: int | None = None
+    range_sq: int | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether one cell is meant, not a disc of columns."""
+        return self.z is not None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One loop, T frames at 20 per second.
+
+    positions: (T, 3) float64 metres, feet, rounded to 3 decimals. yaw: (T,) float64 radians, not
+    wrapped, such that yaw - pi/2 (the game's yaw) has 3 decimals. pitch: (T,), 3 decimals.
+    camera: (T, 2) float64, change of yaw and pitch that led to frame t, full precision; row 0 is 0.
+    forward, jump: (T,) bool, keys held from frame t to frame t + 1. goals: T entries, None while idle.
+    kind, radius: of the loop. seed: of the world, None when unknown. discards: why earlier tries were thrown away.
+    """
+
+    positions: FloatArray
+    yaw: FloatArray
+    pitch: FloatArray
+    camera: FloatArray
+    forward: NDArray[np.bool_]
+    jump: NDArray[np.bool_]
+    goals: tuple[WalkGoal | None, ...]
+    kind: LoopKind
+    radius: int
+    seed: int | None
+    discards: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.positions)
+        shapes = {"positions": (n, 3), "yaw": (n,), "pitch": (n,), "camera": (n, 2), "forward": (n,), "jump": (n,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ShapeError(f"walk of {n} frames: '{name}' needs shape {shape}, got {getattr(self, name).shape}")
+        if len(self.goals) != n:
+            raise ShapeError(f"walk of {n} frames: {len(self.goals)} goals")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def poses(self) -> FloatArray:
+        """Camera-to-world poses (T, 4, 4) of the eye."""
+        return pose_from_yaw_pitch(self.positions + _EYE_ABOVE_FEET, self.yaw, self.pitch)
+
+    @property
+    def length(self) -> float:
+        """Metres walked in the plane."""
+        return polyline.length(self.positions[:, :2])
+
+
+def discard_counts(reasons: Sequence[str]) -> dict[str, int]:
+    """How often each reason occurs, sorted by reason."""
+    return dict(sorted(Counter(reasons).items()))

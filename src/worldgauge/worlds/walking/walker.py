@@ -1,0 +1,63 @@
+"""A walker of primitives on a floor: a step ends where it would touch something."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle
+from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
+
+RADIUS_M = 0.1
+"""Of the walker (specification, section 4)."""
+EYE_HEIGHT_M = 1.0
+_PROBE_M = 0.01
+_ROUNDING_M = 1e-6
+"""Clearances are float32: that of 7 cells of 5 cm is a hair under 0.35 m."""
+
+
+class Stance(NamedTuple):
+    """Where a walker stands: x and y in metres of the world's plane, yaw in radians."""
+
+    x: float
+    y: float
+    yaw: float
+
+    def eye(self, height_m: float = EYE_HEIGHT_M, pitch: float = 0.0) -> FloatArray:
+        """Camera-to-world pose (4, 4) of its eye; pitch in radians, up positive."""
+        return pose_from_yaw_pitch([self.x, self.y, height_m], self.yaw, pitch)
+
+    def turned(self, left: float) -> Stance:
+        """The same place after a turn of `left` radians."""
+        return self._replace(yaw=float(wrap_angle(self.yaw + left)))
+
+
+def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
+    """Whether a walker of `radius_m` may stand where the floor has that clearance; of any shape."""
+    return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
+
+
+def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float = RADIUS_M) -> tuple[Stance, bool]:
+    """Where `step` leads from `stance`, and whether it met something on the way.
+
+    A forward step goes on until less than `radius_m` would be free around the walker, in whole centimetres; it does
+    not slide along walls. One that starts with less room may go where it has no less, but never onto what is not free.
+    """
+    if step is Primitive.TURN_LEFT:
+        return stance.turned(math.radians(TURN_DEG)), False
+    if step is Primitive.TURN_RIGHT:
+        return stance.turned(-math.radians(TURN_DEG)), False
+    if step is Primitive.STOP:
+        return stance, False
+    along = np.array([math.cos(stance.yaw), math.sin(stance.yaw)])
+    metres = np.arange(0, round(STEP_M / _PROBE_M) + 1) * _PROBE_M
+    way = np.array([stance.x, stance.y]) + metres[:, None] * along
+    clear = floor.clearance_at(way)
+    room = np.minimum(radius_m, np.maximum.accumulate(clear)[:-1])
+    met = np.flatnonzero(~stands(clear[1:], room) | (clear[1:] <= 0))
+    last = int(met[0]) if len(met) else len(metres) - 1
+    return stance._replace(x=float(way[last, 0]), y=float(way[last, 1])), bool(len(met))

@@ -1,0 +1,379 @@
+"""The command line: what each command does, and that it does so in a process of its own, as people use it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import worldgauge
+from support.commands import Done, command
+from support.places import TESTS
+
+DOUBLES = TESTS / "engine" / "doubles"
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Callable[..., Done]:
+    """Run `worldgauge ...` in tmp_path in a process of its own, with the suite "echo" and its models at hand."""
+
+    def call(*arguments: str | Path) -> Done:
+        environment = {**os.environ, "PYTHONPATH": str(DOUBLES), "COLUMNS": "100"}
+        words = [sys.executable, "-P", "-m", "worldgauge.cli.main", *map(str, arguments)]
+        return subprocess.run(
+            words, capture_output=True, text=True, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
+        )
+
+    return call
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., Done]:
+    """The same in this process."""
+    return lambda *arguments: command(tmp_path, *arguments)
+
+
+@pytest.fixture
+def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The suite "echo" and its models, here and in every worker."""
+    monkeypatch.syspath_prepend(DOUBLES)
+    monkeypatch.setenv("PYTHONPATH", str(DOUBLES))
+    import enginedoubles
+
+    enginedoubles.register()
+    yield
+    enginedoubles.unregister()
+
+
+@pytest.fixture
+def data(tmp_path: Path, echo: None) -> Path:
+    """Three tasks of the suite "echo", one of them unusable."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tasks.json").write_text(json.dumps({"n": 3, "skip": [2]}))
+    return tmp_path / "data"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\nfrom worldgauge.cli.main import main\nsys.argv = ['worldgauge', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
+        "heavy = {'numpy', 'numba', 'av', 'cv2', 'pandas', 'gymnasium', 'rich', 'jinja2', 'importlib.metadata'}\n"
+        "print('code', code, 'heavy', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.endswith("code 0 heavy []\n"), done.stdout + done.stderr
+    for name in ("collect", "run", "generate", "score", "report", "list", "check", "validate-metric"):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    script = "import sys, worldgauge; print(sorted({'numpy', 'typer', 'rich'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_public_names_are_there_and_others_are_not() -> None:
+    assert all(hasattr(worldgauge, name) for name in worldgauge.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        worldgauge.nothing  # noqa: B018
+
+
+def test_version(alone: Callable[..., Done]) -> None:
+    assert alone("--version").stdout == f"{worldgauge.__version__}\n"
+
+
+def test_run_ends_with_tables_counts_and_the_next_command(
+    alone: Callable[..., Done], data: Path, tmp_path: Path
+) -> None:
+    done = alone("run", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "runs/x")
+    assert done.returncode == 0, done.stderr
+    assert "7.00..7.00" in done.stdout
+    assert "steady-level-7: 3 expected = 2 scored + 1 skipped + 0 failed" in done.stdout
+    assert "skipped steady-level-7 even/2: marked as unusable" in done.stdout
+    assert done.stdout.endswith("next: worldgauge report runs/x --out runs/x/report.html\n")
+    assert "[2/3] steady-level-7 even/0 done" in done.stderr
+    assert (tmp_path / "runs/x/steady-level-7/scores.jsonl").exists()
+
+
+def test_run_json_is_one_object(cli: Callable[..., Done], data: Path) -> None:
+    models = ["--model", "enginedoubles:Steady", "--model", "enginedoubles:Faulty?how=raise&on=1"]
+    done = cli("run", "echo", "--data", data, *models, "--set", "gain=2", "--workers", 2, "--seed", 3, "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["counts"] == {"expected": 6, "scored": 3, "skipped": 2, "failed": 1, "unscored": 0, "left": 0}
+    assert told["failures"] == [
+        {
+            "subject": "faulty-raise-how-raise-on-1",
+            "task": "odd/1",
+            "error": "model 'faulty-raise' raised ValueError at frame 2: no such latent",
+        }
+    ]
+    assert told["directory"] == "runs/echo"
+    assert [row["label"] for row in told["tables"][0]["rows"]] == ["steady", "faulty-raise-how-raise-on-1"]
+    facts = json.loads(Path(data.parent / "runs/echo/steady/run.json").read_text())
+    assert (facts["seed"], facts["settings"]["gain"]) == (3, 2)
+
+
+def test_failures_are_shown_and_retried(cli: Callable[..., Done], data: Path) -> None:
+    arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Faulty?how=raise", "--limit", "2"]
+    done = cli(*arguments)
+    assert done.returncode == 1
+    assert "  failed faulty-raise-how-raise odd/1: model 'faulty-raise' raised ValueError" in done.stdout
+    assert "The same command tries the failed ones again." in done.stdout
+    assert "odd/1 failed" in cli(*arguments).stderr
+    assert cli(*arguments, "--keep-failed").stderr == ""
+    (plan,) = json.loads(cli(*arguments, "--keep-failed", "--dry-run", "--json").stdout)["plans"]
+    assert (plan["done_already"], plan["ask"], [kept["task"] for kept in plan["kept_failed"]]) == (1, 0, ["odd/1"])
+    assert ", 1 failed and kept; into" in cli(*arguments, "--keep-failed", "--dry-run").stdout
+
+
+def test_generate_then_score_then_score_otherwise(cli: Callable[..., Done], data: Path) -> None:
+    done = cli("generate", "echo", "--data", data, "--model", "enginedoubles:Steady?level=7", "--out", "out")
+    assert done.returncode == 0
+    assert done.stdout.endswith("next: worldgauge score out\n")
+    assert "0 scored + 1 skipped + 0 failed + 2 not scored" in done.stdout
+    told = json.loads(cli("score", "out", "--json").stdout)
+    assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 7
+    told = json.loads(cli("score", "out/steady-level-7", "--set", "gain=2", "--json").stdout)
+    assert told["tables"][0]["rows"][0]["cells"][0]["mean"] == 14
+
+
+def test_the_next_command_can_be_pasted(cli: Callable[..., Done], data: Path) -> None:
+    for out in ("a b", "c"):
+        models = ["--model", "enginedoubles:Steady?level=7", "--model", "freeze"]
+        cli("generate", "echo", "--data", data, *models, "--out", out)
+    runs = ["a b/steady-level-7", "c/freeze"]
+    done = cli("score", *runs)
+    assert done.stdout.endswith("next: worldgauge report 'a b' c --out 'a b/report.html'\n")
+    told = json.loads(cli("score", *runs, "--json").stdout)
+    assert told["directory"] is None
+    assert sorted(run["directory"] for run in told["runs"].values()) == runs
+
+
+def test_dry_run_says_what_would_be_done(cli: Callable[..., Done], data: Path, tmp_path: Path) -> None:
+    arguments = ["run", "echo", "--data", data, "--model", "enginedoubles:Steady", "--out", "out"]
+    done = cli(*arguments, "--dry-run")
+    assert "3 tasks expected, 0 done already, 2 to ask, 0 only to score, 1 skipped; into out/steady" in done.stdout
+    assert "skipped even/2: marked as unusable" in done.stdout
+    assert not (tmp_path / "out").exists()
+    cli(*arguments)
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["plans"][0]["ask"], told["plans"][0]["done_already"]) == (0, 2)
+
+
+def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> None:
+    model = "enginedoubles:Faulty?how=hang"
+    done = cli("run", "echo", "--data", data, "--model", model, "--deadline", "1.5", "--json")
+    assert json.loads(done.stdout)["failures"][0]["error"] == "timed out after 1.5 s without progress"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["run", "echo", "--model", "fereeze"], "no model 'fereeze'. Did you mean 'freeze'?"),
+        (["run", "loopnva", "--model", "freeze"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
+        (["run", "echo", "--model", "freeze", "--set", "gain"], "--set takes NAME=VALUE, not 'gain'"),
+        (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
+        (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
+        (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
+        (
+            ["check", "minecraft"],
+            "no data format 'minecraft'. Known: build, closedloop, coverage, demonstrations, loopnav, mind",
+        ),
+    ],
+)
+def test_known_errors_are_one_line_and_exit_code_2(
+    cli: Callable[..., Done], data: Path, arguments: list[str], error: str
+) -> None:
+    done = cli(*arguments, "--data", data)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {error}")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], tmp_path: Path) -> None:
+    for arguments, error in (
+        (["score", "nowhere"], "nowhere: neither a run folder"),
+        (["report", "nowhere"], "nowhere: neither a run folder"),
+        (["collect", "minecraft", "--out", "x"], "nothing is collected for 'minecraft'"),
+        (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
+        (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "types is ['ABBA']"),
+    ):
+        done = cli(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith(f"error: {error}")
+    assert cli("run").returncode == 2
+
+
+def test_unknown_errors_keep_their_traceback(alone: Callable[..., Done], data: Path) -> None:
+    (data / "tasks.json").write_text("{}")
+    done = alone("run", "echo", "--data", data, "--model", "freeze")
+    assert done.returncode == 1
+    assert "KeyError: 'n'" in done.stderr
+    assert done.stderr.endswith("please report it with the lines above.\n")
+
+
+@pytest.mark.parametrize("kind", ["suites", "models", "metrics", "worlds", "estimators"])
+def test_lists(cli: Callable[..., Done], kind: str) -> None:
+    told = json.loads(cli("list", kind, "--json").stdout)[kind]
+    assert told
+    for entry in told:
+        assert set(entry) == {"name", "summary", "origin", "facts"}
+        assert entry["origin"].startswith("worldgauge.")
+        assert entry["summary"]
+    assert told[0]["name"] in cli("list", kind).stdout
+
+
+def test_a_data_set_is_checked(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    done = cli("check", "loopnav", "--data", walks)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 walks are valid" in done.stdout
+    told = json.loads(cli("check", "loopnav", "--data", walks, "--json").stdout)
+    assert (told["ok"], told["n_valid"]) == (True, 2)
+    done = cli("check", "loopnav", "--data", tmp_path / "none")
+    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path / 'none'}: no such folder\n")
+
+
+def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    shutil.copytree(walks, tmp_path / "walks")
+    arguments = ["collect", "loopnav", "--out", "walks", "--settlements", "1", "--ranges", "5", "--seed", "3"]
+    arguments += ["--per-combination", "1", "--size", "160x90", "--types", "ABA,ABCA"]
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"]) == (2, 2)
+    told = json.loads(cli(*arguments, "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (2, True)
+    assert cli(*arguments[:-4], "--size", "80x60").returncode == 2
+    for types in ("XYZ,../../etc", "/abs"):
+        done = cli(*arguments, "--types", types, "--dry-run")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith("error: types is [")
+
+
+@pytest.mark.slow
+def test_target_scenarios_are_planned_collected_and_continued(cli: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ["collect", "target", "--out", "d", "--scenes", "1", "--per-scene", "1", "--size", "32x18"]
+    assert cli(*arguments, "--dry-run").stdout == "1 scenarios expected, 0 done already; into d\n"
+    assert not (tmp_path / "d").exists()
+    done = cli(*arguments, "--places", "indoors")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("d: 1 scenarios, 250 frames\n")
+    assert "next: worldgauge run target --data d" in done.stdout
+    assert "[1/1] sample_000_custom_segment_000_249" in done.stderr
+    told = json.loads(cli(*arguments, "--places", "indoors", "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"], told["settings"]["places"]) == (1, 1, ["indoors"])
+    told = json.loads(cli(*arguments, "--places", "indoors", "--workers", "2", "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (1, True)
+    for wrong, error in ((["--places", "sea"], "places is ['sea']"), (["--seed", "1"], "d was collected with seed 42")):
+        done = cli(*arguments, "--places", "indoors", *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {error}")
+
+
+@pytest.mark.slow
+def test_mind_clips_are_planned_collected_continued_and_checked(cli: Callable[..., Done], tmp_path: Path) -> None:
+    assert cli("collect", "mind", "--out", "d", "--dry-run").stdout == (
+        "350 clips and start images expected, 0 done already; into d\n"
+    )
+    arguments = ["collect", "mind", "--out", "d", "--families", "interior,urban", "--perspectives", "3rd"]
+    arguments += ["--train", "0", "--mem", "1", "--action-space", "1", "--mirror", "1", "--frames", "30"]
+    arguments += ["--size", "64x36"]
+    assert cli(*arguments, "--dry-run").stdout == "3 clips and start images expected, 0 done already; into d\n"
+    assert not (tmp_path / "d").exists()
+    done = cli(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("d: 3 clips and start images, 61 frames\n")
+    assert "next: worldgauge run mind --data d" in done.stdout
+    assert "[1/3] 3rd_data/mem_test/data-150" in done.stderr
+    told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
+    assert (told["expected"], told["done_already"], told["settings"]["frames"]) == (3, 3, 30)
+    told = json.loads(cli(*arguments, "--workers", "2", "--json").stdout)
+    assert (told["trajectories"], told["ok"]) == (3, True)
+    for wrong, error in (
+        (["--families", "urbam"], "no family 'urbam'. Did you mean 'urban'?"),
+        (["--perspectives", "3rd,3rd"], "perspectives is ['3rd', '3rd']"),
+        (["--mem", "-1"], "mem is -1: give 0 to"),
+        (["--frames", "60"], "d was collected with frames 30, not 60"),
+    ):
+        done = cli(*arguments, *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert done.stderr.startswith(f"error: {error}")
+    done = cli("check", "mind", "--data", "d", "--decode")
+    assert done.returncode == 0, done.stderr
+    assert "3rd action_space_test" in done.stdout
+    assert "12 of 12 clips and mirror videos are valid, 60 frames; can be used" in done.stdout
+    (tmp_path / "d/3rd_data/test/mem_test/data-150/action.json").write_text("{")
+    told = json.loads(cli("check", "mind", "--data", "d", "--json").stdout)
+    assert (told["ok"], told["n_valid"]) == (False, 11)
+
+
+def test_loopnav_end_to_end_to_the_page(cli: Callable[..., Done], walks: Path, tmp_path: Path) -> None:
+    models = ["--model", "truth", "--model", "freeze"]
+    done = cli("run", "loopnav", "--data", walks, *models, "--limit", 1, "--out", "runs/x")
+    assert done.returncode == 0, done.stderr
+    assert "References: truth" in done.stdout
+    told = json.loads(cli("report", "runs/x", "--out", "page.html", "--json").stdout)
+    with_films = (tmp_path / told["page"]).read_text()
+    assert with_films.startswith("<!")
+    cli("report", "runs/x", "--out", "plain.html", "--films", 0)
+    assert len((tmp_path / "plain.html").read_text()) < len(with_films)
+
+
+def test_doctor_says_what_is_missing(cli: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path))
+    done = cli("doctor", "minecraft")
+    assert done.returncode == 1
+    assert "worldgauge minecraft install" in done.stdout
+    told = json.loads(cli("doctor", "minecraft", "--json").stdout)
+    assert told["ok"] is False
+    assert {"part", "well", "needed", "told"} == set(told["findings"][0])
+    for wrong in (("doctor", "minecrft"), ("doctor", "minecraft", "--server", "here:port")):
+        done = cli(*wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_what_is_not_measured_is_said_with_what_brings_it(
+    cli: Callable[..., Done], walks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "none"))
+    asked = ("--set", "lpips=lpips-alex", "--limit", 1, "--out", "runs/y")
+    done = cli("run", "loopnav", "--data", walks, "--model", "freeze", *asked)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "Not measured: lpips, lpips_320x180." in told
+    assert "worldgauge weights pull lpips-alex" in told
+    assert "Not measured: fvd_pair, fvd." in told
+    page = json.loads(cli("report", "runs/y", "--out", "y.html", "--json").stdout)["page"]
+    assert "networks_digest" not in (tmp_path / page).read_text().partition("worldgauge run loopnav")[2][:400]
+
+
+def test_a_metric_is_put_to_the_test(cli: Callable[..., Done]) -> None:
+    done = cli("validate-metric", "sgcs", "--scenes", "2", "--json")
+    assert done.returncode == 1, "two scenes are too few to accept a metric"
+    assert json.loads(done.stdout)["accepted"] is False
+    assert "error: " in cli("validate-metric", "sgcs", "--segmenter", "colour").stderr
+    assert cli("validate-metric", "sgcs", "--segmenter", "none").returncode == 2
+    unknown = cli("validate-metric", "fid").stderr
+    assert unknown == "error: no study of a metric 'fid'. Known: all, rules, sgcs\n"
+
+
+def test_every_metric_is_put_to_the_test(cli: Callable[..., Done], tmp_path: Path) -> None:
+    few = ("validate-metric", "all", "--scenes", "2", "--metrics", "psnr,imaging")
+    done = cli(*few, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "worldgauge weights pull musiq-spaq" in " ".join(done.stdout.split())
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+    told = json.loads(cli(*few, "--json").stdout)
+    assert told["page"] is None
+    assert told["frames"] == 2
+    for wrong, words in (
+        (("--network", "imaging"), "METRIC=TEXT"),
+        (("--metrics", "psrn"), "Did you mean 'psnr'"),
+        (("--out", "x.png"), "x.png: a page ends in .html"),
+    ):
+        done = cli(*few[:4], *wrong)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert words in done.stderr

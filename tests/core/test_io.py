@@ -1,0 +1,51 @@
+"""Files are in place as a whole, or the old one is still there."""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import atomic_file, write_file
+
+
+def test_a_file_is_put_in_place_with_its_folders(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "two" / "x.bin"
+    write_file(path, b"first")
+    (path.parent / ".x.bin.part").write_bytes(b"left by a killed process, and longer")
+    with atomic_file(path) as file:
+        file.write(b"sec")
+        assert path.read_bytes() == b"first"
+        file.write(b"ond")
+    assert path.read_bytes() == b"second"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_error_of_who_writes_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    write_file(path, b"first")
+    with suppress(ZeroDivisionError), atomic_file(path) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("refused", ["mkdir", "replace", "fsync"])
+def test_what_the_system_refuses_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "new" / "x.bin"
+    if refused != "mkdir":
+        write_file(path, b"first")
+    monkeypatch.setattr(os, refused, full)
+    with pytest.raises(DataError, match=r"x\.bin: cannot be written \(No space left on device\)$") as caught:
+        write_file(path, b"second")
+    monkeypatch.undo()
+    assert isinstance(caught.value.__cause__, OSError)
+    left = {file.name: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert left == ({} if refused == "mkdir" else {"x.bin": b"first"})

@@ -1,0 +1,166 @@
+"""Broken videos: they say so in one line, and never raise anything else."""
+
+import re
+import struct
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.films import KINDS, N, scene, write, write_all
+from worldgauge.core import _decoding
+from worldgauge.core.errors import DataError
+from worldgauge.core.video import Clip, problems
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_all(tmp_path_factory.mktemp("video"))
+
+
+def test_no_file_and_no_video_are_one_clear_line(tmp_path: Path) -> None:
+    contents = {
+        "empty.avi": b"",
+        "text.mp4": b"this is not a video\n" * 40,
+        "noise.avi": np.random.default_rng(1).bytes(4000),
+        "list.mp4": b"#EXTM3U\n#EXTINF:1,\nother.mp4\n#EXT-X-ENDLIST\n",
+        "concat.avi": b"ffconcat version 1.0\nfile other.mp4\n",
+    }
+    write(tmp_path / "other.mp4", scene(3), "viewable")
+    for name, content in contents.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=name):
+            Clip.open(path)
+        assert len(problems(path)) >= 1
+    for path in (tmp_path / "absent.avi", tmp_path):
+        with pytest.raises(DataError, match="no such video"):
+            Clip.open(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_truncation_is_an_error_or_a_shorter_clip(tmp_path: Path, files: dict[str, Path], kind: str) -> None:
+    whole, sequence = files[kind].read_bytes(), Clip.open(files[kind])
+    path = tmp_path / files[kind].name
+    outcomes = set()
+    for size in [*np.linspace(0, len(whole) - 1, 40).astype(int), *range(len(whole) - 1200, len(whole) - 700, 7)]:
+        path.write_bytes(whole[: max(size, 0)])
+        try:
+            clip = Clip.open(path)
+        except DataError as error:
+            outcomes.add("frame" if "is cut off" in str(error) else str(error)[len(str(path)) :][:25])
+            assert problems(path)
+            continue
+        # Cut between two frames: the ones that are left are whole.
+        np.testing.assert_array_equal(clip[len(clip) - 1], sequence[len(clip) - 1])
+        assert (len(clip) < N) == any("its header states 37 frames" in line for line in problems(path))
+        outcomes.add("shorter" if len(clip) < N else "index only")
+    # Without its index, or with a wrong one, an mp4 does not open; an AVI does.
+    assert ({"frame", "shorter"} <= outcomes) == (kind == "mjpg")
+
+
+def test_damage_inside_a_stream_is_found_in_the_decoder_log(tmp_path: Path, files: dict[str, Path]) -> None:
+    for kind in ("mjpg", "lossless"):
+        data = bytearray(files[kind].read_bytes())
+        middle = len(data) // 2
+        data[middle : middle + 1500] = bytes(1500)
+        path = tmp_path / files[kind].name
+        path.write_bytes(data)
+        found = problems(path)
+        assert found, kind
+        assert all(str(path) in line for line in found)
+
+
+def test_looking_for_problems_leaves_the_log_as_it_was(files: dict[str, Path]) -> None:
+    before = av.logging.get_level(), av.logging.get_skip_repeated()
+    problems(files["mjpg"])
+    assert (av.logging.get_level(), av.logging.get_skip_repeated()) == before
+
+
+def jpegs(path: Path, sides: list[int]) -> Path:
+    """An AVI whose header states the first frame's size, whatever the others are."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mjpeg", rate=20)
+        stream.width = stream.height = sides[0]
+        stream.pix_fmt = "yuvj420p"
+        for i, side in enumerate(sides):
+            packet = av.Packet(cv2.imencode(".jpg", np.zeros((side, side, 3), np.uint8))[1].tobytes())
+            packet.stream, packet.time_base, packet.is_keyframe = stream, Fraction(1, 20), True
+            packet.pts = packet.dts = i
+            container.mux(packet)
+    return path
+
+
+def test_a_frame_of_another_size_is_named(tmp_path: Path) -> None:
+    clip = Clip.open(jpegs(tmp_path / "x.avi", [64, 128, 64]))
+    with pytest.raises(DataError, match=r"x\.avi: frame 1 is 128x128"):
+        clip[1]
+    assert clip[2].shape == (64, 64, 3), "one bad frame does not spoil the next"
+    with pytest.raises(DataError, match="frame 1"):
+        clip.to_array()
+
+
+def test_a_frame_that_is_not_a_picture_is_named(tmp_path: Path, files: dict[str, Path]) -> None:
+    data = files["mjpg"].read_bytes()
+    at = [match.start() for match in re.finditer(b"\xff\xd8\xff", data)][5]
+    path = tmp_path / "x.avi"
+    path.write_bytes(data[:at] + bytes(400) + data[at + 400 :])
+    clip = Clip.open(path)
+    with pytest.raises(DataError, match=r"x\.avi: frame 5"):
+        clip[5]
+    np.testing.assert_array_equal(clip[6], Clip.open(files["mjpg"])[6])
+    assert any("5" in line for line in problems(path))
+
+
+def test_a_file_that_goes_away_after_it_was_opened_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.avi", scene(3), "mjpg")
+    clip = Clip.open(path)
+    path.unlink()
+    for look in (lambda: clip[1], clip.to_array):
+        with pytest.raises(DataError, match=r"x\.avi: cannot be opened again"):
+            look()
+
+
+def test_limits_hold_before_memory_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = jpegs(tmp_path / "small.avi", [64, 64])
+    monkeypatch.setattr(_decoding, "MAX_PIXELS", 32 * 32)
+    with pytest.raises(DataError, match="limit"):
+        Clip.open(small)
+    monkeypatch.setattr(_decoding, "MAX_PIXELS", 100 * 100)
+    with pytest.raises(DataError, match="frame 1"):  # the header says 64x64, the frame is larger than the limit
+        Clip.open(jpegs(tmp_path / "grows.avi", [64, 512]))[1]
+    monkeypatch.setattr(_decoding, "MAX_FRAMES", 3)
+    with pytest.raises(DataError, match="more than 3 frames"):
+        Clip.open(jpegs(tmp_path / "long.avi", [64] * 4))
+
+
+def test_a_header_that_lies_about_its_size(tmp_path: Path) -> None:
+    data = jpegs(tmp_path / "true.avi", [64, 64]).read_bytes()
+    lie = tmp_path / "lie.avi"
+    for side in (60_000, 0x7FFFFFFF):
+        lie.write_bytes(data.replace(struct.pack("<II", 64, 64), struct.pack("<II", side, side)))
+        with suppress(DataError):
+            # Where the decoder trusts the picture, not the header, that is as good.
+            assert Clip.open(lie)[0].shape == (64, 64, 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(sorted(KINDS)))
+def test_flipped_bytes_never_escape_as_another_error(files: dict[str, Path], data: st.DataObject, kind: str) -> None:
+    content = bytearray(files[kind].read_bytes())
+    places = st.integers(0, len(content) - 1) | st.integers(0, 600)
+    for place in data.draw(st.lists(places, min_size=1, max_size=8)):
+        content[place] = data.draw(st.integers(0, 255))
+    path = files[kind].with_name(f"flipped.{KINDS[kind]}")
+    path.write_bytes(content)
+    with suppress(DataError):
+        clip = Clip.open(path)
+        for index in {0, len(clip) // 2, len(clip) - 1}:
+            assert clip[index].dtype == np.uint8
+    assert all(isinstance(line, str) for line in problems(path))

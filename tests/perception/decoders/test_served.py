@@ -1,0 +1,304 @@
+"""A decoder behind a server: frames and anchor out, poses in, the published paths from the published poses."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from support.served import MODELS, PYTHON, command, http_server
+from support.vectors import DEFAULT, cases
+from worldgauge.core.errors import LostError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.video import Clip
+from worldgauge.perception.decoders import DecodeRequest, decoders, open_decoder
+from worldgauge.perception.decoders.served import ServedDecoder
+
+VECTORS = DEFAULT / "target_scale.json"
+CASES = [case for case in cases("target_scale", "cases") if case.values[0]["kind"] in ("vggt", "spatracker", "vipe")]
+KEYS = {"vggt": "extrinsics_w2c", "spatracker": "c2w", "vipe": "poses_tx_ty_tz_qx_qy_qz_qw"}
+TOLERANCE = json.loads(VECTORS.read_text())["tolerance"]
+
+Opened = Callable[..., ServedDecoder]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    with ExitStack() as stack:
+
+        def open_it(text: str, **settings: Any) -> ServedDecoder:
+            decoder = open_decoder(text, **settings)
+            assert isinstance(decoder, ServedDecoder)
+            return stack.enter_context(closing(decoder))
+
+        yield open_it
+
+
+def served(target: str, options: str = "", scheme: str = "cmd") -> str:
+    return f"{scheme}:{PYTHON} -m worldgauge_serve {options} '{MODELS / 'estimators.py'}:{target}'"
+
+
+def known(case: dict[str, Any], options: str = "", scheme: str = "cmd") -> str:
+    kind = case["kind"]
+    return served(
+        f"Known?vectors={quote(str(VECTORS))}&case={case['id']}&key={KEYS[kind]}&layout={kind}", options, scheme
+    )
+
+
+def request(n_frames: int = 193, fps: float = 24.0, real_m: float | None = 1.0, **fields: Any) -> DecodeRequest:
+    """A video whose frame t is full of the grey level t, and an anchor of another size."""
+    levels = np.arange(n_frames, dtype=np.uint8)
+    frames = np.broadcast_to(levels[:, None, None, None], (n_frames, 6, 8, 3))
+    given = {"anchor": np.full((5, 7, 3), 9, np.uint8), "anchor_distance_m": real_m, "hfov_deg": 80.0, "seed": 3}
+    return DecodeRequest(**{"video": Clip.from_array(frames, fps), **given, **fields})
+
+
+def asked_as(case: dict[str, Any]) -> DecodeRequest:
+    poses = case["inputs"][KEYS[case["kind"]]]
+    return request(real_m=case["inputs"].get("real_displacement_m"), n_points=len(poses) - (case["kind"] != "vipe"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_released_rules_give_the_published_paths_through_the_wire(case: dict[str, Any], opened: Opened) -> None:
+    path = opened(known(case), compat="released").decode(asked_as(case))
+    expect, tolerance = case["expect"], TOLERANCE[case["kind"]]
+    close = {"rtol": tolerance["rtol"], "atol": tolerance["atol"]}
+    assert path.status == "ok"
+    np.testing.assert_allclose(path.xy, expect["trajectory_2d"], **close)
+    assert path.positions is not None
+    np.testing.assert_allclose(path.positions[:, [0, 2, 1]], expect["trajectory_3d"], **close)
+    if "scale_factor" in expect:
+        np.testing.assert_allclose(path.scale, expect["scale_factor"], **close)
+        np.testing.assert_allclose(path.anchor_estimated, expect["camera_displacement"], **close)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.values[0]["inputs"].get("real_displacement_m") != 0])
+def test_our_rules_start_at_the_origin_and_keep_the_anchor_at_its_distance(
+    case: dict[str, Any], opened: Opened
+) -> None:
+    path = opened(known(case)).decode(asked_as(case))
+    assert path.status == "ok", path.reason
+    assert path.xy is not None
+    assert path.positions is not None
+    np.testing.assert_array_equal(path.xy[0], [0, 0])
+    given = np.array(case["inputs"][KEYS[case["kind"]]])
+    if case["kind"] == "vggt":
+        whole = np.concatenate([given, np.tile([[[0, 0, 0, 1.0]]], (len(given), 1, 1))], axis=1)
+        poses = np.linalg.inv(whole)
+        poses, anchor = poses[:-1], poses[-1]
+        np.testing.assert_allclose(path.scale, case["corrected"]["scale_factor"], rtol=2e-6)
+    elif case["kind"] == "spatracker":
+        poses, anchor = given[1:], given[0]
+    else:
+        first = given[0]
+        assert np.abs(np.linalg.norm(path.positions[-1]) - np.linalg.norm(given[-1, :3] - first[:3])) < 1e-9, "metres"
+        return
+    real_m = case["inputs"]["real_displacement_m"]
+    scale = real_m / np.linalg.norm(anchor[:3, 3] - poses[0, :3, 3])
+    local = np.linalg.inv(poses[0]) @ poses
+    np.testing.assert_allclose(path.xy, scale * local[:, [0, 2], 3], atol=1e-4)
+
+
+def test_an_anchor_at_no_distance_gives_no_scale(opened: Opened) -> None:
+    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vggt_zero_real"]
+    path = opened(known(case)).decode(asked_as(case))
+    assert (path.status, path.xy, path.scale) == ("no_scale", None, None)
+    assert "0 m apart" in path.reason
+
+
+@pytest.mark.parametrize(
+    ("case", "fps", "seen"),
+    [
+        ("vggt_first_identity", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("vggt_first_identity", 10.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("spatracker_a", 24.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+        ("spatracker_a", 12.5, [0, 12, 25, 37, 50, 62, 75, 87, 100]),
+        ("spatracker_a", 60.0, [0, 60, 120, 180, 192, 192, 192, 192, 192]),
+        ("vipe_a", 60.0, [0, 24, 48, 72, 96, 120, 144, 168, 192]),
+    ],
+)
+def test_the_frames_of_the_released_decoders_are_sent(case: str, fps: float, seen: list[int], opened: Opened) -> None:
+    (found,) = [each.values[0] for each in CASES if each.values[0]["id"] == case]
+    path = opened(known(found)).decode(request(fps=fps))
+    assert path.frame_indices.tolist() == seen
+    facts = path.diagnostics["facts"]
+    assert facts["frames_seen"] == str(seen)
+    assert facts["frames"] == "(9, 6, 8, 3)uint8"
+    assert facts.get("anchor") == (None if case == "vipe_a" else "(5, 7, 3)uint8")
+    assert (facts["seed"], facts["hfov_deg"], facts["fps"]) == (3, 80.0, fps)
+    assert path.focal_px == 300.0
+    assert path.registered.tolist() == [True] * 9
+    assert path.diagnostics["decoder_used"] == "known"
+
+
+def test_same_decoder_however_it_is_reached(opened: Opened) -> None:
+    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vggt_pitched"]
+    ways = [known(case), known(case, "--pipes", "pipe")]
+    target = known(case).split("estimators.py:")[1].rstrip("'")
+    with http_server(target, file="estimators.py") as server:
+        decoders = [opened(text) for text in (*ways, server.url)]
+        first, *others = [(decoder.settings, decoder.name, decoder.decode(asked_as(case))) for decoder in decoders]
+    assert json.loads(json.dumps(first[0])) == first[0]
+    for other in others:
+        assert other[:2] == first[:2], "where it runs changes nothing"
+        np.testing.assert_array_equal(other[2].xy, first[2].xy)
+    assert decoders[0].needs.gpus == 0.5
+    assert opened(known(case), compat="released").settings != first[0]
+
+
+@pytest.mark.parametrize("fields", [{"anchor": None}, {"real_m": None}])
+def test_without_a_real_frame_or_its_distance_nothing_is_asked(fields: dict[str, Any], opened: Opened) -> None:
+    path = opened(served("Odd?how=exits")).decode(request(**fields))
+    assert (path.status, path.xy) == ("no_scale", None)
+    assert "needs a real frame at a known distance" in path.reason
+
+
+def test_a_still_video_is_stationary_and_nothing_is_asked(opened: Opened) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (45, 80, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
+    still = request(video=Clip.from_array(np.tile(picture, (12, 1, 1, 1)), 24.0))
+    path = opened(served("Odd?how=exits")).decode(still)
+    assert path.status == "stationary"
+    np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
+    asked = opened(served("Odd?how=raises"), compat="released").decode(still)
+    assert (asked.status, "CUDA error" in asked.reason) == ("failed", True), "the released scripts ask"
+
+
+def test_an_empty_video_is_failed(opened: Opened) -> None:
+    path = opened(served("Odd?how=exits")).decode(request(n_frames=0))
+    assert (path.status, path.reason) == ("failed", "the video holds no frame")
+
+
+def test_vipe_needs_no_anchor(opened: Opened) -> None:
+    (case,) = [each.values[0] for each in CASES if each.values[0]["kind"] == "vipe"]
+    path = opened(known(case)).decode(request(anchor=None, real_m=None))
+    assert (path.status, path.scale, path.anchor_estimated) == ("ok", 1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("raises", "odd: estimator 'odd' raised RuntimeError: CUDA error"),
+        ("nan", "'poses' is not finite"),
+        ("not applicable", "odd: too dark"),
+        ("mirrored", "pose 1 is no rotation and translation: its matrix is off by 2"),
+        ("skewed", "is no rotation and translation"),
+        ("no pair", "expected a dict of arrays"),
+    ],
+)
+@pytest.mark.parametrize("compat", ["", "released"])
+def test_what_it_fails_at_is_a_status(how: str, reason: str, compat: str, opened: Opened) -> None:
+    decoder = opened(served(f"Odd?how={quote(how)}"), compat=compat)
+    path = decoder.decode(request())
+    if compat and how in ("mirrored", "skewed"):
+        assert path.status == "no_scale", "the released rules look at no rotation; this anchor is at the start"
+        return
+    assert (path.status, path.xy) == ("failed", None)
+    assert reason in path.reason
+    assert path.reason.isprintable()
+    its_own = how in ("raises", "nan", "no pair")
+    assert ("error" in path.diagnostics) == its_own, "kept in the cache only where the video is to blame"
+
+
+def test_a_matrix_from_16_bits_is_put_right(opened: Opened) -> None:
+    path = opened(served("Odd?how=slightly%20skewed")).decode(request())
+    assert path.status == "ok", path.reason
+    assert path.rotations is not None
+    np.testing.assert_allclose(
+        path.rotations @ path.rotations.swapaxes(1, 2), np.tile(np.eye(3), (9, 1, 1)), atol=1e-12
+    )
+    assert 0.001 < path.diagnostics["skew"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "words"),
+    [
+        ("exits", LostError, "exited with code 3, 3 times before its first answer"),
+        ("hangs", LostError, "timed out after 0.5 s without an answer"),
+        ("too many", SubjectError, "gives 'poses' as float64 of"),
+        ("another array", SubjectError, "holding"),
+    ],
+)
+def test_what_says_nothing_of_the_video_is_no_status(
+    how: str, error: type[SubjectError], words: str, opened: Opened
+) -> None:
+    began = time.monotonic()
+    decoder = opened(served(f"Odd?how={quote(how)}"), deadline_s=0.5)
+    with pytest.raises(error, match=words):
+        decoder.decode(request())
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("compat", ["", "released"])
+def test_nobody_walks_that_fast(compat: str, opened: Opened) -> None:
+    (case,) = [each.values[0] for each in CASES if each.values[0]["id"] == "vipe_a"]
+    path = opened(known(case), compat=compat).decode(request(fps=2400.0))
+    if compat:
+        assert path.status == "ok", "the released rules look at no speed"
+        return
+    assert (path.status, path.xy) == ("failed", None)
+    assert "m/s" in path.reason
+
+
+def test_facts_that_could_harm_are_cut(opened: Opened) -> None:
+    path = opened(served("Odd?how=escapes")).decode(request(n_frames=9))
+    note = path.diagnostics["facts"]["note"]
+    assert len(note) == 200
+    assert note.isprintable()
+    assert "deep" not in path.diagnostics["facts"]
+
+
+def test_the_layout_is_the_servers_unless_it_is_given(opened: Opened) -> None:
+    with pytest.raises(
+        UsageError, match="estimator 'odd' is of layout 'x'; a decoder of layout vggt, spatracker, vipe"
+    ):
+        opened(served("Odd?how=fine&layout=x"))
+    decoder = opened(served("Odd?how=fine&layout=x"), layout="spatracker")
+    assert decoder.settings["layout"] == "spatracker"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "error", "words"),
+    [
+        (served("Sums"), {}, UsageError, "estimator 'sums' is of kind 'sum'; a decoder"),
+        (f"cmd:{command('Fade')}", {}, SubjectError, "serves 'model', not 'estimator'"),
+        ("cmd:no-such-program x", {}, UsageError, "cannot be started"),
+        ("served", {}, UsageError, r"decoder 'served' takes \(at, layout, compat, deadline_s\): missing"),
+        (served("Odd?how=x"), {"compat": "x"}, UsageError, "compat is 'x'"),
+        (served("Odd?how=x"), {"deadline_s": 0}, UsageError, "deadline_s is 0"),
+        (served("Odd?how=x"), {"frames": 3}, UsageError, "unexpected keyword argument 'frames'"),
+        ("servd", {}, UnknownNameError, "no decoder 'servd'. Did you mean 'served'"),
+        ("colour", {}, UnknownNameError, "no decoder 'colour'"),
+        ("served?at", {}, UsageError, "settings look like"),
+        ("served?at=x&at=y", {}, UsageError, "a setting is given twice"),
+        ("served?at=x", {}, UsageError, "estimator 'x': served ones are named cmd:"),
+    ],
+)
+def test_what_cannot_be_opened(text: str, settings: dict[str, Any], error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        open_decoder(text, **settings)
+
+
+def test_settings_come_as_a_query_too() -> None:
+    text = f"served?at={quote(served('Odd?how=fine'))}&compat=released&deadline_s=9"
+    decoder = open_decoder(text)
+    assert isinstance(decoder, ServedDecoder)
+    with closing(decoder):
+        assert decoder.settings["compat"] == "released"
+        assert decoder._remote.deadline_s == 9
+    assert "served" in decoders
+
+
+def test_the_decoder_on_the_page_is_one(tmp_path: Path, opened: Opened) -> None:
+    page = (DEFAULT.parents[1] / "docs" / "adapters.md").read_text("utf-8")
+    (block,) = (found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Still" in found)
+    (tmp_path / "mine.py").write_text(block, "utf-8")
+    decoder = opened(f"cmd:{PYTHON} -m worldgauge_serve {tmp_path / 'mine.py'}:Still?gain=2")
+    path = decoder.decode(request(n_frames=5))
+    assert (path.status, path.decoder, path.focal_px) == ("ok", "still", 300.0)
+    np.testing.assert_array_equal(path.xy, np.zeros((5, 2)))
+    assert decoder.settings["settings"] == {"gain": 2}

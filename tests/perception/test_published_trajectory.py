@@ -1,0 +1,87 @@
+"""COLMAP image lists, against the vector file and written and read again."""
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.vectors import cases
+from worldgauge.core.errors import DataError
+from worldgauge.suites.mind.format.frame import our_pose
+from worldgauge.suites.mind.format.layout import read_images_txt, write_images_txt
+
+
+def text_of(case: dict[str, Any]) -> str:
+    rng, n = np.random.default_rng(case["seed"]), case["n"]
+    q, t = rng.normal(size=(n, 4)), 2 * rng.normal(size=(n, 3))
+    if not case["unnormalised"]:
+        q /= np.linalg.norm(q, axis=1, keepdims=True)
+    orders = {"sorted": lambda: range(n), "reversed": lambda: range(n)[::-1], "shuffled": lambda: rng.permutation(n)}
+    lines = ["# Image list with two lines of data per image:", f"# Number of images: {n}"]
+    for j, i in enumerate(orders[case["order"]]()):
+        lines.append(f"{j + 1} {' '.join(f'{v:.9f}' for v in (*q[i], *t[i]))} 1 images/frame_{i:06d}.jpg")
+        lines += [""] if case["second_line"] else []
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("case", cases("mind_images_txt", "cases"))
+def test_the_released_reader(case: dict[str, Any]) -> None:
+    text = text_of(case)
+    assert len(text) == case["text_chars"], "the recipe of the vectors"
+    _, poses = read_images_txt(text, reader="released")
+    assert len(poses) == case["poses_returned"]
+    np.testing.assert_allclose(poses[:, :3, 3], case["centres"], atol=1e-8)
+    np.testing.assert_allclose(poses[0, :3, :3], case["R_first"], atol=1e-8)
+    np.testing.assert_allclose(poses[-1, :3, :3], case["R_last"], atol=1e-8)
+
+
+@pytest.mark.parametrize("case", cases("mind_images_txt", "cases"))
+def test_ours_loses_no_pose(case: dict[str, Any]) -> None:
+    names, poses = read_images_txt(text_of(case))
+    assert len(poses) == case["n"]
+    assert names == tuple(sorted(names))
+
+
+def test_lines_of_points_are_no_poses() -> None:
+    pose = "1 1 0 0 0 1 2 3 1 a b.jpg"
+    points = "10.5 20.5 -1 30.5 40.5 7 50.5 60.5 -1 70.5 80.5 3"
+    readers: tuple[Literal["ours", "released"], ...] = ("ours", "released")
+    for reader in readers:
+        names, poses = read_images_txt(f"{pose}\n{points}\n", reader=reader)
+        assert names == ("a b.jpg",)
+        np.testing.assert_allclose(poses[0, :3, 3], [-1, -2, -3])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(-180, 180), st.floats(-89, 89), st.floats(-1e3, 1e3)), min_size=1, max_size=5))
+def test_written_and_read(rows: list[tuple[float, float, float]]) -> None:
+    poses = our_pose([(x, -2 * x, 0.5 * x) for _, _, x in rows], [(0, p, y) for y, p, _ in rows])
+    with TemporaryDirectory() as folder:
+        names, found = read_images_txt(write_images_txt(Path(folder) / "images.txt", poses))
+    np.testing.assert_allclose(found, poses, atol=1e-9)
+    assert names[0] == "images/frame_000000.jpg"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# nothing\n", "holds no pose"),
+        ("1 1 0 0 0 nan 0 0 1 a.jpg\n", "line 1"),
+        ("1 0 0 0 0 1 0 0 1 a.jpg\n", "line 1"),
+        ("1 w 0 0 0 1 0 0 1 a.jpg\n", "line 1"),
+        (f"1 1 0 0 0 {math.inf} 0 0 1 a.jpg\n", "line 1"),
+    ],
+)
+def test_bad_lists(text: str, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        read_images_txt(text)
+
+
+def test_no_such_list(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"images\.txt"):
+        read_images_txt(tmp_path / "images.txt")

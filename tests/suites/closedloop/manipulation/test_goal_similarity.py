@@ -1,0 +1,110 @@
+"""How far a table is on the way to a goal, from pictures: by hand, by a plain loop, and in degenerate cases."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from worldgauge.core.video import resize
+from worldgauge.suites.closedloop.manipulation.goal_similarity import DIFFERS, FULLY, NEITHER, SPREAD, GoalLikeness
+
+WOOD, RED, ARM = (180, 155, 125), (220, 30, 30), (40, 45, 50)
+
+
+def table(*blocks: tuple[int, int], arm: tuple[slice, slice] | None = None, size: int = 160) -> Any:
+    """A table with red blocks of 16 x 16 px at (row, column)."""
+    picture = np.full((160, 160, 3), WOOD, np.uint8)
+    for row, column in blocks:
+        picture[row : row + 16, column : column + 16] = RED
+    if arm:
+        picture[arm] = ARM
+    return resize(picture, size, size)
+
+
+HERE, THERE = (40, 20), (90, 100)
+LEFT_THERE = slice(90, 106), slice(100, 116)
+LIKENESS = GoalLikeness(table(HERE), table(THERE))
+
+
+def test_by_hand() -> None:
+    assert LIKENESS.reached(table(HERE)) == pytest.approx(0, abs=2e-3)
+    assert LIKENESS.reached(table(THERE)) == pytest.approx(1, abs=2e-3)
+    assert LIKENESS.reached(table()) == pytest.approx(0.5, abs=2e-3), "taken away, not yet put down"
+    assert LIKENESS.reached(table(HERE, THERE)) == pytest.approx(0.5, abs=2e-3)
+    assert LIKENESS.reached(table((40, 28), (0, 0))) == pytest.approx(0.25, abs=2e-3), "half of its place is left"
+    half_there = table((90, 108))
+    assert LIKENESS.reached(half_there) == pytest.approx(0.75, abs=2e-3)
+
+
+def test_what_the_arm_covers_is_neither() -> None:
+    assert LIKENESS.reached(table(arm=LEFT_THERE)) == pytest.approx(0.75, abs=5e-3)
+    assert LIKENESS.reached(table(HERE, arm=LEFT_THERE)) == pytest.approx(0.25, abs=5e-3)
+    everything = slice(0, 160), slice(0, 160)
+    assert LIKENESS.reached(table(arm=everything)) == pytest.approx(0.5, abs=5e-3)
+
+
+def test_what_does_not_have_to_change_is_not_looked_at() -> None:
+    elsewhere = table((0, 140), HERE, arm=(slice(140, 160), slice(0, 160)))
+    assert LIKENESS.reached(elsewhere) == LIKENESS.reached(table(HERE))
+
+
+def test_by_a_plain_loop() -> None:
+    rng = np.random.default_rng(0)
+    before, goal, view = rng.integers(0, 256, (3, 4, 160, 3)).astype(np.uint8)
+    goal[:, ::3] = before[:, ::3] + 9  # off by 16 at most: does not count
+    view[:, 1::2] = goal[:, 1::2]
+
+    total = weight = 0.0
+    for row in range(4):
+        for column in range(160):
+            b, g, v = (picture[row, column].astype(float).tolist() for picture in (before, goal, view))
+            apart = math.dist(b, g)
+            if apart < DIFFERS:
+                continue
+            like = [math.exp(-((math.dist(v, one) / SPREAD) ** 2) / 2) for one in (b, g)]
+            neither = math.exp(-((NEITHER / SPREAD) ** 2) / 2)
+            weight += min(apart, FULLY)
+            total += min(apart, FULLY) * (like[1] - like[0]) / (sum(like) + neither)
+    assert weight > 0
+    assert GoalLikeness(before, goal).reached(view) == pytest.approx((1 + total / weight) / 2, rel=1e-9)
+
+
+def test_turning_all_pictures_over_or_exchanging_colours_changes_nothing() -> None:
+    pictures = table(HERE), table(THERE), table((90, 108), arm=(slice(0, 60), slice(60, 90)))
+    plain = GoalLikeness(*pictures[:2]).reached(pictures[2])
+    for change in (np.flipud, np.fliplr, lambda one: one[..., ::-1], lambda one: 255 - one):
+        before, goal, view = (np.ascontiguousarray(change(one)) for one in pictures)
+        assert GoalLikeness(before, goal).reached(view) == pytest.approx(plain, abs=1e-9)
+
+
+def test_exchanging_before_and_goal_turns_the_score_round() -> None:
+    view = table((90, 108), arm=(slice(0, 60), slice(15, 30)))
+    back = GoalLikeness(table(THERE), table(HERE))
+    assert back.reached(view) == pytest.approx(1 - LIKENESS.reached(view), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [80, 224, 448, 480])
+def test_pictures_of_other_sizes_tell_the_same(size: int) -> None:
+    other = GoalLikeness(table(HERE, size=480), table(THERE, size=480))
+    for view in (table(HERE), table(), table((90, 108)), table(THERE)):
+        assert other.reached(resize(view, size, size)) == pytest.approx(LIKENESS.reached(view), abs=0.03)
+    assert GoalLikeness(table(HERE, size=480), table(THERE, size=448)).reached(table(THERE)) == pytest.approx(
+        1, abs=0.03
+    )
+
+
+def test_a_little_nearer_is_a_little_more() -> None:
+    shares = [LIKENESS.reached(table((90, 116 - shift))) for shift in range(0, 17, 2)]
+    assert all(one < other for one, other in pairwise(shares))
+
+
+def test_a_shade_on_the_table_is_not_the_goal() -> None:
+    shaded = (table(HERE) * 0.93).astype(np.uint8)
+    assert LIKENESS.reached(shaded) < 0.05
+
+
+def test_a_goal_that_is_reached_already_is_reached_by_all() -> None:
+    same = GoalLikeness(table(HERE), table(HERE))
+    assert same.reached(table(THERE)) == same.reached(table(HERE)) == 1.0

@@ -1,0 +1,83 @@
+"""Pairs of image-goal navigation: a way of the length asked for, steps that arrive, a goal view of something."""
+
+import numpy as np
+import pytest
+
+from worldgauge.core.geometry import Camera
+from worldgauge.suites.closedloop.navigation.episodes import (
+    BANDS,
+    OPEN_M,
+    RADIUS_M,
+    REACH_M,
+    NavigationPair,
+    find_navigation,
+)
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.splits import world_of
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.walker import walked
+
+FINE = Camera.from_horizontal_fov(256, 256, 90.0)
+Found = tuple[Home, Geodesic, list[NavigationPair]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    home = Home(int(world_of("home-train-0004").params["seed"]))
+    geodesic = Geodesic(home.floor)
+    return home, geodesic, find_navigation(home, geodesic, np.random.default_rng(3), 8)
+
+
+def test_ways_are_of_all_lengths_by_turns(found: Found) -> None:
+    _, geodesic, pairs = found
+    assert len(pairs) == 8
+    width = (REACH_M[1] - REACH_M[0]) / BANDS
+    for number, pair in enumerate(pairs):
+        low = REACH_M[0] + number % BANDS * width
+        assert low <= pair.distance_m <= low + width
+        assert pair.distance_m == pytest.approx(geodesic.distance(pair.start[:2], pair.goal[:2]), abs=1e-3)
+        assert pair.distance_m >= np.hypot(pair.start.x - pair.goal.x, pair.start.y - pair.goal.y) - 1e-6
+
+
+def test_the_reference_steps_arrive_and_no_earlier(found: Found) -> None:
+    home, geodesic, pairs = found
+    for pair in pairs:
+        stance = pair.start
+        for step in pair.steps:
+            assert geodesic.distance(stance[:2], pair.goal[:2]) > RADIUS_M
+            stance, _ = walked(home.floor, stance, step)
+        assert geodesic.distance(stance[:2], pair.goal[:2]) <= RADIUS_M
+
+
+def test_the_start_is_not_within_the_radius_and_both_have_room(found: Found) -> None:
+    home, geodesic, pairs = found
+    for pair in pairs:
+        assert len(pair.steps) >= 2
+        assert geodesic.distance(pair.start[:2], pair.goal[:2]) > RADIUS_M
+        assert home.floor.clearance_at([pair.start[:2], pair.goal[:2]]).min() >= 0.15
+
+
+def test_the_goal_view_shows_things_and_no_wall(found: Found) -> None:
+    home, _, pairs = found
+    for pair in pairs:
+        view = home.view(pair.goal.eye(), FINE)
+        assert np.median(view.depth[112:144, 112:144]) >= OPEN_M
+        pixels = np.bincount(view.instance.ravel())[1:]
+        assert (pixels >= 0.008 * view.instance.size).sum() >= 2
+
+
+def test_same_generator_same_pairs_and_fewer_are_the_first_of_more(found: Found) -> None:
+    home, geodesic, pairs = found
+    assert find_navigation(home, geodesic, np.random.default_rng(3), 3) == pairs[:3]
+    far = find_navigation(home, Geodesic(home.floor), np.random.default_rng(3), 1, bands=[BANDS - 1])
+    assert far[0].distance_m >= REACH_M[1] - 1
+
+
+def test_a_floor_that_is_too_small_gives_fewer() -> None:
+    """A home of which all but one square metre is blocked."""
+    home = Home(1)
+    free = np.zeros_like(home.floor.free)
+    x, y = np.argwhere(home.floor.clearance_m > 0.6)[0]
+    free[x - 8 : x + 8, y - 8 : y + 8] = True
+    home.__dict__["floor"] = type(home.floor)(free, home.floor.height_m, home.floor.origin, home.floor.cell_m)
+    assert find_navigation(home, Geodesic(home.floor), np.random.default_rng(0), 2) == []

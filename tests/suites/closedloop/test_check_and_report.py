@@ -1,0 +1,61 @@
+"""`worldgauge collect closedloop` and `check closedloop` as people use them: in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+Done = subprocess.CompletedProcess[str]
+COLLECT = ["collect", "closedloop", "--out", "d", "--recognition", "2", "--navigation", "2", "--questions", "1"]
+COLLECT += ["--manipulation", "2"]
+SMALL = [*COLLECT, "--scenes", "2", "--split", "train", "--seed", "7", "--size", "64x36"]
+
+
+def cli(folder: Path, *arguments: str) -> Done:
+    command = [sys.executable, "-P", "-m", "worldgauge.cli.main", *arguments]
+    environment = {**os.environ, "COLUMNS": "120"}
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL
+    )
+
+
+def test_collect_then_check(tmp_path: Path) -> None:
+    assert cli(tmp_path, "collect", "closedloop", "--out", "d", "--dry-run").stdout == (
+        "1079 episodes expected, 0 done already; into d\n"
+    )
+    done = cli(tmp_path, *SMALL, "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("d: 7 episodes, 2 frames\n")
+    assert "next: worldgauge run closedloop --data d" in done.stdout
+    assert "[7/7] " in done.stderr
+    planned = json.loads(cli(tmp_path, *SMALL, "--dry-run", "--json").stdout)
+    assert (planned["expected"], planned["done_already"]) == (7, 7)
+    assert planned["settings"]["split"] == "train"
+    again = json.loads(cli(tmp_path, *SMALL, "--json").stdout)
+    assert (again["ok"], again["trajectories"]) == (True, 7)
+
+    checked = cli(tmp_path, "check", "closedloop", "--data", "d", "--decode")
+    assert checked.returncode == 0, checked.stdout
+    rows = {words[0]: words[1:] for words in map(str.split, checked.stdout.splitlines()) if words}
+    assert rows["recognition"][:5] == ["2", "551", "2", "2", "2"]
+    assert rows["navigation"][:5] == ["2", "144", "2", "2", "2"]
+    assert rows["questions"][:5] == ["1", "184", "1", "1", "1"]
+    assert rows["manipulation"][:5] == ["2", "200", "2", "2", "2"]
+    assert "by difficulty: " in checked.stdout
+    assert checked.stdout.splitlines()[-1] == "d: 7 of 7 episodes are valid, 2 frames; can be used"
+    told = json.loads(cli(tmp_path, "check", "closedloop", "--data", "d", "--json").stdout)
+    assert (told["ok"], told["n_episodes"], len(told["rows"])) == (True, 7, 4)
+
+
+def test_what_cannot_be_meant_is_one_line(tmp_path: Path) -> None:
+    for change, said in (
+        (["--split", "tets"], "no split 'tets'. Did you mean 'test'?"),
+        (["--size", "64"], "--size takes whole numbers"),
+        (["--scenes", "0"], "scenes is 0: give 1 to 1000"),
+    ):
+        done = cli(tmp_path, *COLLECT, *change)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())

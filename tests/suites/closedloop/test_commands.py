@@ -1,0 +1,48 @@
+"""`worldgauge study` and `worldgauge replay` as commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.video import Clip
+from worldgauge.suites.closedloop.commands import replay, study
+
+APP = typer.Typer()
+APP.command()(study)
+APP.command()(replay)
+SMALL = [
+    word for pair in ("view_px=32", "panorama_px=64", "decisions=1", "task=navigation") for word in ("--set", pair)
+]
+
+
+def test_a_study_prints_its_table_and_the_runs_can_be_replayed(episodes: Path, tmp_path: Path) -> None:
+    given = ["study", "context", "--data", str(episodes), "--out", str(tmp_path), "--model", "freeze", *SMALL]
+    done = CliRunner().invoke(APP, [*given, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["study"] == "context"
+    assert [row["label"] for row in told["tables"][0]["rows"]] == ["freeze front", "freeze panorama"]
+    assert told["gains"][0]["base"] == "freeze front"
+    assert told["correlation"] is None
+    assert told["words"]
+    page = Path(told["page"])
+    assert page == tmp_path / "context.html"
+    assert "--model freeze --set view_px=32" in page.read_text()
+
+    film = tmp_path / "film.mp4"
+    run = tmp_path / "runs" / "as-set" / "freeze-front"
+    done = CliRunner().invoke(APP, ["replay", str(run), "navigation/0000", "--out", str(film)])
+    assert done.exit_code == 0, done.output
+    assert len(Clip.open(film)) >= 3
+
+
+def test_what_cannot_be_meant_is_a_known_error(episodes: Path, tmp_path: Path) -> None:
+    given = ["--data", str(episodes), "--out", str(tmp_path)]
+    with pytest.raises(UnknownNameError, match="Did you mean 'calls'"):
+        CliRunner().invoke(APP, ["study", "call", *given], catch_exceptions=False)
+    with pytest.raises(UsageError, match="--set takes NAME=VALUE"):
+        CliRunner().invoke(APP, ["study", "calls", *given, "--set", "view_px"], catch_exceptions=False)

@@ -1,0 +1,114 @@
+"""Settings that let policies look with networks: what they need, what they change, and how their absence is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.standins import ColourDetector, standing_in
+from support.task_context import QuietContext
+from worldgauge.cli.main import main
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.suite.contract import Record
+from worldgauge.models import models
+from worldgauge.suites.closedloop.protocol import kit_of
+from worldgauge.suites.closedloop.questions import detecting
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.suite import ClosedLoop
+from worldgauge.weights import AbsentWeightsError
+
+SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 4}
+
+
+@pytest.fixture(autouse=True)
+def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+
+
+def test_defaults_need_no_network() -> None:
+    settings = Settings.of({})
+    assert (settings.landmarks, settings.tracker, settings.networks_digest) == ("exact", "geometry", None)
+    assert not any(settings.networks(task) for task in settings.asked)
+    ClosedLoop().prepare([], lambda what, done, of: None)
+
+
+def test_each_is_of_its_task() -> None:
+    both = Settings.of({"landmarks": "detected", "tracker": "sam2"})
+    assert {task: both.networks(task) for task in both.asked} == {
+        "recognition": ("sam2",),
+        "navigation": (),
+        "questions": ("grounding-dino", "sam2"),
+        "manipulation": (),
+    }
+    assert Settings.of({"task": "navigation", "reviser": "lpips"}).networks("navigation") == ("lpips-alex",)
+    assert Settings.of({"task": "navigation", "reviser": "lpips", "lpips": "lpips-vgg"}).networks("navigation") == (
+        "lpips-vgg",
+    )
+    served = {"task": "navigation", "reviser": "lpips", "lpips": "http://localhost:1"}
+    assert Settings.of(served).networks("navigation") == ()
+    with pytest.raises(UsageError, match="'tracker' must be one of geometry, sam2"):
+        Settings.of({"tracker": "sam3"})
+    with pytest.raises(UsageError, match="'landmarks' must be one of exact, detected"):
+        Settings.of({"landmarks": "sam2"})
+
+
+def test_weights_that_policies_look_with_are_part_of_what_is_asked() -> None:
+    for options in ({"landmarks": "detected"}, {"tracker": "sam2"}):
+        suite = ClosedLoop(**options)
+        assert suite.settings["networks_digest"] is not None
+        assert "networks_digest" not in suite.scoring_settings
+        assert "lpips" in suite.scoring_settings, "no policy looks with that one"
+        aside: Any = {**options, "task": "navigation"}
+        assert "networks_digest" in ClosedLoop(**aside).scoring_settings
+        assert ClosedLoop(**aside).settings["networks_digest"] is None
+
+
+def test_policies_are_told() -> None:
+    settings = Settings.of({"landmarks": "detected", "tracker": "sam2"})
+    for task in ("recognition", "questions"):
+        options = kit_of(task, settings.of_task(task), settings).options
+        assert (options["landmarks"], options["tracker"]) == ("detected", "sam2")
+
+
+def test_absent_weights_are_told_before_anything_is_asked(episodes: Path) -> None:
+    for task, options, name in (
+        ("questions", {"landmarks": "detected"}, "grounding-dino"),
+        ("recognition", {"tracker": "sam2"}, "sam2"),
+        ("navigation", {"reviser": "lpips"}, "lpips-alex"),
+    ):
+        suite = ClosedLoop(task=task, **options)
+        with pytest.raises(AbsentWeightsError, match=f"worldgauge weights pull {name}"):
+            suite.prepare(list(suite.tasks(episodes)), lambda what, done, of: None)
+
+
+def test_on_the_command_line_that_is_one_line_and_code_2(
+    episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "closedloop", "--data", str(episodes), "--model", "freeze", "--out", str(tmp_path / "run")]
+    monkeypatch.setattr("sys.argv", ["worldgauge", *words, "--set", "task=recognition", "--set", "tracker=sam2"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[-1].endswith("weights 'sam2' are not here: worldgauge weights pull sam2")
+    assert not any("Traceback" in line for line in said)
+
+
+def test_an_episode_goes_by_what_was_detected(episodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks that see nothing leave only where the floor goes on; every view of a decision is shown to them."""
+    blind = ColourDetector({})
+    monkeypatch.setattr(detecting, "network", lambda name: standing_in(blind))
+
+    def acted(name: str, **settings: Any) -> Record:
+        suite = ClosedLoop(**SMALL, task="questions", **settings)
+        (folder := tmp_path / name).mkdir()
+        return suite.perform(next(iter(suite.tasks(episodes))), models.get("none")(), QuietContext(folder))
+
+    exact, detected = acted("a"), acted("b", landmarks="detected")
+    assert blind.asked >= 4
+    assert blind.asked % 4 == 0
+    assert detected.facts["decisions"] > 0
+    assert exact.facts["end"]

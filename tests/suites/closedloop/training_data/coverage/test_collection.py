@@ -1,0 +1,264 @@
+"""Collecting coverage walks: the same bytes for any number of workers, kill -9, and homes that no one is tested in."""
+
+import errno
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from support.folders import contents
+from support.killing import kill_when_seen
+from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
+from worldgauge.core.geometry import Panorama
+from worldgauge.engine.collection.driving import Collected
+from worldgauge.suites.closedloop.training_data.coverage import collection as coverage
+from worldgauge.suites.closedloop.training_data.coverage.collection import (
+    collect_coverage,
+    count_coverage,
+    estimate_coverage,
+    summary_of,
+)
+from worldgauge.suites.closedloop.training_data.coverage.layout import (
+    check,
+    folders,
+    overlap,
+    read_index,
+    read_trajectory,
+)
+from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, RELEASED
+from worldgauge.suites.closedloop.training_data.coverage_command import add_coverage
+from worldgauge.suites.closedloop.training_data.coverage_command import collect_coverage as collect_command
+from worldgauge.worlds import open_world
+from worldgauge.worlds.indoor.splits import scene_name, world_of
+
+SMALL: dict[str, Any] = {"scenes": 2, "size": (64, 32), "points": 150, "steps": 12}
+ALL: dict[str, Any] = {
+    **SMALL,
+    "rules": PAPER,
+    "height_m": 1.0,
+    "images": "video",
+    "split": "train",
+    "seed": 42,
+}
+SCRIPT = """
+import sys
+from pathlib import Path
+from worldgauge.suites.closedloop.training_data.coverage.collection import collect_coverage
+if __name__ == "__main__":
+    collect_coverage(Path(sys.argv[1]), scenes=2, size=(64, 32), points=150, steps=12, workers=2)
+"""
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
+    root = tmp_path_factory.mktemp("collected")
+    return root, collect_coverage(root, **SMALL)
+
+
+def test_a_walk_a_home_with_all_that_training_takes(collected: tuple[Path, Collected]) -> None:
+    root, result = collected
+    assert (result.trajectories, result.frames, result.failures) == (2, 26, ())
+    report = check(root, decode=True)
+    assert (report.n_valid, report.n_frames, report.scenes) == (2, 26, 2)
+    assert report.findings == ()
+    walk = read_trajectory(root / "home-train-0001" / "000000")
+    assert walk.facts.world is not None
+    home = open_world(walk.facts.world)
+    for k in (0, 5, 12):
+        seen = home.view(walk.poses[k], Panorama(64, 32))
+        np.testing.assert_array_equal(next(iter(walk.frames[k : k + 1])), seen.rgb)
+        assert walk.depth is not None
+        np.testing.assert_allclose(walk.depth(k), seen.depth, atol=6e-4)
+    assert (walk.poses[:, 2, 3] == 1.0).all()
+
+
+def test_the_index_shows_that_no_home_of_the_test_is_here(collected: tuple[Path, Collected]) -> None:
+    index = read_index(collected[0])
+    assert index.split == "train"
+    facts = {name: open_world(world_of(name)).facts for name in (scene_name("test", 0), scene_name("train", 1))}
+    assert overlap(index, facts) == (scene_name("train", 1),)
+
+
+def test_the_manifest_and_the_clips_say_how(collected: tuple[Path, Collected]) -> None:
+    root, _ = collected
+    manifest = json.loads((root / "worldgauge.json").read_text())
+    assert manifest["format"] == "coverage"
+    assert manifest["settings"]["rules"]["next_goal"] == "nearest"
+    assert manifest["camera"] == {
+        "height_m": 1.0,
+        "projection": "equirectangular",
+        "size": [64, 32],
+        "depth": "along the ray",
+    }
+    assert list(manifest["worlds"]) == ["home-train-0000", "home-train-0001"]
+    more = read_trajectory(root / "home-train-0000" / "000000").facts.more
+    assert (more["clips"], more["frames"], more["points"]) == (1, 13, 150)
+    assert 0 < more["covered"]["1 m"] <= more["covered"]["3 m"] <= 1
+    assert summary_of(root)["covered"]["3 m"] > 0
+    assert summary_of(root)["points"] == 150
+
+
+def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
+    root, result = collected
+    seen: list[Any] = []
+    parallel = collect_coverage(tmp_path, **SMALL, workers=2, progress=seen.append)
+    assert contents(tmp_path) == contents(root)
+    assert replace(parallel, root=root) == result
+    assert [(step.done, step.total) for step in seen] == [(1, 2), (2, 2)]
+
+
+def test_a_second_call_changes_nothing_and_more_homes_may_be_added_but_not_taken_away(
+    tmp_path: Path, collected: tuple[Path, Collected]
+) -> None:
+    one = {**SMALL, "scenes": 1}
+    collect_coverage(tmp_path, **one)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.mp4")}
+    assert count_coverage(tmp_path, ALL) == (2, 1)
+    collect_coverage(tmp_path, **SMALL)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert contents(tmp_path) == contents(collected[0])
+    with pytest.raises(RunError, match="has 2 scenes, not 1"):
+        collect_coverage(tmp_path, **one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sight", ["home-*/.000000.part", "home-*/000000"])
+def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
+    collected: tuple[Path, Collected], tmp_path: Path, sight: str
+) -> None:
+    """Kill -9 as soon as a clip is begun, or as soon as one is there."""
+    root, _ = collected
+    out = tmp_path / "out"
+    kill_when_seen(SCRIPT, out, sight)
+    collect_coverage(out, **SMALL)
+    assert contents(out) == contents(root)
+
+
+def test_a_lost_clip_is_walked_again(collected: tuple[Path, Collected], tmp_path: Path) -> None:
+    collect_coverage(tmp_path, **SMALL)
+    (tmp_path / "home-train-0000" / "000000" / "manifest.json").unlink()
+    assert count_coverage(tmp_path, ALL) == (2, 1)
+    collect_coverage(tmp_path, **SMALL)
+    assert contents(tmp_path) == contents(collected[0])
+
+
+def test_the_released_rules_make_a_clip_a_leg(tmp_path: Path) -> None:
+    result = collect_coverage(tmp_path, **{**SMALL, "scenes": 1, "steps": 60, "rules": RELEASED}, images="png")
+    clips = [read_trajectory(folder) for folder in folders(tmp_path)]
+    assert len(clips) > 1
+    assert sum(map(len, clips)) == result.frames == 60 + len(clips)
+    assert [clip.number for clip in clips] == [clip.steps[0].goal_index for clip in clips] == list(range(len(clips)))
+    assert check(tmp_path, decode=True).findings == ()
+    assert summary_of(tmp_path)["clips"] == len(clips)
+
+
+def test_the_camera_may_be_as_high_as_the_papers(tmp_path: Path, collected: tuple[Path, Collected]) -> None:
+    collect_coverage(tmp_path, **{**SMALL, "scenes": 1, "steps": 1}, height_m=1.5)
+    walk = read_trajectory(tmp_path / "home-train-0000" / "000000")
+    lower = read_trajectory(collected[0] / "home-train-0000" / "000000")
+    assert walk.facts.camera_height_m == 1.5
+    np.testing.assert_allclose(walk.poses[:, :3, 3] - lower.poses[:2, :3, 3], [[0, 0, 0.5]] * 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"split": "val"},
+        {"steps": 13},
+        {"points": None},
+        {"size": (32, 16)},
+        {"rules": RELEASED},
+        {"height_m": 1.5},
+        {"images": "png"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_does_not_fit_to_what_is_there_is_refused(
+    collected: tuple[Path, Collected], change: dict[str, Any]
+) -> None:
+    with pytest.raises(RunError, match=next(iter(change))):
+        collect_coverage(collected[0], **{**SMALL, **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scenes": 0},
+        {"size": (8, 8)},
+        {"points": 0},
+        {"steps": 0},
+        {"steps": 7501},
+        {"height_m": float("nan")},
+        {"images": "gif"},
+        {"split": "dev"},
+        {"seed": -1},
+        {"rules": replace(PAPER, visit_radius_m=0.0)},
+        {"rules": replace(PAPER, next_goal="far")},  # type: ignore[arg-type]
+        {"rules": replace(PAPER, n_points="all")},  # type: ignore[arg-type]
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused_before_anything_is_written(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    with pytest.raises((UsageError, UnknownNameError), match=r"give|no [a-z]"):
+        collect_coverage(tmp_path, **{**SMALL, **change})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("where", ["write_manifest", "_collect", "write_index"])
+def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def full(*args: Any) -> None:
+        raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(coverage, where, full)
+    with pytest.raises(RunError, match="make room, then start the same command again"):
+        collect_coverage(tmp_path, **SMALL)
+
+
+def test_an_estimate_writes_nothing_and_is_right_where_steps_end_each_walk(tmp_path: Path) -> None:
+    found = estimate_coverage(tmp_path, {**ALL, "scenes": 10})
+    assert (found.scenes, found.done, found.frames, found.points) == (10, 0, 130, 150)
+    assert found.bytes > 130 * 64 * 32
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_many_points_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dry: bool
+) -> None:
+    """A floor that takes more than the formula's 1400: here not by its size, but by the points a square metre."""
+    monkeypatch.setattr(
+        "worldgauge.suites.closedloop.training_data.coverage.tour.PAPER", replace(PAPER, density_m2=300.0)
+    )
+    for points, warned in ((1401, True), (1400, False)):
+        collect_command(tmp_path / str(points), scenes=1, size="64x32", points=points, steps=2, dry_run=dry, json=True)
+        said = capsys.readouterr()
+        assert json.loads(said.out)["points"] == points
+        assert ("warning: 1401 points in one scene, more than 1400" in said.err) is warned
+
+
+def test_the_command(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    add_coverage(app)
+    given = ["coverage", "--out", str(tmp_path), "--scenes", "1", "--size", "64x32", "--steps", "5", "--json"]
+    rules = ["--parity", "--next-goal", "nearest", "--points", "100"]
+    planned = CliRunner().invoke(app, [*given, *rules, "--dry-run"])
+    assert json.loads(planned.stdout)["scenes"] == 1
+    assert not list(tmp_path.iterdir())
+    done = CliRunner().invoke(app, [*given, *rules], catch_exceptions=False)
+    told = json.loads(done.stdout)
+    assert (told["ok"], told["scenes"], told["frames"]) == (True, 1, 5 + told["clips"])
+    assert told["split_hash"] == read_index(tmp_path).split_hash
+    settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
+    assert settings["rules"]["next_goal"] == "nearest"
+    assert settings["rules"]["visit_radius_m"] == 0.5
+    with pytest.raises(UsageError, match="width and height"):
+        CliRunner().invoke(app, [*given, "--size", "64"], catch_exceptions=False)

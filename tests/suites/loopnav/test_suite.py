@@ -1,0 +1,333 @@
+"""The suite end to end on real walks: what is asked, what is scored, and in which order references must stand."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.task_context import QuietContext
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.models import models
+from worldgauge.suites.loopnav.protocol import make_request
+from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.suite import LoopNav
+
+
+def run(name: str, task: Task, folder: Path, suite: LoopNav | None = None, **options: object) -> dict[str, Score]:
+    """Perform and score one task with model `name`."""
+    suite = suite or LoopNav()
+    folder.mkdir(parents=True, exist_ok=True)
+    task_context = QuietContext(folder)
+    record = suite.perform(task, models.get(name)(**options), task_context)
+    return {score.metric: score for score in suite.score(record, task_context)}
+
+
+@pytest.fixture(scope="module")
+def scores(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Score]]:
+    folder = tmp_path_factory.mktemp("records")
+    return {name: run(name, tasks[0], folder / name) for name in LoopNav.references}
+
+
+def value(scores: dict[str, dict[str, Score]], subject: str, metric: str) -> float:
+    found = scores[subject][metric].value
+    assert found is not None
+    return found
+
+
+def test_tasks_are_stable_and_cheap_to_list(walks: Path, tasks: list[Task]) -> None:
+    again = list(LoopNav().tasks(walks))
+    assert again == tasks
+    assert [task.group["type"] for task in tasks] == ["ABA", "ABCA"]
+    assert all(task.skip is None for task in tasks)
+    json.dumps([dict(task.sample) for task in tasks], allow_nan=False)
+
+
+def test_an_empty_folder_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="collect loopnav"):
+        list(LoopNav().tasks(tmp_path))
+
+
+def test_the_question_is_aligned(walk: tuple[Episode, int]) -> None:
+    """Row 0 of the future actions leads from the last context frame to the first frame asked for."""
+    episode, start = walk
+    request = make_request(episode, start, ModelSpec("m"), Settings(), seed=1)
+    assert len(request.context) == start
+    assert request.horizon == len(episode) - start == len(request.actions)
+    assert np.array_equal(request.actions.values[0], episode.actions.values[start - 1])
+    assert request.poses is None
+    assert request.truth is None
+    assert request.world is None
+    assert request.context.depth is None
+
+
+@pytest.mark.parametrize(("control", "given"), [("actions", "actions"), ("camera", "poses"), ("text", "text")])
+def test_each_control_gets_its_own_form_only(control: str, given: str, walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    request = make_request(episode, start, ModelSpec("m", control=control), Settings(), seed=1)
+    present = [name for name in ("actions", "poses", "text") if getattr(request, name) is not None]
+    assert present == [given]
+
+
+def test_context_is_cut_to_what_is_allowed_and_what_fits(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    assert len(make_request(episode, start, ModelSpec("m"), Settings(context=32), seed=1).context) == 32
+    assert len(make_request(episode, start, ModelSpec("m", max_context=4), Settings(context=32), seed=1).context) == 4
+    last = make_request(episode, start, ModelSpec("m", max_context=4), Settings(), seed=1).context
+    assert np.array_equal(last.clip[-1], episode.clip[start - 1])
+    assert np.array_equal(last.poses[-1], episode.poses[start - 1])
+
+
+def test_size_and_crop_of_a_model_are_met(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    spec = ModelSpec("m", frame_size=(56, 56), crop=(4, 3))
+    request = make_request(episode, start, spec, Settings(), seed=1)
+    assert request.frame_size == (56, 56)
+    assert request.context.clip[0].shape == (56, 56, 3)
+    wide = episode.clip[start - 1]
+    centre = wide[:, 20:140]
+    import cv2
+
+    assert np.array_equal(request.context.clip[-1], cv2.resize(centre, (56, 56), interpolation=cv2.INTER_AREA))
+
+
+def test_truth_is_the_ceiling(scores: dict[str, dict[str, Score]]) -> None:
+    for metric in ("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_relations", "ssim_table", "ssim_320x180"):
+        assert value(scores, "truth", metric) == pytest.approx(1.0, abs=1e-9), metric
+    assert value(scores, "truth", "mse") == 0
+    assert value(scores, "truth", "psnr") == np.inf
+
+
+def test_memory_stands_between_truth_and_forgetting(scores: dict[str, dict[str, Score]]) -> None:
+    order = [value(scores, name, "sgcs") for name in ("truth", "memory", "forgetful", "noise")]
+    assert order == sorted(order, reverse=True)
+    assert value(scores, "memory", "sgcs") > value(scores, "freeze", "sgcs")
+
+
+def test_forgetful_looks_sharp_yet_is_wrong(scores: dict[str, dict[str, Score]]) -> None:
+    ratio = value(scores, "forgetful", "sharpness") / value(scores, "truth", "sharpness")
+    assert 0.5 < ratio < 2
+    assert value(scores, "forgetful", "sgcs") < 0.75
+
+
+def test_nothing_is_silently_missing(scores: dict[str, dict[str, Score]]) -> None:
+    names = [set(own) for own in scores.values()]
+    assert all(own == names[0] for own in names), "every subject has a line for every metric"
+    for own in scores.values():
+        for score in own.values():
+            assert (score.value is None) == (score.reason is not None)
+    assert "--set lpips=" in scores["truth"]["lpips"].reason
+
+
+def test_frames_are_sampled_with_stride_five(scores: dict[str, dict[str, Score]], walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    frames = [index for index, _ in scores["truth"]["sgcs"].series]
+    assert frames == list(range(0, len(episode) - start, 5))
+
+
+def test_scoring_twice_gives_the_same(tasks: list[Task], tmp_path: Path) -> None:
+    suite, task_context = LoopNav(), QuietContext(tmp_path)
+    record = suite.perform(tasks[0], models.get("freeze")(), task_context)
+    assert suite.score(record, task_context) == suite.score(record, task_context)
+
+
+def test_release_compares_with_the_start_of_the_recording(
+    tasks: list[Task], walk: tuple[Episode, int], tmp_path: Path
+) -> None:
+    """legacy alignment: even the truth is then scored against the look-around."""
+    shifted = run("truth", tasks[0], tmp_path / "start", LoopNav(alignment="start"))
+    assert shifted["ssim_table"].value < 0.95
+    assert shifted["sgcs"].value == pytest.approx(1.0), "SGCS aligns the ends in the release too"
+
+
+def test_parity_released_sets_every_known_behaviour() -> None:
+    settings = LoopNav(parity="released").settings
+    assert (settings["empty"], settings["matching"], settings["alignment"]) == ("zero", "padded_cost", "start")
+
+
+def test_released_parity_refuses_what_contradicts_it() -> None:
+    with pytest.raises(UsageError, match="matching=padded_cost"):
+        LoopNav(parity="released", matching="maximum")
+    assert LoopNav(**LoopNav(parity="released").settings).settings == LoopNav(parity="released").settings
+
+
+class Small:
+    """The truth at a quarter of its pixels, as a model with its own frame size would give it."""
+
+    spec = ModelSpec("small", frame_size=(64, 36), inputs=frozenset({"truth"}))
+
+    def rollout(self, request: RolloutRequest):
+        return (frame[None] for frame in request.truth)
+
+
+@pytest.mark.parametrize("segmenter", ["colour", "exact"])
+def test_a_smaller_model_is_compared_at_its_own_size(
+    segmenter: str, tasks: list[Task], task_context: QuietContext
+) -> None:
+    suite = LoopNav(segmenter=segmenter)
+    scores = {s.metric: s for s in suite.score(suite.perform(tasks[0], Small(), task_context), task_context)}
+    assert scores["sgcs"].value == pytest.approx(1.0) if segmenter == "colour" else scores["sgcs"].value > 0.5
+    assert scores["ssim_table"].value == pytest.approx(1.0)
+
+
+class Deep:
+    """Wants depth at its own frame size."""
+
+    spec = ModelSpec("deep", frame_size=(60, 60), crop=(1, 1), inputs=frozenset({"depth"}))
+
+
+def test_depth_comes_on_the_grid_of_the_model(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    context = make_request(episode, start, Deep.spec, Settings(), seed=1).context
+    assert context.depth is not None
+    depth = context.depth(3)
+    assert depth.shape == (60, 60) == context.clip[3].shape[:2]
+    from worldgauge.worlds import open_world
+
+    full = open_world(episode.world).view(episode.poses[3], episode.camera).depth
+    assert np.nanmedian(np.abs(depth[30, 5:55] - full[45, 35:125][np.linspace(7, 82, 50).astype(int)])) < 0.5
+    assert context.last(2).depth is not None
+
+
+def test_a_model_of_another_rate_is_not_asked(walk: tuple[Episode, int]) -> None:
+    episode, start = walk
+    with pytest.raises(NotApplicableError, match="10 frames/s"):
+        make_request(episode, start, ModelSpec("slow", fps=10), Settings(), seed=1)
+
+
+def test_lpips_is_computed_when_its_weights_are_given(tasks: list[Task], tmp_path: Path) -> None:
+    """Random weights of AlexNet's shapes: the same frames are at distance 0, other ones are not."""
+    rng = np.random.default_rng(0)
+    shapes = {"0": (8, 3, 11, 11), "3": (8, 8, 5, 5), "6": (8, 8, 3, 3), "8": (8, 8, 3, 3), "10": (8, 8, 3, 3)}
+    tensors = {f"features.{k}.weight": rng.normal(0, 0.1, v).astype(np.float32) for k, v in shapes.items()}
+    tensors |= {f"features.{k}.bias": np.zeros(8, np.float32) for k in shapes}
+    tensors |= {f"lin{i}.model.1.weight": rng.uniform(0, 1, (1, 8, 1, 1)).astype(np.float32) for i in range(5)}
+    np.savez(tmp_path / "weights.npz", **tensors)
+    suite = LoopNav(lpips=str(tmp_path / "weights.npz"))
+    truth, freeze = (run(name, tasks[0], tmp_path / name, suite)["lpips"] for name in ("truth", "freeze"))
+    assert truth.value == 0
+    assert freeze.value > 0
+    assert truth.n == len(truth.series) > 5
+
+
+def test_exact_masks_on_the_truth_measure_the_segmenter(tasks: list[Task], tmp_path: Path) -> None:
+    exact = run("truth", tasks[0], tmp_path / "exact", LoopNav(segmenter="exact"))
+    assert 0.7 < exact["sgcs"].value <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"contxt": 3}, UnknownNameError, "context"),
+        ({"context": 0}, UsageError, "context"),
+        ({"segmenter": "lpips"}, UsageError, "segments nothing"),
+        ({"lpips": "lpips-alxe"}, UnknownNameError, "lpips-alex"),
+        ({"fvd": 3}, UsageError, "'fvd' must be a name"),
+        ({"segmenter": "color"}, UnknownNameError, "colour"),
+        ({"tau": 2}, UsageError, "tau"),
+        ({"stride": "5"}, UsageError, "stride"),
+    ],
+)
+def test_bad_settings_are_refused(options: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        LoopNav(**options)
+
+
+class Short:
+    """Stops after two frames."""
+
+    spec = ModelSpec("short")
+
+    def rollout(self, request: RolloutRequest):
+        yield np.zeros((2, *request.frame_size[::-1], 3), np.uint8)
+
+
+def test_a_broken_model_leaves_no_video(tasks: list[Task], task_context: QuietContext) -> None:
+    with pytest.raises(SubjectError, match="stopped after 2 of"):
+        LoopNav().perform(tasks[0], Short(), task_context)
+    assert list(task_context.directory.iterdir()) == []
+
+
+def test_a_rollout_that_was_cut_on_disk_is_noticed(tasks: list[Task], task_context: QuietContext) -> None:
+    suite = LoopNav()
+    record = suite.perform(tasks[0], models.get("freeze")(), task_context)
+    wrong = dataclasses.replace(record, facts={**record.facts, "frames_generated": 3})
+    with pytest.raises(DataError, match="3 were recorded"):
+        suite.score(wrong, task_context)
+
+
+@pytest.fixture(scope="module")
+def strangers(walks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same recordings as a published folder: nobody knows their world."""
+    root = tmp_path_factory.mktemp("published") / "data"
+    shutil.copytree(walks, root, ignore=shutil.ignore_patterns("worldgauge.json", ".worldgauge-index.json"))
+    return root
+
+
+def test_published_recordings_need_the_papers_villages_or_all(strangers: Path) -> None:
+    with pytest.raises(DataError, match="selection=all"):
+        list(LoopNav().tasks(strangers))
+    assert len(list(LoopNav(selection="all").tasks(strangers))) == 2
+
+
+def test_the_colour_segmenter_does_not_judge_what_it_does_not_know(strangers: Path, tmp_path: Path) -> None:
+    task = next(LoopNav(selection="all").tasks(strangers))
+    left = run("freeze", task, tmp_path / "left", LoopNav(selection="all"))
+    assert left["sgcs"].value is None
+    assert "segmenter=NAME" in left["sgcs"].reason
+    assert left["ssim_table"].value is not None
+    forced = run("freeze", task, tmp_path / "forced", LoopNav(selection="all", segmenter="colour"))
+    assert forced["sgcs"].value is not None
+    tables = LoopNav().summarize({"freeze": list(forced.values())}, {"freeze": "reference"}, {})
+    assert any("it guesses" in note for note in tables[0].notes)
+
+
+def test_nor_pictures_that_another_renderer_drew_of_a_world_it_knows(walks: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(walks, tmp_path / "data")
+    manifest = json.loads((root / "worldgauge.json").read_text())
+    manifest["settings"]["game"] = {"mode": "offline", "server": None, "places": [], "pictures": "released"}
+    (root / "worldgauge.json").write_text(json.dumps(manifest))
+    task = next(iter(LoopNav().tasks(root)))
+    scores = run("freeze", task, tmp_path / "record")
+    assert scores["sgcs"].value is None
+    assert "our own pictures" in scores["sgcs"].reason
+    assert scores["ssim_table"].value is not None
+
+
+def test_tables_say_when_a_fault_of_the_release_was_asked_for(tasks: list[Task], tmp_path: Path) -> None:
+    shifted = run("freeze", tasks[0], tmp_path, LoopNav(alignment="start"))
+    tables = LoopNav().summarize({"freeze": list(shifted.values())}, {"freeze": "reference"}, {})
+    noted = {table.metric for table in tables if any("alignment=start" in note for note in table.notes)}
+    assert noted == {"ssim_table", "ssim_320x180", "psnr", "mse", "sharpness"}
+
+
+def test_tables_have_n_and_intervals(scores: dict[str, dict[str, Score]]) -> None:
+    tables = LoopNav().summarize(
+        {name: list(own.values()) for name, own in scores.items()}, dict.fromkeys(scores, "reference"), {}
+    )
+    assert tables[0].metric == "sgcs"
+    assert tables[0].columns == ("ABA 5", "all")
+    assert tables[0].rows[0].label == "truth"
+    assert all(cell.n == 1 and cell.expected == 1 for row in tables[0].rows for cell in row.cells)
+    assert {table.metric for table in tables} == set(scores["truth"])
+
+
+def test_published_table_is_the_papers() -> None:
+    tables = {table.metric: table for table in LoopNav().published()}
+    assert sum(len(row.cells) for table in tables.values() for row in table.rows) == 128
+    mineworld = next(row for row in tables["sgcs"].rows if row.label == "MineWorld")
+    cell = mineworld.cells[tables["sgcs"].columns.index("ABA 5")]
+    assert (cell.mean, cell.std, mineworld.kind) == (0.54, 0.12, "published")
+
+
+def test_picture_marks_the_corners(tasks: list[Task]) -> None:
+    suite = LoopNav()
+    one, two = (suite.task_view(task) for task in tasks)
+    assert set(one.marks) == {"A", "B"}
+    assert set(two.marks) == {"A", "B", "C"}
+    assert len(one.truth) == len(one.poses) - one.generated_from

@@ -1,0 +1,244 @@
+"""The suite as the released scorer works: switch by switch, and one clip against sums that are written out here."""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.ndimage import correlate1d
+from scipy.spatial.transform import Rotation
+
+from support.mind_fixture import write_published
+from support.places import TESTS
+from support.task_context import Given, QuietContext
+from worldgauge.core.image import Frames
+from worldgauge.engine.suite.contract import Record, Score, Task
+from worldgauge.metrics.feature_heads import dino_mse
+from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.perception.loading import open_perception
+from worldgauge.perception.published_trajectory import write_images_txt
+from worldgauge.suites.mind.acting import IMAGES
+from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind.suite import Mind
+from worldgauge.suites.mind.tasks import clip_of
+
+SIZE = (32, 18)
+FRAMES, ASKED, RELEASED = 195, 130, 100
+JUDGED = 97
+MEM = "1st_data/mem_test/data-25"
+PATH = "1st_data/mirror_test/data-0/path-1"
+SERVER = TESTS / "support" / "perception_server.py"
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
+    root = tmp_path_factory.mktemp("published")
+    data = write_published(root, clips=1, frames=FRAMES, size=SIZE, perspectives=("1st",))
+    return {task.id: task for task in Mind().tasks(data)}
+
+
+@pytest.fixture(scope="module")
+def shown(tasks: dict[str, Task]) -> Frames:
+    """The recorded frames, with noise that differs from frame to frame."""
+    clip = clip_of(tasks[MEM])
+    real = mind.load(clip).clip[clip.mark_time :].to_array().astype(int)
+    rng = np.random.default_rng(4)
+    noise = rng.normal(0, 1, real.shape) * rng.uniform(4, 40, (len(real), 1, 1, 1))
+    return (real + noise.round().astype(int)).clip(0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def record(tasks: dict[str, Task], shown: Frames, tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return perform(tasks[MEM], shown, tmp_path_factory.mktemp("memory"))
+
+
+def perform(task: Task, frames: Frames, folder: Path, **settings: Any) -> Record:
+    return Mind(**settings).perform(task, Given(frames), QuietContext(folder))
+
+
+def scored(record: Record, **settings: Any) -> dict[str, Score]:
+    suite = Mind(**{"poses": "exact", **settings})
+    return {s.metric: s for s in suite.score(record, QuietContext(record.directory))}
+
+
+def recorded(folder: Path, poses: NDArray[np.float64], without: tuple[int, ...] = ()) -> str:
+    """Poses of the video of `record`, as an estimator leaves them, without those of some frames."""
+    path = folder / "given" / f"{MEM}.txt"
+    path.parent.mkdir(parents=True)
+    kept = [k for k in range(len(poses)) if k not in without]
+    write_images_txt(path, poses[kept], names=[f"frame_{k:05d}.png" for k in kept])
+    return f"precomputed?folder={folder}"
+
+
+def walked(tasks: dict[str, Task]) -> NDArray[np.float64]:
+    """A path that follows the true one badly: at another speed, turned by some degrees from frame to frame."""
+    clip = clip_of(tasks[MEM])
+    poses = mind.load(clip).poses[clip.mark_time : clip.mark_time + JUDGED].copy()
+    rng = np.random.default_rng(9)
+    poses[:, :3, :3] = poses[:, :3, :3] @ Rotation.from_rotvec(rng.normal(0, 0.01, (JUDGED, 3))).as_matrix()
+    poses[:, :3, 3] = 0.7 * poses[:, :3, 3] + rng.normal(0, 0.003, (JUDGED, 3))
+    return poses
+
+
+def test_the_window_leaves_out_what_was_read_last(record: Record) -> None:
+    ours, released = scored(record), scored(record, window="released")
+    for metric in ("lcm/mse_720p", "lcm/psnr_720p", "lcm/ssim_720p"):
+        assert (ours[metric].n, released[metric].n) == (ASKED, RELEASED)
+        assert released[metric].series == ours[metric].series[:RELEASED]
+    assert released["lcm/mse_720p"].facts["frames_asked"] == RELEASED
+
+
+@pytest.mark.parametrize(("rule", "least", "most"), [("once", -2.2, 2.7), ("twice", -2.12, -1.78)])
+def test_the_network_of_dino_sees_nearly_black_as_released(
+    tasks: dict[str, Task], shown: Frames, tmp_path: Path, rule: str, least: float, most: float
+) -> None:
+    record = perform(tasks[MEM], shown, tmp_path, horizon=4)
+    address = f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Dino"
+    found = scored(record, horizon=4, dino=address, dino_input=rule)["lcm/dino_mse"]
+    clip = clip_of(tasks[MEM])
+    sides = (shown[:4], mind.load(clip).clip[clip.mark_time : clip.mark_time + 4])
+    with closing(open_perception(address, "dino", parity="released" if rule == "twice" else None)) as network:  # type: ignore[arg-type]
+        one, other = (network.tokens(np.stack([prepared(frame) for frame in side])) for side in sides)
+    assert least < one[:, 0, 0].min() < one[:, 0, 1].max() < most
+    assert (one[:, 0, 1].max() > 0) == (rule == "once")
+    expected = [dino_mse(a, b) for a, b in zip(one, other, strict=True)]
+    np.testing.assert_allclose([value for _, value in found.series], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("nan", "steps"), [("drop", 29 - 2), ("raise", None)])
+def test_a_pose_that_is_not_known(
+    tasks: dict[str, Task], shown: Frames, tmp_path: Path, nan: str, steps: int | None
+) -> None:
+    record = perform(tasks[MEM], shown, tmp_path, horizon=30)
+    source = recorded(tmp_path / "poses", walked(tasks), without=(12,))
+    score = scored(record, horizon=30, poses=source, nan_poses=nan)["lcm/rpe_trans"]
+    if steps is None:
+        assert score.value is None
+        assert "pose 12 is not finite" in str(score.reason)
+    else:
+        assert score.n == steps
+        assert score.facts["dropped"] == {"poses": 1, "steps": 2, "outliers": 0}
+
+
+@pytest.fixture(scope="module")
+def found(record: Record, tasks: dict[str, Task], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Score]:
+    source = recorded(tmp_path_factory.mktemp("poses"), walked(tasks))
+    return scored(record, parity="released", poses=source)
+
+
+class TestParity:
+    """One clip under parity=released; numbers from what the release does, in plain NumPy."""
+
+    @pytest.mark.slow
+    def test_frame_pairs_of_the_first_hundred(
+        self, found: dict[str, Score], tasks: dict[str, Task], shown: Frames
+    ) -> None:
+        clip = clip_of(tasks[MEM])
+        real = mind.load(clip).clip[clip.mark_time :].to_array()
+        mse = [float(((at_720p(shown[k]) - at_720p(real[k])) ** 2).mean()) for k in range(RELEASED)]
+        psnr = [10 * np.log10(1 / one) for one in mse]
+        for metric, expected in (("mse", mse), ("psnr", psnr)):
+            score = found[f"lcm/{metric}_720p"]
+            np.testing.assert_allclose([value for _, value in score.series], expected, rtol=1e-4)
+            assert score.value == pytest.approx(np.mean(expected), rel=1e-5)
+        for k in (0, 37, 99):
+            assert found["lcm/ssim_720p"].series[k][1] == pytest.approx(ssim(shown[k], real[k]), abs=2e-5)
+
+    def test_steps_against_images_txt_by_the_row_before(self, found: dict[str, Score], tasks: dict[str, Task]) -> None:
+        clip = clip_of(tasks[MEM])
+        truth, generated = images_txt(clip.folder / IMAGES), walked(tasks)
+        assert len(truth) == JUDGED
+        trans, rot = relative_errors(truth, generated)
+        labels = [label(row) for row in mind.keys_of(clip)[clip.mark_time : clip.mark_time + JUDGED - 1].tolist()]
+        walking = {"forward", "backward", "left", "right"}
+        groups = ["translation" if one in walking else "other" for one in labels]
+
+        facts = found["lcm/rpe_trans"].facts
+        assert facts["truth_poses"] == IMAGES
+        assert found["lcm/rpe_trans"].value == pytest.approx(np.mean(trans), rel=1e-5)
+        assert found["lcm/rpe_rot_deg"].value == pytest.approx(np.mean(rot), rel=1e-5)
+        for kind, names in (("groups", groups), ("actions", labels)):
+            assert set(facts[kind]) == set(names)
+            for name, stats in facts[kind].items():
+                chosen = np.array(names) == name
+                assert stats["count"] == chosen.sum()
+                assert stats["trans_mean"] == pytest.approx(trans[chosen].mean(), rel=1e-5)
+                assert stats["trans_median"] == pytest.approx(np.median(trans[chosen]), rel=1e-5)
+                assert stats["rot_deg_mean"] == pytest.approx(rot[chosen].mean(), rel=1e-5)
+                assert stats["rot_deg_median"] == pytest.approx(np.median(rot[chosen]), rel=1e-5)
+
+    def test_the_way_back_against_the_way_out(self, tasks: dict[str, Task], tmp_path: Path) -> None:
+        frames = np.random.default_rng(6).integers(0, 256, (48, 18, 32, 3), np.uint8)
+        frames[24:] = frames[23::-1] // 2 + frames[24:] // 2
+        found = scored(perform(tasks[PATH], frames, tmp_path), parity="released")
+        expected = [float(((at_720p(frames[k]) - at_720p(frames[47 - k])) ** 2).mean()) for k in range(24)]
+        np.testing.assert_allclose([value for _, value in found["gsc_mse"].series], expected, rtol=1e-4)
+        assert found["gsc_mse"].value == pytest.approx(np.mean(expected), rel=1e-5)
+        assert found["gsc_psnr"].value == pytest.approx(np.mean(10 * np.log10(1 / np.array(expected))), rel=1e-5)
+
+
+def at_720p(frame: Frames) -> NDArray[np.float64]:
+    """Bilinear about pixel centres, no antialiasing: a frame of the same shape enlarged, in [0, 1]."""
+    rows, columns = (np.stack([_linear(each, n, to) for each in np.eye(n)]) for n, to in ((18, 720), (32, 1280)))
+    return np.asarray(np.einsum("ir,jc,ijk->rck", rows, columns, frame / 255, optimize=True))
+
+
+def _linear(values: NDArray[np.float64], n: int, to: int) -> NDArray[np.float64]:
+    return np.interp((np.arange(to) + 0.5) * n / to - 0.5, np.arange(n), values)
+
+
+def ssim(one: Frames, other: Frames) -> float:
+    """Gaussian window of 11, mirrored borders, the whole map."""
+    taps = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
+    x, y = at_720p(one), at_720p(other)
+
+    def blurred(image: NDArray[np.float64]) -> Any:
+        return correlate1d(correlate1d(image, taps / taps.sum(), 0, mode="mirror"), taps / taps.sum(), 1, mode="mirror")
+
+    mx, my = blurred(x), blurred(y)
+    vx, vy = (np.maximum(blurred(a * a) - m * m, 0) for a, m in ((x, mx), (y, my)))
+    cov = blurred(x * y) - mx * my
+    top = (2 * mx * my + 0.01**2) * (2 * cov + 0.03**2)
+    return float((top / ((mx**2 + my**2 + 0.01**2) * (vx + vy + 0.03**2))).mean())
+
+
+def images_txt(path: Path) -> NDArray[np.float64]:
+    """Camera-to-world poses in the order of names: every second line is one, as the release reads them."""
+    lines = [line for line in path.read_text().split("\n") if not line.startswith("#")][::2]
+    rows = sorted((line.split() for line in lines if line.strip()), key=lambda row: row[9])
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    for pose, row in zip(poses, rows, strict=True):
+        w, *rest = map(float, row[1:8])
+        pose[:3, :3] = Rotation.from_quat([*rest[:3], w]).as_matrix().T
+        pose[:3, 3] = -pose[:3, :3] @ rest[3:]
+    return poses
+
+
+def label(codes: list[int]) -> str:
+    names = (("forward", "backward"), ("left", "right"), ("look_up", "look_down"), ("look_left", "look_right"))
+    return "+".join(pair[code - 1] for pair, code in zip(names, codes, strict=True) if code) or "no_op"
+
+
+def relative_errors(
+    truth: NDArray[np.float64], generated: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each step, after the similarity alignment of the centres of `generated` to those of `truth`."""
+    x, y = generated[:, :3, 3], truth[:, :3, 3]
+    mx, my = x.mean(0), y.mean(0)
+    u, d, vt = np.linalg.svd((y - my).T @ (x - mx) / len(x))
+    sign = np.diag([1, 1, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
+    turn = u @ sign @ vt
+    scale = np.trace(np.diag(d) @ sign) / ((x - mx) ** 2).sum(1).mean()
+    moved = generated.copy()
+    moved[:, :3, :3] = turn @ generated[:, :3, :3]
+    moved[:, :3, 3] = scale * x @ turn.T + my - scale * turn @ mx
+    inverse = np.linalg.inv
+    errors = [
+        inverse(inverse(q) @ q_next) @ (inverse(p) @ p_next)
+        for q, q_next, p, p_next in zip(truth, truth[1:], moved, moved[1:], strict=False)
+    ]
+    cosines = [(np.trace(e[:3, :3]) - 1) / 2 for e in errors]
+    return np.array([np.linalg.norm(e[:3, 3]) for e in errors]), np.degrees(np.arccos(np.clip(cosines, -1, 1)))

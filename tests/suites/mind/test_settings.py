@@ -1,0 +1,85 @@
+"""Options of MIND: what is refused, and what parity means."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.suites.mind.settings import RELEASED, Settings
+from worldgauge.suites.mind.suite import Mind
+
+
+def test_defaults_are_right_not_released() -> None:
+    settings = Settings.of({}).as_dict()
+    assert all(settings[name] != value for name, value in RELEASED.items())
+    assert settings["parity"] is None
+
+
+def test_parity_sets_every_switch_at_once() -> None:
+    settings = Settings.of({"parity": "released"}).as_dict()
+    assert {name: settings[name] for name in RELEASED} == RELEASED
+    assert Settings.of({"parity": "released", "window": "released"}).window == "released"
+
+
+def test_a_switch_cannot_contradict_parity() -> None:
+    with pytest.raises(UsageError, match="parity=released means window=released"):
+        Settings.of({"parity": "released", "window": "all"})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"window": "some"}, "'window' must be one of all, released"),
+        ({"parity": "yes"}, "'parity' must be one of released"),
+        ({"tests": "mem,loops"}, "'tests' must be some of mem,action_space,mirror"),
+        ({"tests": ""}, "'tests'"),
+        ({"tests": ["mem"]}, "'tests'"),
+        ({"perspectives": "1st,1st"}, "'perspectives'"),
+        ({"horizon": 1}, "'horizon' must be a whole number of at least 2"),
+        ({"horizon": 2.5}, "'horizon'"),
+        ({"context": 0}, "'context'"),
+        ({"action_frames": True}, "'action_frames'"),
+        ({"poses": None}, "'poses' must be a name"),
+        ({"dino": 3}, "'dino' must be a name"),
+        ({"truth_poses": None}, "'truth_poses'"),
+        ({"dino": "nonsense"}, "no network for dino 'nonsense'"),
+        ({"dino": "nonsense.pth"}, "'nonsense.pth' is neither a network nor a server"),
+        ({"lpips": "nowhere.pth"}, "nowhere.pth: no such weight file"),
+        ({"poses": "klt-vo?nonsense=1"}, "nonsense"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((UsageError, UnknownNameError), match=words):
+        Settings.of(options)
+
+
+def test_an_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="horizon"):
+        Settings.of({"horizont": 24})
+
+
+def test_an_unknown_decoder_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(UnknownNameError, match="klt-vo"):
+        Settings.of({"poses": "klt-voo"})
+
+
+def test_an_edited_weight_file_is_another_setting(tmp_path: Path) -> None:
+    file = tmp_path / "lpips.npz"
+    digests = []
+    for content in (b"one", b"two"):
+        file.write_bytes(content)
+        digests.append(Settings.of({"lpips": str(file)}).networks_digest)
+    assert digests[0] != digests[1]
+    assert None not in digests
+
+
+def test_order_of_names_does_not_matter() -> None:
+    settings = Settings.of({"tests": "mirror,mem", "perspectives": "3rd"})
+    assert (settings.parts, settings.views) == (("mem", "mirror"), ("3rd",))
+
+
+def test_what_only_scoring_reads_is_said() -> None:
+    asked = {"tests", "perspectives", "horizon", "context"}
+    assert {field.name for field in fields(Settings)} - Mind.scoring_settings == asked

@@ -1,0 +1,240 @@
+"""Loops collected in the real game: one command, the same files with a server and without, and what is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from worldgauge.core.errors import RunError, UsageError, WorldError
+from worldgauge.engine.run import run
+from worldgauge.suites.loopnav import collection as engine
+from worldgauge.suites.loopnav.collection import collect_loopnav, count_loopnav
+from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.walks import locations
+from worldgauge.suites.loopnav.walks.game import Game
+from worldgauge.worlds import open_world
+from worldgauge.worlds.minecraft.places import place_of
+from worldgauge.worlds.minecraft.servers.java import JavaServer
+from worldgauge.worlds.minecraft.servers.server import JsServer
+
+SMALL = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)}
+OFFLINE = Game("offline")
+
+SERVER = """
+import sys
+from worldgauge.worlds.minecraft.names import cells_of
+from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.voxel.generate import generate
+
+cells = cells_of(generate("plains", 5, (320, 320, 64)), at=(700 - 160, 40, -330 - 160))
+with JsServer(cells, seed=int(sys.argv[1])) as server:
+    server.leave()  # its own bot, whose name the one that comes has too
+    print(server.port, flush=True)
+    sys.stdin.read()
+"""
+
+
+def contents(root):
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.suffix in (".avi", ".json", ".gz") and "worldgauge" not in path.name
+    }
+
+
+@pytest.fixture(scope="module")
+def offline(packages, tmp_path_factory):
+    root = tmp_path_factory.mktemp("offline")
+    return root, collect_loopnav(root, **SMALL, game=OFFLINE)
+
+
+@pytest.fixture
+def near(monkeypatch):
+    """Places are known less far around their point, so that they are read sooner."""
+    monkeypatch.setattr(locations, "REACH", 48)
+
+
+@pytest.fixture(scope="module")
+def others(packages):
+    """Address of a server in another process, as somebody else would run it, with a village at a published place."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, "42"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield f"127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.stdin.close()
+            process.wait(20)
+
+
+@pytest.mark.minecraft
+def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypatch):
+    root, result = offline
+    online = collect_loopnav(tmp_path, **SMALL, game=Game())
+    assert online.failures == ()
+    assert online.frames == result.frames > 100
+    assert contents(tmp_path) == contents(root)
+    settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
+    assert settings["game"]["mode"] == "js-server"
+    monkeypatch.setattr(locations, "JsServer", lambda cells: pytest.fail("walked again in real time"))
+    assert collect_loopnav(tmp_path, **SMALL, game=Game()) == online
+
+
+@pytest.mark.minecraft
+def test_what_the_game_walked_passes_the_check_and_is_scored(offline, tmp_path):
+    root, _ = offline
+    report = loopnav.check(root, decode=True)
+    assert (report.n_valid, report.n_trajectories) == (1, 1)
+    assert not [finding for finding in report.findings if finding.severity == "error"]
+    assert report.max_camera <= 0.1 + 1e-9
+    (row,) = [row for row in report.rows if row.trajectories]
+    assert row.look_around_deg.mean == pytest.approx(360, abs=1.0)
+    assert row.frames_to_line.mean == pytest.approx(1.0, abs=0.25)
+    scores = {
+        name: score.value
+        for name in ("truth", "freeze", "noise")
+        for score in run("loopnav", model=name, data=root, out=tmp_path / name).scores[name]
+        if score.metric == "sgcs"
+    }
+    assert scores["truth"] == 1.0 > scores["freeze"] > scores["noise"]
+
+
+@pytest.mark.minecraft
+def test_the_embedded_world_and_the_game_do_not_share_a_folder(offline):
+    root, _ = offline
+    with pytest.raises(RunError, match="world minecraft, not voxel"):
+        collect_loopnav(root, **SMALL)
+    with pytest.raises(RunError, match="pictures ours, not released"):
+        collect_loopnav(root, **SMALL, game=Game("offline", pictures="released"))
+
+
+@pytest.mark.minecraft
+def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offline, tmp_path, monkeypatch):
+    root, _ = offline
+    killed = []
+
+    def shortly(*args, **options):
+        pid = options["walker"]._game._player._bridge.pid
+        killed.append(pid)
+        threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
+        return walk(*args, **options)
+
+    walk = engine.record_loop
+    monkeypatch.setattr(engine, "record_loop", shortly)
+    result = collect_loopnav(tmp_path, **SMALL, game=Game())
+    assert result.trajectories == 0
+    assert "SIGKILL" in result.failures[0]
+    monkeypatch.undo()
+    again = collect_loopnav(tmp_path, **SMALL, game=OFFLINE)
+    assert again.failures == ()
+    assert contents(tmp_path) == contents(root)
+    with pytest.raises(ProcessLookupError):
+        os.kill(killed[0], 0)
+
+
+@pytest.mark.minecraft
+def test_a_published_place_of_somebodys_server(others, tmp_path, near):
+    game = Game("java", others, ("plains_village_1",))
+    result = collect_loopnav(tmp_path, **SMALL, game=game)
+    assert result.failures == ()
+    (trajectory,) = loopnav.discover(tmp_path)
+    assert trajectory.location == "plains_village_1"
+    records = json.loads(trajectory.records.read_text())
+    place = place_of("plains_village_1")
+    assert np.hypot(records[0]["x"] - place.x, records[0]["z"] - place.z) < 40
+    assert records[0]["extra_info"]["seed"] == 42
+    episode = loopnav.load(trajectory, loopnav.worlds_of(tmp_path)["plains_village_1"])
+    seen = open_world(episode.world).view(episode.poses[50], episode.camera).rgb
+    assert np.abs(seen.astype(int) - episode.clip[50]).mean() < 6  # the video's JPEG
+    before = contents(tmp_path)
+    assert collect_loopnav(tmp_path, **SMALL, game=game) == result
+    assert contents(tmp_path) == before
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    facts = loopnav.worlds_of(moved)["plains_village_1"]
+    assert loopnav.fingerprint_of(trajectory, facts) == loopnav.fingerprint_of(trajectory, episode.world)
+    assert len(open_world(facts).categories) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.minecraft
+def test_a_place_of_ones_own_stays_where_and_as_it_was(others, tmp_path, near):
+    def collect(*places, **more):
+        return collect_loopnav(tmp_path, **{**SMALL, **more}, game=Game("java", others, places))
+
+    assert collect("mine@690,70,-325").failures == ()
+    before = contents(tmp_path)
+    (trajectory,) = loopnav.discover(tmp_path)
+    assert trajectory.location == "mine"
+    told = collect("other@700,70,-330", "mine@690,70,-325")
+    assert told.failures == ()
+    assert before.items() <= contents(tmp_path).items()
+    assert len(contents(tmp_path)) == 2 * len(before)
+    moved = collect("mine@700,70,-330")
+    assert "'mine' at x 700, z -330 has lain at x 690, z -325" in moved.failures[0]
+    host, port = others.split(":")
+    with JavaServer(host, int(port), name="builder") as builder:
+        builder.teleport(690.5, 90, -324.5)
+        builder.command("setblock 691 60 -325 minecraft:gold_block")
+    changed = collect("mine@690,70,-325", per_combination=2)
+    assert "1 blocks around 'mine' are no longer as they were read" in changed.failures[0]
+    assert contents(tmp_path).items() >= before.items()
+
+
+@pytest.mark.minecraft
+@pytest.mark.parametrize(("version", "seed"), [("1.16.5", 7), ("1.20.4", 42)])
+def test_published_places_of_another_world_are_refused(packages, tmp_path, version, seed):
+    with JsServer(version=version, seed=seed, packages=packages) as server:
+        server.leave()
+        game = Game("java", f"127.0.0.1:{server.port}", ("plains_village_1",))
+        with pytest.raises(WorldError, match="level-seed=42"):
+            collect_loopnav(tmp_path, **SMALL, game=game)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mode": "online"}, "mode"),
+        ({"pictures": "photo"}, "pictures"),
+        ({"mode": "java"}, "needs a server"),
+        ({"mode": "java", "server": "localhost"}, "needs places"),
+        ({"server": "localhost"}, "takes no server"),
+        ({"places": ("plains_village_1",)}, "takes no server and no places"),
+        ({"mode": "java", "server": "a:b", "places": ("plains_village_1",)}, "host:port"),
+        ({"mode": "java", "server": "a", "places": ("x@1,2,3", "x@4,5,6")}, "once"),
+        ({"mode": "java", "server": "a", "places": ("../x@1,2,3",)}, "NAME@X,Y,Z"),
+        ({"mode": "java", "server": "a", "places": ("x@1,2",)}, "NAME@X,Y,Z"),
+    ],
+)
+def test_ways_to_use_the_game_that_cannot_be_meant(options, said):
+    with pytest.raises(UsageError, match=said):
+        Game(**options)
+
+
+def test_unknown_places_name_the_nearest():
+    with pytest.raises(UsageError, match="plains_village_1"):
+        Game("java", "localhost", ("plain_village_1",))
+
+
+def test_one_bot_walks_on_somebodys_server(tmp_path):
+    with pytest.raises(UsageError, match="workers is 2"):
+        collect_loopnav(tmp_path, **SMALL, workers=2, game=Game("java", "localhost", ("x@1,2,3",)))
+
+
+def test_places_of_a_server_are_counted_as_they_are_named(tmp_path):
+    settings = {**SMALL, "seed": 1, "sampling": "released"}
+    game = Game("java", "localhost", ("x@1,2,3", "plains_village_1"))
+    assert count_loopnav(tmp_path, {**settings, "game": game}) == (2, 0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_packages_the_reason_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path / "none"))
+    with pytest.raises(WorldError, match=r"minecraft install|install Node"):
+        collect_loopnav(tmp_path / "out", **SMALL, game=OFFLINE)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,173 @@
+"""Names and states of blocks in both versions, against the tables that the game's own packages hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.minecraft import names
+from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
+from worldgauge.worlds.minecraft.versions import full_states, spelled
+from worldgauge.worlds.voxel.blocks import SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
+from worldgauge.worlds.voxel.world import VoxelWorld
+
+VERSIONS = ("1.16.5", "1.20.4")
+
+
+def blocks_of(packages: Path, version: str) -> dict[str, dict[str, Any]]:
+    data = packages / "node_modules" / "minecraft-data" / "minecraft-data" / "data"
+    folder = json.loads((data / "dataPaths.json").read_text())["pc"][version]["blocks"]
+    return {one["name"]: one for one in json.loads((data / folder / "blocks.json").read_text())}
+
+
+def values_of(entry: dict[str, Any]) -> dict[str, list[str]]:
+    flags = ["true", "false"]
+    return {
+        one["name"]: flags if one["type"] == "bool" else one.get("values") or [str(n) for n in range(one["num_values"])]
+        for one in entry["states"]
+    }
+
+
+def state_at(entry: dict[str, Any], number: int) -> str:
+    """The state of a number: the last key runs fastest."""
+    rest, said = number - entry["minStateId"], {}
+    for key, values in reversed(values_of(entry).items()):
+        rest, place = divmod(rest, len(values))
+        said[key] = values[place]
+    return state_text(entry["name"], said)
+
+
+def every_cell() -> VoxelWorld:
+    """A world with each of our states alone, and each thin wall with each of its 16 neighbourhoods."""
+    stone, pane = block("stone"), SHAPES.index("pane")
+    masks = {state: range(16) if SHAPE_OF[state] == pane else (0,) for state in range(len(STATES))}
+    wanted = [(state, mask) for state in masks for mask in masks[state]]
+    states = np.zeros((3 * len(wanted), 3, 1), np.uint8)
+    for number, (state, mask) in enumerate(wanted):
+        states[3 * number + 1, 1] = state
+        for bit, (dx, dy) in enumerate(((1, 0), (0, 1), (-1, 0), (0, -1))):
+            if mask >> bit & 1:
+                states[3 * number + 1 + dx, 1 + dy] = stone
+    return VoxelWorld("plains", 0, states, np.zeros(states.shape, np.uint16), (0, 0))
+
+
+def test_every_state_comes_back_in_both_versions_as_it_does_in_one() -> None:
+    world = every_cell()
+    first, second = (names.cells_of(world, version=version) for version in VERSIONS)
+    back = names.voxels_of(second).states
+    assert back.tobytes() == names.voxels_of(first).states.tobytes()
+    assert (back == world.states)[world.states < SETTLED_STATES].all()
+    assert (back == world.states).mean() > 0.98, "few states share a block"
+    assert names.substitutions(first) == names.substitutions(second) == []
+    assert {split_state(text)[0] for text in second.palette} ^ {split_state(text)[0] for text in first.palette} == {
+        *("grass", "short_grass")
+    }
+
+
+@pytest.mark.minecraft
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_state_of_ours_is_one_of_the_version_said_in_full(version: str, packages: Path) -> None:
+    blocks = blocks_of(packages, version)
+    palette = names.cells_of(every_cell(), version=version).palette
+    assert len(palette) > len(STATES) * 0.8
+    for text in palette:
+        name, said = split_state(text)
+        assert name in blocks, text
+        values = values_of(blocks[name])
+        assert set(said) == set(values), text
+        assert all(said[key] in values[key] for key in said), text
+    assert full_states(palette, version) == list(palette)
+
+
+@pytest.mark.minecraft
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_words_of_a_version_are_those_of_its_tables(version: str, packages: Path) -> None:
+    """Each block with nothing said and with everything said, and no block of the other version."""
+    blocks = blocks_of(packages, version)
+    for name, entry in blocks.items():
+        assert full_states([f"minecraft:{name}"], version) == [state_at(entry, entry["defaultState"])]
+        for number in (entry["minStateId"], entry["maxStateId"]):
+            assert full_states([state_at(entry, number)], version) == [state_at(entry, number)]
+        for key, values in values_of(entry).items():
+            for value in values:
+                full_states([f"minecraft:{name}[{key}={value}]"], version)
+            with pytest.raises(WorldError, match=f"{key} is one of"):
+                full_states([f"minecraft:{name}[{key}=nothing]"], version)
+    others = set(blocks_of(packages, "1.20.4" if version == "1.16.5" else "1.16.5")) - set(blocks)
+    for name in others - {"grass", "grass_path", "short_grass", "dirt_path", "water_cauldron"}:
+        with pytest.raises(WorldError, match="no block"):
+            full_states([name_of(name)], version)
+    assert not {name for name in blocks if name in others}
+
+
+def test_a_cauldron_with_water_is_a_block_of_its_own_later() -> None:
+    assert spelled("minecraft:cauldron[level=2]", "1.20.4") == "minecraft:water_cauldron[level=2]"
+    assert spelled("minecraft:cauldron[level=0]", "1.20.4") == "minecraft:cauldron"
+    assert spelled("minecraft:water_cauldron[level=2]", "1.16.5") == "minecraft:cauldron[level=2]"
+
+
+def name_of(name: str) -> str:
+    return f"minecraft:{name}"
+
+
+@pytest.mark.minecraft
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_state_of_every_block_has_a_nearest_one(version: str, packages: Path) -> None:
+    """Air becomes air, nothing else does but what lets all through, and what is replaced is told."""
+    void = {"air", "cave_air", "void_air", "structure_void", "light", "moving_piston"}
+    opened = 0
+    for name, entry in blocks_of(packages, version).items():
+        for number in range(entry["minStateId"], entry["maxStateId"] + 1):
+            text = state_at(entry, number)
+            state, _ = names.nearest(text)
+            if name in void:
+                assert STATES[state].name == "air", text
+            elif STATES[state].name == "air":
+                assert "open=true" in text, text
+                opened += 1
+    assert opened > 100
+
+
+def test_words_of_both_versions_are_taken_and_the_rest_is_refused() -> None:
+    asked = ["minecraft:grass", "minecraft:short_grass", "minecraft:dirt_path", "minecraft:oak_leaves[distance=3]"]
+    assert full_states(asked, "1.16.5") == [
+        *("minecraft:grass", "minecraft:grass", "minecraft:grass_path"),
+        "minecraft:oak_leaves[distance=3,persistent=false]",
+    ]
+    assert full_states(asked, "1.20.4") == [
+        *("minecraft:short_grass", "minecraft:short_grass", "minecraft:dirt_path"),
+        "minecraft:oak_leaves[distance=3,persistent=false,waterlogged=false]",
+    ]
+    assert full_states(["minecraft:rail[waterlogged=false]"], "1.16.5") == full_states(["minecraft:rail"], "1.16.5")
+    assert full_states(["minecraft:cauldron[level=2]"], "1.16.5") == ["minecraft:cauldron[level=2]"]
+    for text, version, match in (
+        ("minecraft:nosuchblock", "1.20.4", r"no block 'minecraft:nosuchblock' in 1\.20\.4"),
+        ("mod:stone", "1.20.4", "no block 'mod:stone'"),
+        ("minecraft:tuff", "1.16.5", r"no block 'minecraft:tuff' in 1\.16\.5"),
+        ("minecraft:oak_leaves[waterlogged=true]", "1.16.5", "it has no waterlogged"),
+        ("minecraft:rail[waterlogged=true]", "1.16.5", "it has no waterlogged"),
+        ("minecraft:note_block[instrument=piglin]", "1.16.5", "instrument is one of"),
+        ("minecraft:oak_log[axis=w]", "1.20.4", "axis is one of x, y, z"),
+    ):
+        with pytest.raises(WorldError, match=match):
+            full_states([text], version)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "ours"),
+    {
+        "bedrock": "stone",
+        "weathered_copper": "stone",
+        "gray_wool": "grey_enamel",
+        "light_blue_shulker_box": "sky_enamel",
+        "cherry_fence": "oak_fence",
+        "zombie_wall_head": "lantern_post",
+        "pink_petals": "poppy",
+        "white_bed": "red_enamel_slab",
+    }.items(),
+)
+def test_names_are_read_word_by_word(foreign: str, ours: str) -> None:
+    assert STATES[names.nearest(name_of(foreign))[0]].name == ours
