@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from worldgauge.suites.loopnav.collection import collect_loopnav
+from worldgauge.engine.collection.kernel import collect
 
 REFERENCE = "Minecraft's own clock, 20 ticks/s"
 FPS = 20
@@ -21,9 +21,9 @@ def run() -> dict[str, Any]:
     `wall` is the same by the clock on the wall. A first, small collection pays for compiled code.
     """
     with tempfile.TemporaryDirectory() as folder:
-        collect_loopnav(Path(folder, "warm"), settlements=1, ranges=(5,), types=("ABA",), per_combination=1, seed=1)
+        collect("loopnav", Path(folder, "warm"), settlements=1, ranges=(5,), types=("ABA",), per_combination=1, seed=1)
         core, wall = time.process_time(), time.perf_counter()
-        result = collect_loopnav(Path(folder, "timed"), settlements=1, ranges=(5, 15), per_combination=2, seed=2)
+        result = collect("loopnav", Path(folder, "timed"), settlements=1, ranges=(5, 15), per_combination=2, seed=2)
         core, wall = time.process_time() - core, time.perf_counter() - wall
     recorded = result.frames / FPS
     return {

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run as perform
-from worldgauge.suites.loopnav.collection import collect_loopnav
 
 RADIUS, SIZE = 99, (640, 360)
 GOAL_MB = 1000
@@ -19,8 +19,15 @@ GOAL_MB = 1000
 def run() -> dict[str, Any]:
     """Megabytes of the largest process. Reference: the frames of the walk and of the rollout, all held at once."""
     with tempfile.TemporaryDirectory() as folder:
-        collected = collect_loopnav(
-            Path(folder, "data"), settlements=1, ranges=(RADIUS,), types=("ABA",), per_combination=1, seed=5, size=SIZE
+        collected = collect(
+            "loopnav",
+            Path(folder, "data"),
+            settlements=1,
+            ranges=(RADIUS,),
+            types=("ABA",),
+            per_combination=1,
+            seed=5,
+            size=SIZE,
         )
         # A process of its own: what earlier benchmarks have used does not count.
         done = subprocess.run([sys.executable, "-m", __name__, folder], capture_output=True, text=True, check=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run as perform
 from worldgauge.models.references.truth import Truth
-from worldgauge.suites.loopnav.collection import collect_loopnav
 
 TRAJECTORIES, FRAMES = 19_200, 20_000_000
 GOAL_CORE_HOURS = 600
@@ -25,9 +25,9 @@ def run() -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder, "data"), Path(folder, "out")
-        collect_loopnav(Path(folder, "warm"), settlements=1, ranges=(5,), types=("ABA",), per_combination=1, seed=1)
+        collect("loopnav", Path(folder, "warm"), settlements=1, ranges=(5,), types=("ABA",), per_combination=1, seed=1)
         collected, collecting_s = _timed(
-            lambda: collect_loopnav(data, settlements=1, ranges=(15, 30), per_combination=1, seed=2)
+            lambda: collect("loopnav", data, settlements=1, ranges=(15, 30), per_combination=1, seed=2)
         )
         # A live model works in this process, so that starting processes and compiling does not count: on the first
         # set it warms up, and of a long run both are a vanishing part.

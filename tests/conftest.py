@@ -14,11 +14,11 @@ from support.closedloop_fixture import make_closedloop_data
 from support.target_fixture import make_target_data
 from support.task_context import QuietContext
 from worldgauge.core.episode import Episode
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.build.collection import collect_build
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
 from worldgauge.suites.closedloop.recognition.recogniser.training import train
-from worldgauge.suites.loopnav.collection import collect_loopnav
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.mind.collection import collect_mind
@@ -55,7 +55,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 def walks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of two loops (ABA and ABCA, range 5) of one settlement at 160x90."""
     few = {"settlements": 1, "ranges": (5,), "per_combination": 1, "seed": 3, "size": (160, 90)}
-    return made_once(tmp_path_factory, "walks", lambda root: collect_loopnav(root, **few))
+    return made_once(tmp_path_factory, "walks", lambda root: collect("loopnav", root, **few))
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import worldgauge
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.result import RunResult
-from worldgauge.suites.loopnav.collection import collect_loopnav
 
 SUBJECTS = ("truth", "memory", "forgetful", "freeze", "noise")
 
@@ -17,8 +17,8 @@ SUBJECTS = ("truth", "memory", "forgetful", "freeze", "noise")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two villages x ABA, ABCA x ranges 5, 8, at a quarter of the published width."""
     root = tmp_path_factory.mktemp("villages")
-    done = collect_loopnav(root, settlements=2, ranges=(5, 8), per_combination=1, seed=42, size=(160, 90))
-    assert done.trajectories == 8
+    done = collect("loopnav", root, settlements=2, ranges=(5, 8), per_combination=1, seed=42, size=(160, 90))
+    assert done.items == 8
     assert not done.failures
     return root
 

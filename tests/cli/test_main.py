@@ -201,7 +201,7 @@ def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], t
         (["report", "nowhere"], "nowhere: neither a run folder"),
         (["collect", "minecraft", "--out", "x"], "nothing is collected for 'minecraft'"),
         (["collect", "loopnav", "--out", "x", "--size", "640"], "--size takes whole numbers"),
-        (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "types is ['ABBA']"),
+        (["collect", "loopnav", "--out", "x", "--types", "ABBA"], "loopnav option 'types' must be"),
     ):
         done = cli(*arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
@@ -245,12 +245,12 @@ def test_a_collection_is_planned_and_continued(cli: Callable[..., Done], walks: 
     told = json.loads(cli(*arguments, "--dry-run", "--json").stdout)
     assert (told["expected"], told["done_already"]) == (2, 2)
     told = json.loads(cli(*arguments, "--json").stdout)
-    assert (told["trajectories"], told["ok"]) == (2, True)
+    assert (told["items"], told["ok"]) == (2, True)
     assert cli(*arguments[:-4], "--size", "80x60").returncode == 2
     for types in ("XYZ,../../etc", "/abs"):
         done = cli(*arguments, "--types", types, "--dry-run")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert done.stderr.startswith("error: types is [")
+        assert done.stderr.startswith("error: loopnav option 'types' must be")
 
 
 @pytest.mark.slow

@@ -15,12 +15,12 @@ from engine.test_run import contents
 from engine.workers.test_pool import gone, job
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.model import Needs
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.run import run, score
 from worldgauge.engine.workers import ray_workers
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.engine.workers.ray_workers import Cluster, RayWorker, Relay
 from worldgauge.engine.workers.site import open_site
-from worldgauge.suites.loopnav.collection import collect_loopnav
 
 ray = pytest.importorskip("ray", reason='needs the extra "cluster"')
 
@@ -89,7 +89,7 @@ def test_a_collection_on_a_cluster_has_the_same_bytes(tmp_path: Path) -> None:
     few: Any = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (48, 27)}
     roots = []
     for on in ("local", "ray"):
-        collect_loopnav(tmp_path / on, **few, on=on)
+        collect("loopnav", tmp_path / on, **few, on=on)
         files = [path for path in (tmp_path / on).rglob("*") if path.is_file()]
         roots.append({str(path.relative_to(tmp_path / on)): path.read_bytes() for path in files})
     assert roots[0] == roots[1]

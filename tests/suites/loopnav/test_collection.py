@@ -12,10 +12,10 @@ from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.driving import world_seed_of
+from worldgauge.engine.collection.kernel import collect, count, make_item, world_seed_of
 from worldgauge.engine.workers.pool import Pool, Result
-from worldgauge.suites.loopnav import collection as collect
-from worldgauge.suites.loopnav.collection import collect_loopnav, collect_one, count_loopnav, stamp_of
+from worldgauge.suites.loopnav import collection as loopnav
+from worldgauge.suites.loopnav.collection import stamp_of
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.walk import Walk
@@ -24,21 +24,21 @@ SMALL = {"settlements": 2, "ranges": (5,), "types": ("ABA", "ABCA"), "per_combin
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.engine.collect import collect_loopnav
+from worldgauge.engine.collection.kernel import collect
 if __name__ == "__main__":
-    collect_loopnav(Path(sys.argv[1]), settlements=2, ranges=(5,), per_combination=1, size=(48, 27), workers=2)
+    collect("loopnav", Path(sys.argv[1]), settlements=2, ranges=(5,), per_combination=1, size=(48, 27), workers=2)
 """
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
     root = tmp_path_factory.mktemp("collected")
-    return root, collect_loopnav(root, **SMALL)
+    return root, collect("loopnav", root, **SMALL)
 
 
 def test_one_video_and_one_record_file_a_loop_in_the_published_layout(collected):
     root, result = collected
-    assert result.trajectories == 4
+    assert result.items == 4
     assert result.failures == ()
     names = set(contents(root))
     for settlement, location in enumerate(("plains_village_1", "desert_village_1")):
@@ -87,7 +87,7 @@ def test_frames_are_what_the_camera_sees_at_the_recorded_poses(collected):
 def test_any_number_of_workers_gives_the_same_files(collected, tmp_path):
     root, result = collected
     seen = []
-    parallel = collect_loopnav(tmp_path, **SMALL, workers=2, progress=seen.append)
+    parallel = collect("loopnav", tmp_path, **SMALL, workers=2, progress=seen.append)
     assert contents(tmp_path) == contents(root)
     assert (parallel.frames, parallel.discarded) == (result.frames, result.discarded)
     assert [p.done for p in seen] == [1, 2, 3, 4]
@@ -98,7 +98,7 @@ def test_a_second_call_renders_nothing_and_changes_nothing(collected, monkeypatc
     root, result = collected
     before = contents(root)
     monkeypatch.setattr(Voxel, "view", lambda *a, **k: pytest.fail("rendered again"))
-    assert collect_loopnav(root, **SMALL) == result
+    assert collect("loopnav", root, **SMALL) == result
     assert contents(root) == before
 
 
@@ -109,7 +109,7 @@ def test_a_missing_file_is_made_again_and_leftovers_of_it_go(collected, monkeypa
     stem.with_suffix(".json").unlink()
     stem.with_suffix(".avi").write_bytes(b"torn")
     stem.with_name(f".{stem.name}.json.123.part").write_bytes(b"torn")
-    collect_loopnav(root, **SMALL)
+    collect("loopnav", root, **SMALL)
     assert contents(root) == before
 
 
@@ -120,16 +120,16 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(collected, t
     out = tmp_path / "out"
     kill_when_seen(SCRIPT, out, f"**/{sight}")
     assert len(contents(out)) < len(contents(root))
-    collect_loopnav(out, **SMALL)
+    collect("loopnav", out, **SMALL)
     assert contents(out) == contents(root)
 
 
 def test_more_can_be_collected_into_the_same_folder(collected, tmp_path, monkeypatch):
-    monkeypatch.setattr(collect, "record_loop", _one_frame)
+    monkeypatch.setattr(loopnav, "record_loop", _one_frame)
     small = {**SMALL, "settlements": 1, "types": ("ABA",)}
-    collect_loopnav(tmp_path, **small)
+    collect("loopnav", tmp_path, **small)
     before = contents(tmp_path)
-    collect_loopnav(tmp_path, **{**small, "per_combination": 3, "ranges": (15, 5)})
+    collect("loopnav", tmp_path, **{**small, "per_combination": 3, "ranges": (15, 5)})
     after = contents(tmp_path)
     assert len(after) == 2 * 6 + 1
     assert {name: after[name] for name in before if name != "worldgauge.json"}.items() <= before.items()
@@ -139,7 +139,7 @@ def test_another_seed_size_or_rule_is_refused_in_the_same_folder(collected):
     root, _ = collected
     for change in ({"seed": 1}, {"size": (64, 36)}, {"sampling": "continuous"}):
         with pytest.raises(RunError, match=next(iter(change))):
-            collect_loopnav(root, **{**SMALL, **change})
+            collect("loopnav", root, **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_another_seed_size_or_rule_is_refused_in_the_same_folder(collected):
         {"workers": 0},
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(tmp_path, change):
+def test_options_out_of_range_are_refused(tmp_path, change):
     with pytest.raises(UsageError, match=next(iter(change))):
-        collect_loopnav(tmp_path, **{**SMALL, **change})
+        collect("loopnav", tmp_path, **{**SMALL, **change})
     assert not list(tmp_path.iterdir())
 
 
@@ -169,12 +169,12 @@ def test_a_loop_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatc
     def sometimes(world, **options):
         calls.append(options["kind"])
         if options["kind"] == "ABA":
-            raise collect.LoopFailedError("no ABA loop here", ["stuck"] * 7)
+            raise loopnav.LoopFailedError("no ABA loop here", ["stuck"] * 7)
         return _one_frame(world, **options)
 
-    monkeypatch.setattr(collect, "record_loop", sometimes)
-    result = collect_loopnav(tmp_path, **SMALL)
-    assert result.trajectories == 2
+    monkeypatch.setattr(loopnav, "record_loop", sometimes)
+    result = collect("loopnav", tmp_path, **SMALL)
+    assert result.items == 2
     assert len(result.failures) == 2
     assert "no ABA loop here" in result.failures[0]
     assert result.discarded == {"stuck": 14}
@@ -191,13 +191,13 @@ def test_a_full_disk_ends_the_collection(tmp_path, monkeypatch, workers):
 
     def here(self, jobs, watch=None):
         for job in jobs:
-            yield Result(job.id, collect_one(**job.args, progress=lambda done, total: None))
+            yield Result(job.id, make_item(**job.args, progress=lambda done, total: None))
 
-    monkeypatch.setattr(collect, "record_loop", _one_frame)
-    monkeypatch.setattr(collect, "write_trajectory", full)
+    monkeypatch.setattr(loopnav, "record_loop", _one_frame)
+    monkeypatch.setattr(loopnav, "write_trajectory", full)
     monkeypatch.setattr(Pool, "run", here)
     with pytest.raises(RunError, match="cannot be written; make room, then start the same command again"):
-        collect_loopnav(tmp_path, **SMALL, workers=workers)
+        collect("loopnav", tmp_path, **SMALL, workers=workers)
     assert len(calls) == 1
 
 
@@ -207,20 +207,20 @@ def test_a_manifest_without_settings_is_one_clear_line(collected, tmp_path):
     del manifest["settings"]
     (tmp_path / "worldgauge.json").write_text(json.dumps(manifest))
     with pytest.raises(DataError, match="field 'settings' is missing"):
-        collect_loopnav(tmp_path, **SMALL)
+        collect("loopnav", tmp_path, **SMALL)
 
 
 def test_counting_looks_for_both_files_of_the_planned_loops_only(collected, tmp_path):
     root, _ = collected
     copy = shutil.copytree(root, tmp_path / "copy")
-    settings = {**SMALL, "seed": 42, "sampling": "released", "game": None}
-    assert count_loopnav(copy, settings) == (4, 4)
-    assert count_loopnav(copy, {**settings, "settlements": 1}) == (2, 2)
+    settings = {**SMALL, "seed": 42, "sampling": "released"}
+    assert count("loopnav", copy, **settings) == (4, 4)
+    assert count("loopnav", copy, **{**settings, "settlements": 1}) == (2, 2)
     (copy / "ABA/plains_village_1/5" / f"{stamp_of(0, 'ABA', 5, 0)}.avi").unlink()
-    assert count_loopnav(copy, settings) == (4, 3)
+    assert count("loopnav", copy, **settings) == (4, 3)
     for change in ({"types": ["XYZ", "../../etc"]}, {"types": ["/abs"]}, {"size": (64, 36)}):
         with pytest.raises((UsageError, RunError)):
-            count_loopnav(copy, {**settings, **change})
+            count("loopnav", copy, **{**settings, **change})
 
 
 def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():

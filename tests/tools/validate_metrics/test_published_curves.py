@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics.perturbation import PERTURBATIONS
 from worldgauge.metrics.sgcs import CATEGORIES, instances_from_labels
-from worldgauge.suites.loopnav.collection import collect_loopnav
 from worldgauge.tools.validate_metrics.published_curves import Bar, study, verdict
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 
@@ -92,7 +92,7 @@ def test_scenes_are_as_specified_and_seeded():
 def test_recordings(tmp_path):
     with pytest.raises(DataError, match="ABA"):
         study(tmp_path)
-    collect_loopnav(tmp_path / "data", settlements=1, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
+    collect("loopnav", tmp_path / "data", settlements=1, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
     exact = study(tmp_path / "data")
     assert exact.mean("sgcs", "truth") == exact.mean("sgcs", "colour") == 1.0
     assert exact.mean("sgcs", "translation") > 0.95 > exact.mean("sgcs", "deletion")

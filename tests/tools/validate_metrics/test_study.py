@@ -7,9 +7,9 @@ import pytest
 
 from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.statistics import correlation
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics import metrics
 from worldgauge.metrics.perturbation import PERTURBATIONS
-from worldgauge.suites.loopnav.collection import collect_loopnav
 from worldgauge.suites.loopnav.format import layout as loopnav
 from worldgauge.tools.validate_metrics import conclusions, learned, metric_study, tables
 from worldgauge.tools.validate_metrics import samples as samples_module
@@ -329,7 +329,7 @@ def test_recordings(tmp_path):
     with pytest.raises(DataError, match="no valid recording"):
         recorded(tmp_path, 4)
     data = tmp_path / "data"
-    collect_loopnav(data, settlements=2, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
+    collect("loopnav", data, settlements=2, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
     samples = recorded(data, 4)
     assert len(samples) == 4
     assert len(set(samples.units)) == 2

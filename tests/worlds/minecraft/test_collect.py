@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import RunError, UsageError, WorldError
+from worldgauge.engine.collection.kernel import collect, count, open_collection
 from worldgauge.engine.run import run
-from worldgauge.suites.loopnav import collection as engine
-from worldgauge.suites.loopnav.collection import collect_loopnav, count_loopnav
+from worldgauge.suites.loopnav import collection as collecting
 from worldgauge.suites.loopnav.format import layout as loopnav
 from worldgauge.suites.loopnav.walks import locations
-from worldgauge.suites.loopnav.walks.game import Game
 from worldgauge.worlds import open_world
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.java import JavaServer
 from worldgauge.worlds.minecraft.servers.server import JsServer
 
 SMALL = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)}
-OFFLINE = Game("offline")
+GAME = {"world": "minecraft"}
+OFFLINE = {**GAME, "mode": "offline"}
 
 SERVER = """
 import sys
@@ -50,7 +50,7 @@ def contents(root):
 @pytest.fixture(scope="module")
 def offline(packages, tmp_path_factory):
     root = tmp_path_factory.mktemp("offline")
-    return root, collect_loopnav(root, **SMALL, game=OFFLINE)
+    return root, collect("loopnav", root, **SMALL, **OFFLINE)
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def others(packages):
 @pytest.mark.minecraft
 def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypatch):
     root, result = offline
-    online = collect_loopnav(tmp_path, **SMALL, game=Game())
+    online = collect("loopnav", tmp_path, **SMALL, **GAME)
     assert online.failures == ()
     assert online.frames == result.frames > 100
     assert contents(tmp_path) == contents(root)
     settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
     assert settings["game"]["mode"] == "js-server"
     monkeypatch.setattr(locations, "JsServer", lambda cells: pytest.fail("walked again in real time"))
-    assert collect_loopnav(tmp_path, **SMALL, game=Game()) == online
+    assert collect("loopnav", tmp_path, **SMALL, **GAME) == online
 
 
 @pytest.mark.minecraft
@@ -108,9 +108,9 @@ def test_what_the_game_walked_passes_the_check_and_is_scored(offline, tmp_path):
 def test_the_embedded_world_and_the_game_do_not_share_a_folder(offline):
     root, _ = offline
     with pytest.raises(RunError, match="world minecraft, not voxel"):
-        collect_loopnav(root, **SMALL)
+        collect("loopnav", root, **SMALL)
     with pytest.raises(RunError, match="pictures ours, not released"):
-        collect_loopnav(root, **SMALL, game=Game("offline", pictures="released"))
+        collect("loopnav", root, **SMALL, **OFFLINE, pictures="released")
 
 
 @pytest.mark.minecraft
@@ -124,13 +124,13 @@ def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offlin
         threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
         return walk(*args, **options)
 
-    walk = engine.record_loop
-    monkeypatch.setattr(engine, "record_loop", shortly)
-    result = collect_loopnav(tmp_path, **SMALL, game=Game())
-    assert result.trajectories == 0
+    walk = collecting.record_loop
+    monkeypatch.setattr(collecting, "record_loop", shortly)
+    result = collect("loopnav", tmp_path, **SMALL, **GAME)
+    assert result.items == 0
     assert "SIGKILL" in result.failures[0]
     monkeypatch.undo()
-    again = collect_loopnav(tmp_path, **SMALL, game=OFFLINE)
+    again = collect("loopnav", tmp_path, **SMALL, **OFFLINE)
     assert again.failures == ()
     assert contents(tmp_path) == contents(root)
     with pytest.raises(ProcessLookupError):
@@ -139,8 +139,8 @@ def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offlin
 
 @pytest.mark.minecraft
 def test_a_published_place_of_somebodys_server(others, tmp_path, near):
-    game = Game("java", others, ("plains_village_1",))
-    result = collect_loopnav(tmp_path, **SMALL, game=game)
+    game = {**GAME, "mode": "java", "server": others, "places": "plains_village_1"}
+    result = collect("loopnav", tmp_path, **SMALL, **game)
     assert result.failures == ()
     (trajectory,) = loopnav.discover(tmp_path)
     assert trajectory.location == "plains_village_1"
@@ -152,7 +152,7 @@ def test_a_published_place_of_somebodys_server(others, tmp_path, near):
     seen = open_world(episode.world).view(episode.poses[50], episode.camera).rgb
     assert np.abs(seen.astype(int) - episode.clip[50]).mean() < 6  # the video's JPEG
     before = contents(tmp_path)
-    assert collect_loopnav(tmp_path, **SMALL, game=game) == result
+    assert collect("loopnav", tmp_path, **SMALL, **game) == result
     assert contents(tmp_path) == before
     moved = tmp_path.rename(tmp_path.with_name("moved"))
     facts = loopnav.worlds_of(moved)["plains_village_1"]
@@ -164,7 +164,7 @@ def test_a_published_place_of_somebodys_server(others, tmp_path, near):
 @pytest.mark.minecraft
 def test_a_place_of_ones_own_stays_where_and_as_it_was(others, tmp_path, near):
     def collect(*places, **more):
-        return collect_loopnav(tmp_path, **{**SMALL, **more}, game=Game("java", others, places))
+        return collect("loopnav", tmp_path, **{**SMALL, **more}, **GAME, server=others, places=" ".join(places))
 
     assert collect("mine@690,70,-325").failures == ()
     before = contents(tmp_path)
@@ -190,9 +190,9 @@ def test_a_place_of_ones_own_stays_where_and_as_it_was(others, tmp_path, near):
 def test_published_places_of_another_world_are_refused(packages, tmp_path, version, seed):
     with JsServer(version=version, seed=seed, packages=packages) as server:
         server.leave()
-        game = Game("java", f"127.0.0.1:{server.port}", ("plains_village_1",))
+        game = {**GAME, "server": f"127.0.0.1:{server.port}", "places": "plains_village_1"}
         with pytest.raises(WorldError, match="level-seed=42"):
-            collect_loopnav(tmp_path, **SMALL, game=game)
+            collect("loopnav", tmp_path, **SMALL, **game)
     assert not list(tmp_path.iterdir())
 
 
@@ -203,38 +203,41 @@ def test_published_places_of_another_world_are_refused(packages, tmp_path, versi
         ({"pictures": "photo"}, "pictures"),
         ({"mode": "java"}, "needs a server"),
         ({"mode": "java", "server": "localhost"}, "needs places"),
-        ({"server": "localhost"}, "takes no server"),
-        ({"places": ("plains_village_1",)}, "takes no server and no places"),
-        ({"mode": "java", "server": "a:b", "places": ("plains_village_1",)}, "host:port"),
-        ({"mode": "java", "server": "a", "places": ("x@1,2,3", "x@4,5,6")}, "once"),
-        ({"mode": "java", "server": "a", "places": ("../x@1,2,3",)}, "NAME@X,Y,Z"),
-        ({"mode": "java", "server": "a", "places": ("x@1,2",)}, "NAME@X,Y,Z"),
+        ({"mode": "offline", "server": "localhost"}, "takes no server"),
+        ({"world": "voxel", "server": "localhost"}, "--server goes with --world minecraft"),
+        ({"server": "localhost", "places": "x@1,2,3", "sampling": "continuous"}, "released"),
+        ({"pictures": "viewer", "size": (9000, 30)}, "pixels a side"),
+        ({"places": "plains_village_1"}, "takes no server and no places"),
+        ({"mode": "java", "server": "a:b", "places": "plains_village_1"}, "host:port"),
+        ({"mode": "java", "server": "a", "places": "x@1,2,3 x@4,5,6"}, "once"),
+        ({"mode": "java", "server": "a", "places": "../x@1,2,3"}, "NAME@X,Y,Z"),
+        ({"mode": "java", "server": "a", "places": "x@1,2"}, "NAME@X,Y,Z"),
     ],
 )
-def test_ways_to_use_the_game_that_cannot_be_meant(options, said):
+def test_options_of_the_game_that_do_not_fit_are_refused(tmp_path, options, said):
     with pytest.raises(UsageError, match=said):
-        Game(**options)
+        open_collection("loopnav", tmp_path, {**GAME, **options})
 
 
-def test_unknown_places_name_the_nearest():
+def test_unknown_places_name_the_nearest(tmp_path):
     with pytest.raises(UsageError, match="plains_village_1"):
-        Game("java", "localhost", ("plain_village_1",))
+        open_collection("loopnav", tmp_path, {**GAME, "server": "localhost", "places": "plain_village_1"})
 
 
 def test_one_bot_walks_on_somebodys_server(tmp_path):
     with pytest.raises(UsageError, match="workers is 2"):
-        collect_loopnav(tmp_path, **SMALL, workers=2, game=Game("java", "localhost", ("x@1,2,3",)))
+        collect("loopnav", tmp_path, **SMALL, workers=2, **GAME, server="localhost", places="x@1,2,3")
 
 
 def test_places_of_a_server_are_counted_as_they_are_named(tmp_path):
     settings = {**SMALL, "seed": 1, "sampling": "released"}
-    game = Game("java", "localhost", ("x@1,2,3", "plains_village_1"))
-    assert count_loopnav(tmp_path, {**settings, "game": game}) == (2, 0)
+    game = {**GAME, "server": "localhost", "places": "x@1,2,3 plains_village_1"}
+    assert count("loopnav", tmp_path, **settings, **game) == (2, 0)
     assert not list(tmp_path.iterdir())
 
 
 def test_without_packages_the_reason_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLDGAUGE_NODE_PACKAGES", str(tmp_path / "none"))
     with pytest.raises(WorldError, match=r"minecraft install|install Node"):
-        collect_loopnav(tmp_path / "out", **SMALL, game=OFFLINE)
+        collect("loopnav", tmp_path / "out", **SMALL, **OFFLINE)
     assert not (tmp_path / "out").exists()

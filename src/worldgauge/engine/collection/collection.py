@@ -83,6 +83,7 @@ class Collection:
         growing: Options that can only grow when it is continued.
         first_subject: Arguments of a first run, for the hint at the end; empty where no suite runs on the data.
         deadline_s: Seconds without a frame after which an item is given up.
+        max_workers: At most so many workers; None for any number.
         settings_first: Whether the manifest is written before the first item, since parts of a stopped collection
             would be taken for those of another otherwise.
     """
@@ -94,7 +95,8 @@ class Collection:
     fixed: ClassVar[tuple[str, ...]] = ("seed",)
     growing: ClassVar[tuple[str, ...]] = ()
     first_subject: ClassVar[str] = "--model freeze"
-    deadline_s: ClassVar[float] = 600.0
+    deadline_s: float = 600.0
+    max_workers: int | None = None
     settings_first: ClassVar[bool] = False
 
     def __init__(self, out: Path, options: Any) -> None:

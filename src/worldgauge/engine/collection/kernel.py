@@ -108,6 +108,8 @@ def collect(
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
     """
     collection = open_collection(name, Path(out), options)
+    if collection.max_workers is not None and workers > collection.max_workers:
+        raise UsageError(f"workers is {workers}: give at most {collection.max_workers} with these options")
     collection.check_same()
     items = list(collection.items())
     try:

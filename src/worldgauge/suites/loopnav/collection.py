@@ -1,14 +1,14 @@
-"""Collecting LoopNav data, embedded or in the real game: parallel, resumable, the same files for any workers.
+"""Collecting LoopNav data, embedded or in the real game: the same files for any number of workers.
 
-One job is one trajectory; all that is random in it comes from (seed, settlement, type, range, index).
+One item is one trajectory; all that is random in it comes from (seed, settlement, type, range, index).
 A trajectory is done when its video and its records are in place; the records come last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,15 @@ from zlib import crc32
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
-from worldgauge.engine.collection.driving import (
-    DEADLINE_S,
-    SEEDS,
-    Collected,
-    CollectProgress,
-    demand,
-    demand_same,
-    distinct,
-    drive,
-    telling_full_disk,
-    world_seed_of,
-)
-from worldgauge.engine.workers.pool import Job
+from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections, demand_same
+from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
+from worldgauge.engine.options import option
 from worldgauge.suites.loopnav.format.records import read_bytes, read_records
 from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_manifest, write_trajectory
-from worldgauge.suites.loopnav.walks.game import Game
+from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
 from worldgauge.suites.loopnav.walks.locations import close_spots, kept_facts, open_spot
 from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
 from worldgauge.worlds.minecraft.places import place_of
@@ -57,141 +48,211 @@ _GAME_DEADLINE_S = 3600.0
 """Before the first frame every try of a loop is walked, and on a server that takes as long as it takes."""
 
 
-def collect_loopnav(
-    out: Path,
-    *,
-    settlements: int = 12,
-    ranges: Sequence[int] = RANGES,
-    types: Sequence[LoopKind] = TYPES,
-    per_combination: int = 20,
-    seed: int = 42,
-    workers: int = 1,
-    on: str | None = None,
-    size: tuple[int, int] = (640, 360),
-    sampling: Rule = "released",
-    game: Game | None = None,
-    progress: Callable[[CollectProgress], None] | None = None,
-) -> Collected:
-    """Record loops in `settlements` generated villages into `out`, in LoopNav's layout, and the manifest.
+@dataclass(frozen=True)
+class LoopNavOptions:
+    """What a collection of loops holds."""
 
-    size: frames, width and height in pixels. per_combination: loops for each (settlement, type, range). game: walk in
-    the real game, by its physics and its planner; at the places of a server, then `settlements` and `seed` choose
-    nothing but the loops. on: where the workers are, as for `engine.run.run`; what they print goes to the folder
-    logs of `out`.
-    May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
-    that was never stopped. It may be called again with more settlements, types, ranges or loops.
-    Raises UsageError for options that cannot be meant, RunError when `out` was collected with another
-    seed, size or sampling, or the disk is full, WorldError when the game cannot be used.
-    """
-    out = Path(out)
-    settings: dict[str, Any] = {
-        "settlements": settlements,
-        "ranges": list(ranges),
-        "types": list(types),
-        "per_combination": per_combination,
-        "seed": seed,
-        "size": list(size),
-        "sampling": sampling,
-        "game": None if game is None else asdict(game),
-    }
+    settlements: int = option(12, "Villages, each a world of its own.", low=1, high=_MAX_SETTLEMENTS)
+    ranges: tuple[int, ...] = option(RANGES, "Distances of the goals in blocks.", low=1, high=_MAX_RADIUS)
+    types: tuple[LoopKind, ...] = option(TYPES, "Forms of the loop.")
+    per_combination: int = option(20, "Loops for each village, type and range.", low=1, high=_MAX_PER_COMBINATION)
+    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
+    sampling: Rule = option("released", 'How goals are drawn: "released" or "continuous".')
+    world: str = option("voxel", '"voxel", embedded, or "minecraft", the real game.')
+    mode: Mode | None = option(
+        None,
+        'Of the game: "js-server", ours (the default); "offline", no server; "java", --server (the default there).',
+    )
+    server: str | None = option(None, "Of the game: HOST:PORT of a server that you run.")
+    places: str | None = option(None, "On that server: published names, or NAME@X,Y,Z, separated by spaces.")
+    pictures: Pictures | None = option(
+        None, 'Of the game: "ours" (the default), "viewer" (as published), "released" (no stairs).'
+    )
 
-    jobs = _plan(out, settings, workers)
-    earlier = _settings_of(out)
-    before = Counter(earlier.get("discarded", {})) if game is not None and game.mode == "java" else Counter()
-    told = {**settings, "game": _with_modes(earlier.get("game"), settings["game"])}
+    @property
+    def game(self) -> Game | None:
+        """How the real game is used; None in an embedded world. Raises UsageError for options that do not fit."""
+        given = {name: getattr(self, name) for name in ("mode", "server", "places", "pictures")}
+        if self.world != "minecraft":
+            if extra := [name for name, value in given.items() if value is not None]:
+                raise UsageError(f"--{extra[0]} goes with --world minecraft")
+            return None
+        mode: Mode = self.mode or ("js-server" if self.server is None else "java")
+        return Game(mode, self.server, tuple((self.places or "").split()), self.pictures or "ours")
 
-    def write_worlds(worlds: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        all_of_them = dict(sorted((before + Counter(discarded)).items()))
-        write_manifest(out, worlds, told if discarded is None else {**told, "discarded": all_of_them})
 
-    if game is not None and on in (None, "local"):
-        game.check()
-    try:
-        return drive(
-            jobs,
-            collect_one,
-            out,
-            workers=workers,
-            on=on,
-            place_of=lambda job: str(job.args["location"]),
-            write_worlds=write_worlds,
-            progress=progress,
-        )
-    finally:
+@collections.register("loopnav")
+class LoopNavCollection(Collection):
+    """Loops in generated villages, or in the real game, in LoopNav's layout."""
+
+    name = "loopnav"
+    items_noun = "loops"
+    Options = LoopNavOptions
+    fixed = ("seed", "size", "sampling")
+    options: LoopNavOptions
+
+    def __init__(self, out: Path, options: LoopNavOptions) -> None:
+        super().__init__(out, options)
+        self._modes: tuple[str, ...] = ()
+        self._discarded: Counter[str] = Counter()
+        if options.world == "minecraft":
+            self.deadline_s = _GAME_DEADLINE_S
+
+    def check_options(self) -> None:
+        """What the game and its renderers can do."""
+        options = self.options
+        if options.world not in ("voxel", "minecraft"):
+            raise UnknownNameError("world of loops", options.world, ("voxel", "minecraft"))
+        game = options.game
+        if game is None:
+            return
+        if game.mode == "java":
+            self.max_workers = 1  # one bot walks on a server that somebody runs
+            if options.sampling != "released":
+                raise UsageError(f"sampling is {options.sampling}: give released on a server")
+        if game.pictures != "ours" and max(options.size) > MOST_PIXELS:
+            raise UsageError(f"size is {options.size}: give at most {MOST_PIXELS} pixels a side")
+
+    def settings(self) -> dict[str, Any]:
+        """As the manifest has always had them: what belongs to the game in one object, null without it."""
+        options, game = self.options, self.options.game
+        return {
+            "settlements": options.settlements,
+            "ranges": list(options.ranges),
+            "types": list(options.types),
+            "per_combination": options.per_combination,
+            "seed": options.seed,
+            "size": list(options.size),
+            "sampling": options.sampling,
+            "game": None if game is None else {**asdict(game), "places": list(game.places)},
+        }
+
+    def items(self) -> Iterator[Item]:
+        """One a trajectory, place by place."""
+        options = self.options
+        for number, location, kind in self._locations():
+            world_seed = world_seed_of(options.seed, number)
+            for type in options.types:
+                for radius in options.ranges:
+                    for index in range(options.per_combination):
+                        stamp = stamp_of(number % _MAX_SETTLEMENTS, type, radius, index)
+                        args = {
+                            "location": location,
+                            "kind": kind,
+                            "world_seed": world_seed,
+                            "type": type,
+                            "radius": radius,
+                            "stamp": stamp,
+                            "entropy": [options.seed, number, TYPES.index(type), radius, index],
+                        }
+                        yield Item(f"{type}/{location}/{radius}/{stamp}", args, location)
+
+    def is_done(self, item: Item) -> bool:
+        """Whether both files are there."""
+        return all(path.exists() for path in self._files(item))
+
+    def begin(self, *, local: bool) -> None:
+        """Remember what was collected before, and look whether the game can be used."""
+        before = self.manifest() or {}
+        game = self.options.game
+        if game is None:
+            return
+        if before.get("game") is not None:
+            self._modes = tuple(str(before["game"]["mode"]).split(", "))
+        if game.mode == "java":
+            self._discarded = Counter(before.get("discarded", {}))
+        if local:
+            game.check()
+
+    def make(self, item: Item, progress: Tell) -> Made:
+        """What is on disk already is walked again (cheap) but not rendered again.
+
+        What was walked on somebody's server is not walked again: `Made.discards` are then those of this call.
+        """
+        args, game = item.args, self.options.game
+        video, records = self._files(item)
+        done = self.is_done(item)
+        if game is not None and done:
+            if game.mode == "java":
+                facts = kept_facts(self.out, game.place(args["location"]))
+                return Made(len(read_records(records)), facts)
+            game = replace(game, mode="offline")  # the same walk, sooner
+        spot = open_spot(self.out, args["location"], args["kind"], args["world_seed"], game)
+        rng = np.random.default_rng(args["entropy"])
+        try:
+            walk = record_loop(
+                spot.voxels,
+                kind=args["type"],
+                radius=args["radius"],
+                rng=rng,
+                walker=spot.walker,
+                rule=self.options.sampling,
+                start=spot.start,
+            )
+        except LoopFailedError as error:
+            return Made(world=spot.facts, discards=error.reasons, failure=str(error))
+        except (BridgeError, BridgeLostError):
+            close_spots()  # a bot that was kicked, a server that ended: the next item starts with new ones
+            raise
+        walk = spot.recorded(walk)
+        if not done:
+            for leftover in video.parent.glob(f".{args['stamp']}.*part"):
+                leftover.unlink()
+            camera = Camera.from_vertical_fov(*self.options.size, VERTICAL_FOV_DEG)
+            write_trajectory(
+                self.out,
+                location=args["location"],
+                type=args["type"],
+                radius=args["radius"],
+                stamp=args["stamp"],
+                walk=walk,
+                frames=spot.frames(walk.poses, camera, progress),
+                seed=spot.seed,
+            )
+        return Made(len(walk), spot.facts, discards=walk.discards)
+
+    def close(self) -> None:
+        """End what was started for the last places."""
         close_spots()
 
+    def manifest(self) -> dict[str, Any] | None:
+        """Settings of the collection that is in `out` already; None where no place was collected yet."""
+        if not worlds_of(self.out):
+            return None
+        content = parse_json(read_bytes(self.out / MANIFEST), str(self.out / MANIFEST))
+        settings: dict[str, Any] = content["settings"]
+        return settings
 
-def count_loopnav(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """Trajectories that `collect_loopnav` would make with these options, and how many of them are done.
+    def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
+        """In the format's own form; it names all modes that its loops were walked in."""
+        settings = dict(settings)
+        if "discarded" in settings:
+            settings["discarded"] = dict(sorted((self._discarded + Counter(settings["discarded"])).items()))
+        if settings["game"] is not None and self._modes:
+            mode = ", ".join(sorted({*self._modes, settings["game"]["mode"]}))
+            settings["game"] = {**settings["game"], "mode": mode}
+        write_manifest(self.out, worlds, settings)
 
-    settings: its options from `settlements` to `game`, all of them. Writes nothing; raises what it raises.
-    """
-    game = settings["game"]
-    jobs = _plan(
-        Path(out), {**settings, "size": list(settings["size"]), "game": None if game is None else asdict(game)}
-    )
-    return len(jobs), sum(all(path.exists() for path in _files(**job.args)) for job in jobs)
+    def check_same(self) -> None:
+        """Also of the world, the server and the pictures; not of the mode, for those of ours give the same files."""
+        super().check_same()
+        before = self.manifest()
+        if before is not None:
+            demand_same(self.out, _appearance(before), _appearance(self.settings()), ("world", "server", "pictures"))
 
+    def _files(self, item: Item) -> tuple[Path, Path]:
+        """Video and records."""
+        return self.out / f"{item.id}.avi", self.out / f"{item.id}.json"
 
-@telling_full_disk
-def collect_one(
-    *,
-    out: str,
-    location: str,
-    kind: str,
-    world_seed: int,
-    type: LoopKind,
-    radius: int,
-    stamp: str,
-    entropy: list[int],
-    size: list[int],
-    sampling: Rule,
-    game: dict[str, Any] | None = None,
-    progress: Callable[[int, int], None],
-) -> dict[str, Any]:
-    """One trajectory, in a worker. What is on disk already is walked again (cheap) but not rendered again.
-
-    What somebody's server was walked for is not: its thrown away tries are then those of the present call.
-
-    Returns {"world", "frames", "discards"} and "failure" when no try led to a loop, or {"full"} when the
-    disk is; plain JSON values.
-    """
-    chosen = None if game is None else Game(**{**game, "places": tuple(game["places"])})
-    video, records = _files(out=out, type=type, location=location, radius=radius, stamp=stamp)
-    done = video.exists() and records.exists()
-    if chosen is not None and done:
-        if chosen.mode == "java":
-            facts = kept_facts(Path(out), chosen.place(location))
-            return {"world": facts, "frames": len(read_records(records)), "discards": []}
-        chosen = replace(chosen, mode="offline")  # the same walk, sooner
-    spot = open_spot(Path(out), location, kind, world_seed, chosen)
-    value: dict[str, Any] = {"world": spot.facts}
-    rng = np.random.default_rng(entropy)
-    try:
-        walk = record_loop(
-            spot.voxels, kind=type, radius=radius, rng=rng, walker=spot.walker, rule=sampling, start=spot.start
-        )
-    except LoopFailedError as error:
-        return {**value, "frames": 0, "discards": list(error.reasons), "failure": str(error)}
-    except (BridgeError, BridgeLostError):
-        close_spots()  # a bot that was kicked, a server that ended: the next job begins anew
-        raise
-    walk = spot.recorded(walk)
-    if not done:
-        for leftover in video.parent.glob(f".{stamp}.*part"):
-            leftover.unlink()
-        camera = Camera.from_vertical_fov(size[0], size[1], VERTICAL_FOV_DEG)
-        write_trajectory(
-            Path(out),
-            location=location,
-            type=type,
-            radius=radius,
-            stamp=stamp,
-            walk=walk,
-            frames=spot.frames(walk.poses, camera, progress),
-            seed=spot.seed,
-        )
-    return {**value, "frames": len(walk), "discards": list(walk.discards)}
+    def _locations(self) -> list[tuple[int, str, str]]:
+        """Number, name and kind of every place; the number of one on a server does not depend on the others named."""
+        game = self.options.game
+        if game is not None and game.places:
+            named = [place_of(text) for text in game.places]
+            return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
+        kinds = [KINDS[settlement % len(KINDS)] for settlement in range(self.options.settlements)]
+        return [(number, f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
 
 
 def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
@@ -201,105 +262,8 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     return moment.strftime("%m-%d_%H-%M-%S")
 
 
-def _plan(out: Path, settings: Mapping[str, Any], workers: int = 1) -> list[Job]:
-    """One job a trajectory, of options that can be meant and suit what is in `out` already."""
-    _check_options(**settings, workers=workers)
-    _check_same_collection(out, settings)
-    return list(_jobs(out, settings))
-
-
-def _files(*, out: str, type: str, location: str, radius: int, stamp: str, **others: object) -> tuple[Path, Path]:
-    """Video and records of a trajectory."""
-    folder = Path(out, type, location, str(radius))
-    return folder / f"{stamp}.avi", folder / f"{stamp}.json"
-
-
-def _jobs(out: Path, settings: Mapping[str, Any]) -> Iterator[Job]:
-    game = settings["game"]
-    for number, location, kind in _locations(settings):
-        for type in settings["types"]:
-            for radius in settings["ranges"]:
-                for index in range(settings["per_combination"]):
-                    stamp = stamp_of(number % _MAX_SETTLEMENTS, type, radius, index)
-                    args = {
-                        "out": str(out.absolute()),
-                        "location": location,
-                        "kind": kind,
-                        "world_seed": world_seed_of(settings["seed"], number),
-                        "type": type,
-                        "radius": radius,
-                        "stamp": stamp,
-                        "entropy": [settings["seed"], number, TYPES.index(type), radius, index],
-                        "size": settings["size"],
-                        "sampling": settings["sampling"],
-                        "game": game,
-                    }
-                    name = f"{type}/{location}/{radius}/{stamp}"
-                    yield Job(name, f"{__name__}:collect_one", args, DEADLINE_S if game is None else _GAME_DEADLINE_S)
-
-
-def _locations(settings: Mapping[str, Any]) -> list[tuple[int, str, str]]:
-    """Number, name and kind of every place; the number of one on a server does not depend on the others named."""
-    game = settings["game"]
-    if game is not None and game["places"]:
-        named = [place_of(text) for text in game["places"]]
-        return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
-    kinds = [KINDS[settlement % len(KINDS)] for settlement in range(settings["settlements"])]
-    return [(number, f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
-
-
-def _check_options(
-    settlements: int,
-    ranges: Sequence[int],
-    types: Sequence[str],
-    per_combination: int,
-    seed: int,
-    size: Sequence[int],
-    sampling: str,
-    game: Mapping[str, Any] | None,
-    workers: int,
-) -> None:
-    demand("settlements", settlements, 1 <= settlements <= _MAX_SETTLEMENTS, f"1 to {_MAX_SETTLEMENTS}")
-    demand("ranges", list(ranges), distinct(ranges, range(1, _MAX_RADIUS + 1)), f"different ones of 1 to {_MAX_RADIUS}")
-    demand("types", list(types), distinct(types, TYPES), f"different ones of {', '.join(TYPES)}")
-    limit = _MAX_PER_COMBINATION
-    demand("per_combination", per_combination, 1 <= per_combination <= limit, f"1 to {limit}")
-    demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
-    demand("size", tuple(size), len(size) == 2 and min(size) >= 2, "width and height in pixels")
-    demand("sampling", sampling, sampling in ("released", "continuous"), "released or continuous")
-    if game is not None and game["mode"] == "java":
-        demand("workers", workers, workers == 1, "1: one bot walks on a server that somebody runs")
-        demand("sampling", sampling, sampling == "released", "released on a server")
-    if game is not None and game["pictures"] != "ours":
-        demand("size", tuple(size), max(size) <= MOST_PIXELS, f"at most {MOST_PIXELS} pixels a side")
-
-
-def _check_same_collection(out: Path, settings: Mapping[str, Any]) -> None:
-    """What is there already must have been made with what its files depend on."""
-    before = _settings_of(out)
-    if not before:
-        return
-    demand_same(out, before, settings, ("seed", "size", "sampling"))
-    demand_same(out, _looks(before), _looks(settings), ("world", "server", "pictures"))
-
-
-def _settings_of(out: Path) -> dict[str, Any]:
-    """What is in `out` was collected with; empty when there is nothing yet."""
-    if not worlds_of(out):
-        return {}
-    settings: dict[str, Any] = parse_json(read_bytes(out / MANIFEST), str(out / MANIFEST))["settings"]
-    return settings
-
-
-def _with_modes(earlier: Mapping[str, Any] | None, game: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The manifest names all modes that its loops were walked in."""
-    if earlier is None or game is None:
-        return game
-    return {**game, "mode": ", ".join(sorted({*str(earlier["mode"]).split(", "), game["mode"]}))}
-
-
-def _looks(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the game files depend on: not the mode of ours, for both give the same."""
+def _appearance(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the world the files depend on: not the mode of the game, for those of ours give the same."""
     game = settings.get("game")
     if game is None:
         return {"world": "voxel", "server": None, "pictures": "ours"}

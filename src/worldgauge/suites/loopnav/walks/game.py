@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.engine.collection.driving import demand, distinct
 from worldgauge.worlds.minecraft.cells.survey import seed_of
 from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
 from worldgauge.worlds.minecraft.places import SEED, VERSION, Place, place_of
@@ -14,13 +13,11 @@ from worldgauge.worlds.minecraft.servers.java import JavaServer, address
 
 Mode = Literal["js-server", "offline", "java"]
 Pictures = Literal["ours", "viewer", "released"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-PICTURES: tuple[Pictures, ...] = get_args(Pictures)
 
 
 @dataclass(frozen=True)
 class Game:
-    """How the real game is used. Raises UsageError for what cannot be meant.
+    """How the real game is used. Raises UsageError for options that do not go together.
 
     mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
     without a server, which gives the same files sooner; "java", the `server` (host:port) that somebody runs, at
@@ -34,8 +31,6 @@ class Game:
     pictures: Pictures = "ours"
 
     def __post_init__(self) -> None:
-        demand("mode", self.mode, self.mode in MODES, f"one of {', '.join(MODES)}")
-        demand("pictures", self.pictures, self.pictures in PICTURES, f"one of {', '.join(PICTURES)}")
         if self.mode != "java" and (self.server is not None or self.places):
             raise UsageError(f"mode {self.mode} takes no server and no places: leave them out, or take mode java")
         if self.mode == "java" and self.server is None:
@@ -44,8 +39,9 @@ class Game:
             raise UsageError("a server needs places: such as plains_village_20, or NAME@X,Y,Z")
         if self.server is not None:
             address(self.server)
-            named = [place_of(text).name for text in self.places]
-            demand("places", list(self.places), distinct(named, named), "every name once")
+            names = [place_of(text).name for text in self.places]
+            if len(set(names)) < len(names):
+                raise UsageError(f"places are {' '.join(self.places)}: give every name once")
 
     def place(self, name: str) -> Place:
         """The one of `places` with that name."""

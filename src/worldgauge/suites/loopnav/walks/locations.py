@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.engine.collection.driving import plain, render
+from worldgauge.engine.collection.kernel import render
 from worldgauge.suites.loopnav.walks.game import Game, Pictures
 from worldgauge.suites.loopnav.walks.loops import Start
 from worldgauge.worlds.minecraft import Minecraft
@@ -51,13 +52,13 @@ class Spot:
     """An open place.
 
     voxels: what is walked through. world: what is seen, in the frame that is recorded, which may be another. facts: of
-    the world, plain values, files relative to the collection. seed: of the world, for the records, None when unknown.
+    the world, files relative to the collection. seed: of the world, for the records, None when unknown.
     cells: the game's, with the names of its `version`.
     """
 
     voxels: VoxelWorld
     world: Voxel | Minecraft
-    facts: dict[str, Any]
+    facts: WorldFacts
     walker: Walker
     start: Start
     seed: int | None
@@ -129,7 +130,7 @@ def close_spots() -> None:
 
 
 @lru_cache(maxsize=4)
-def kept_facts(out: Path, place: Place) -> dict[str, Any]:
+def kept_facts(out: Path, place: Place) -> WorldFacts:
     """Facts of a place of a server that was open before, as the collection has its cells; as `Spot.facts`.
 
     Raises WorldError when they are gone or of another place.
@@ -142,7 +143,7 @@ _open: dict[str | None, tuple[tuple[Any, ...], Spot]] = {}
 
 def _embedded(kind: str, seed: int) -> Spot:
     world = Voxel(kind, seed)
-    return Spot(world.voxels, world, plain(world.facts), EmbeddedWalker(world.voxels), Start(), seed)
+    return Spot(world.voxels, world, world.facts, EmbeddedWalker(world.voxels), Start(), seed)
 
 
 def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
@@ -157,7 +158,7 @@ def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
         walker, world = GameWalker(Online(server, held)), Voxel.from_cells(voxels_of(held, made.voxels))
         if world.facts != made.facts:
             raise WorldError(f"the server holds other cells than the {kind} settlement that was put into it")
-    return Spot(world.voxels, world, plain(world.facts), walker, Start(), seed, cells, pictures=game.pictures)
+    return Spot(world.voxels, world, world.facts, walker, Start(), seed, cells, pictures=game.pictures)
 
 
 def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Spot:
@@ -194,9 +195,9 @@ def _kept(out: Path, place: Place) -> Minecraft:
     return world
 
 
-def _kept_facts(world: Minecraft, out: Path) -> dict[str, Any]:
+def _kept_facts(world: Minecraft, out: Path) -> WorldFacts:
     params = {"grid": Path(world.facts.params["grid"]).relative_to(out).as_posix()}
-    return plain(replace(world.facts, params=params))
+    return replace(world.facts, params=params)
 
 
 def _demand_unchanged(server: JavaServer, cells: Cells, place: Place) -> None:
