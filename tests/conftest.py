@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from support.chat_endpoint import FakeEndpoint
 from support.closedloop_fixture import make_closedloop_data
 from support.target_fixture import make_target_data
 from support.task_context import QuietContext
 from worldgauge.core.episode import Episode
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.engine.suite.contract import Task
-from worldgauge.suites.build.collection import collect_build
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
 from worldgauge.suites.closedloop.recognition.recogniser.training import train
 from worldgauge.suites.loopnav.suite import LoopNav
@@ -101,11 +101,19 @@ def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
     return made_once(tmp_path_factory, "episodes", lambda root: make_closedloop_data(root, 2))
 
 
+@pytest.fixture
+def endpoint() -> Iterator[FakeEndpoint]:
+    """A language model behind an address of this machine."""
+    fake = FakeEndpoint()
+    yield fake
+    fake.close()
+
+
 @pytest.fixture(scope="session")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of three builds with six tasks each, 36 questions on a figure, two on rooms."""
     few = {"structures": 3, "stimuli": 1, "commonsense": 2, "views": "yaw", "size_px": 64, "seed": 3}
-    return made_once(tmp_path_factory, "builds", lambda root: collect_build(root, **few))
+    return made_once(tmp_path_factory, "builds", lambda root: collect("build", root, **few))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""An endpoint, a clock that does not wait, and chat models that use both."""
+"""A clock that does not wait, and chat models that use it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ from worldgauge.chat.client import ChatModel, Limits
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
-
-
-@pytest.fixture
-def endpoint() -> Iterator[FakeEndpoint]:
-    fake = FakeEndpoint()
-    yield fake
-    fake.close()
 
 
 @pytest.fixture

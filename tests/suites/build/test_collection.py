@@ -8,19 +8,18 @@ import pytest
 from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.engine.collection.driving import Collected
-from worldgauge.suites.build import collection as collect
-from worldgauge.suites.build.collection import collect_build, count_build
-from worldgauge.suites.build.format.layout import check, load
+from worldgauge.engine.collection.kernel import Collected, collect, count
+from worldgauge.suites.build import collection
+from worldgauge.suites.build.format import check, load
 
 SMALL = {"structures": 3, "stimuli": 1, "commonsense": 2, "views": "yaw", "size_px": 64, "seed": 3}
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.suites.build.collection import collect_build
+from worldgauge.engine.collection.kernel import collect
 if __name__ == "__main__":
-    collect_build(
-        Path(sys.argv[1]), structures=3, stimuli=1, commonsense=2, views="yaw", size_px=64, seed=3, workers=2
+    collect(
+        "build", Path(sys.argv[1]), structures=3, stimuli=1, commonsense=2, views="yaw", size_px=64, seed=3, workers=2
     )
 """
 
@@ -28,12 +27,12 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
     root = tmp_path_factory.mktemp("collected")
-    return root, collect_build(root, **SMALL)
+    return root, collect("build", root, **SMALL)
 
 
 def test_all_five_kinds_are_there_and_valid(collected: tuple[Path, Collected]) -> None:
     root, result = collected
-    assert (result.trajectories, result.failures) == (6, ())
+    assert (result.items, result.failures) == (6, ())
     report = check(root, decode=True)
     assert {row.kind: row.usable for row in report.rows} == {
         "planning": 6,
@@ -50,7 +49,7 @@ def test_all_five_kinds_are_there_and_valid(collected: tuple[Path, Collected]) -
 def test_any_number_of_workers_gives_the_same_bytes(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     root, result = collected
     seen = []
-    assert collect_build(tmp_path, **SMALL, workers=2, progress=seen.append).frames == result.frames
+    assert collect("build", tmp_path, **SMALL, workers=2, progress=seen.append).frames == result.frames
     assert contents(tmp_path) == contents(root)
     assert (seen[-1].done, seen[-1].total) == (6, 6)
 
@@ -60,10 +59,10 @@ def test_a_second_call_draws_nothing_and_changes_nothing(
 ) -> None:
     root, result = collected
     before = contents(root)
-    monkeypatch.setattr(collect, "write_image", lambda *arguments: pytest.fail("drawn again"))
-    assert collect_build(root, **SMALL) == result
+    monkeypatch.setattr(collection, "write_image", lambda *arguments: pytest.fail("drawn again"))
+    assert collect("build", root, **SMALL) == result
     assert contents(root) == before
-    assert count_build(root, SMALL) == (6, 6)
+    assert count("build", root, **SMALL) == (6, 6)
 
 
 @pytest.mark.slow
@@ -76,22 +75,22 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     kill_when_seen(SCRIPT, out, sight)
     assert len(contents(out)) < len(contents(root))
     assert not (out / "task").exists()
-    collect_build(out, **SMALL)
+    collect("build", out, **SMALL)
     assert contents(out) == contents(root)
 
 
 def test_more_builds_and_rooms_can_be_added_but_none_taken_away(tmp_path: Path) -> None:
     few = {**SMALL, "structures": 1, "stimuli": 0, "commonsense": 0}
-    collect_build(tmp_path, **few)
+    collect("build", tmp_path, **few)
     before = load(tmp_path)
-    assert count_build(tmp_path, {**few, "structures": 3}) == (3, 1)
-    collect_build(tmp_path, **{**few, "structures": 3})
+    assert count("build", tmp_path, **{**few, "structures": 3}) == (3, 1)
+    collect("build", tmp_path, **{**few, "structures": 3})
     after = load(tmp_path)
     assert len(after.architectures) == 3
     assert set(before.architectures) < set(after.architectures)
     assert set(before.tasks["planning"]) < set(after.tasks["planning"])
     with pytest.raises(RunError, match="has 3 structures, not 2"):
-        collect_build(tmp_path, **{**few, "structures": 2})
+        collect("build", tmp_path, **{**few, "structures": 2})
 
 
 @pytest.mark.parametrize("change", [{"seed": 4}, {"stimuli": 2}, {"views": "full"}, {"size_px": 65}])
@@ -99,7 +98,7 @@ def test_what_does_not_fit_to_what_is_there_is_refused(
     collected: tuple[Path, Collected], change: dict[str, object]
 ) -> None:
     with pytest.raises(RunError, match=next(iter(change))):
-        collect_build(collected[0], **{**SMALL, **change})
+        collect("build", collected[0], **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
@@ -113,9 +112,9 @@ def test_what_does_not_fit_to_what_is_there_is_refused(
         {"seed": -1},
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+def test_options_out_of_range_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(change))):
-        collect_build(tmp_path, **{**SMALL, **change})
+        collect("build", tmp_path, **{**SMALL, **change})
     assert not list(tmp_path.iterdir())
 
 
@@ -123,9 +122,9 @@ def test_a_full_disk_ends_it_and_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     def full(*arguments: object) -> None:
         raise DataError("no room") from OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(collect, "write_image", full)
+    monkeypatch.setattr(collection, "write_image", full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
-        collect_build(tmp_path, **{**SMALL, "structures": 1, "stimuli": 0, "commonsense": 0})
+        collect("build", tmp_path, **{**SMALL, "structures": 1, "stimuli": 0, "commonsense": 0})
 
 
 def test_a_change_of_the_generators_is_noticed(collected: tuple[Path, Collected]) -> None:

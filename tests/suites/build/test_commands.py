@@ -115,7 +115,7 @@ def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) 
         (["run", "build", "--data", "d", "--agent", "chat"], "model"),
         (["run", "build", "--data", "d", "--agent", "reader", "--set", "critic=rulse"], "Did you mean 'rules'?"),
         (["run", "build", "--data", "nowhere", "--agent", "reader"], "nowhere"),
-        (["collect", "build", "--out", "e", "--views", "sideways"], "views is sideways"),
+        (["collect", "build", "--out", "e", "--views", "sideways"], "must be one of yaw, full, got 'sideways'"),
         (["collect", "build", "--out", "d", "--structures", "1", "--stimuli", "0"], "collect into another folder"),
         (["structure", "d"], "d"),
         (["curate", "nowhere", "--out", "e"], "nowhere"),
@@ -124,7 +124,7 @@ def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) 
         (["vote", "nowhere"], "nowhere"),
     ],
 )
-def test_what_cannot_be_meant_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
+def test_a_wrong_option_is_one_line(folder: Path, arguments: list[str], said: str) -> None:
     done = cli(folder, *arguments)
     assert done.returncode == 2
     assert said in done.stderr

@@ -12,7 +12,7 @@ from worldgauge.core.errors import DataError, SubjectError, WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
-from worldgauge.suites.build.format import layout as build
+from worldgauge.suites.build import format as build
 from worldgauge.suites.build.settings import Settings
 from worldgauge.suites.build.tasks import row_of, truth_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from worldgauge.core.agent import Kind
 from worldgauge.engine.suite.contract import Cell, Row, Table
-from worldgauge.suites.build.format.layout import PUBLISHED
+from worldgauge.suites.build.format import PUBLISHED
 
 POINTS = "task/points"
 """Name of the table in the paper's own columns, of ours and of the published one."""

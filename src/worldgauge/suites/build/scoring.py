@@ -14,7 +14,7 @@ from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.scores import score_of
 from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
-from worldgauge.suites.build.format.layout import BuildTask
+from worldgauge.suites.build.format import BuildTask
 from worldgauge.suites.build.metrics.blueprint_matching import (
     best_shift_score,
     matching_f1,

@@ -10,9 +10,9 @@ from worldgauge.core.agent import Agent
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.suites.build import format as data
 from worldgauge.suites.build import protocol, published, scoring, summary, tasks
 from worldgauge.suites.build import report_view as showing
-from worldgauge.suites.build.format import layout as data
 from worldgauge.suites.build.settings import REACHING, RELEASED, SUITE, Settings
 
 

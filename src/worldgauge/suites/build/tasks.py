@@ -10,8 +10,8 @@ from typing import Any
 from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
-from worldgauge.suites.build.format import layout as build
-from worldgauge.suites.build.format.layout import BuildSet, BuildTask
+from worldgauge.suites.build import format as build
+from worldgauge.suites.build.format import BuildSet, BuildTask
 from worldgauge.suites.build.settings import SUITE, Settings
 from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 

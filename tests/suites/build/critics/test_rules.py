@@ -16,7 +16,7 @@ from worldgauge.suites.build.critics.answers import mark_by_rules
 from worldgauge.suites.build.critics.rules import RulesCritic
 from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
 from worldgauge.suites.build.generate.instructions import describe
-from worldgauge.suites.build.generate.structures import Made, structures
+from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 MATERIALS = ("oak_planks", "stone_bricks", "oak_door[half=lower]", "glass_pane", "oak_stairs[facing=north]", "torch")
@@ -72,7 +72,7 @@ def lost(truth: Blueprint, places: np.ndarray[Any, Any]) -> Blueprint:
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Made]:
+def made() -> list[GeneratedStructure]:
     return list(structures(0, 66))
 
 
@@ -93,7 +93,7 @@ def test_grades_are_of_all_dimensions_with_comments(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", ["planning", "understanding"])
-def test_the_truth_gets_the_top_and_nothing_the_bottom(kind: Kind, made: list[Made]) -> None:
+def test_the_truth_gets_the_top_and_nothing_the_bottom(kind: Kind, made: list[GeneratedStructure]) -> None:
     for one in made:
         truth = one.blueprint
         said = describe(truth, one.name, one.facts)
@@ -102,7 +102,7 @@ def test_the_truth_gets_the_top_and_nothing_the_bottom(kind: Kind, made: list[Ma
         assert set(grade(kind, truth, truth, "99 blocks wide, a door, 7 blocks of " + one.name).grades.values()) == {10}
 
 
-def test_boxes_and_noise_are_graded_low_beside_a_reference(made: list[Made]) -> None:
+def test_boxes_and_noise_are_graded_low_beside_a_reference(made: list[GeneratedStructure]) -> None:
     for one in made[::5]:
         truth = one.blueprint
         for bad in (solid(truth.materials), noise(truth.materials)):
@@ -111,7 +111,7 @@ def test_boxes_and_noise_are_graded_low_beside_a_reference(made: list[Made]) -> 
             assert grade("understanding", bad, truth).grades["completeness"] <= 3.5, one.name
 
 
-def test_creativity_tells_structures_from_boxes_and_noise(made: list[Made]) -> None:
+def test_creativity_tells_structures_from_boxes_and_noise(made: list[GeneratedStructure]) -> None:
     large = [one for one in made if one.blueprint.blocks > 100]
     assert len(large) > 20
     for one in large:
@@ -157,7 +157,7 @@ def test_full_marks_are_for_the_truth_alone() -> None:
         assert grade(kind, nearly, truth).grades["completeness"] == 9.9
 
 
-def test_materials_strewn_over_a_good_shape_are_graded_lower(made: list[Made]) -> None:
+def test_materials_strewn_over_a_good_shape_are_graded_lower(made: list[GeneratedStructure]) -> None:
     for one in made:
         truth = one.blueprint
         if truth.blocks > 100:

@@ -10,10 +10,10 @@ import pytest
 
 from support.build_fixture import make_published, published_rows, small_set, write_rows
 from worldgauge.core.errors import DataError
-from worldgauge.suites.build.format import layout as build
+from worldgauge.suites.build import format as build
 
 
-def texts(report: build.Report, severity: str) -> list[str]:
+def texts(report: build.BuildStatistics, severity: str) -> list[str]:
     return [finding.text for finding in report.findings if finding.severity == severity]
 
 
@@ -50,7 +50,7 @@ def test_a_sound_set_of_ours_has_no_findings_but_missing_kinds(tmp_path: Path) -
     ]
 
 
-def spoilt(root: Path, file: str, row: int, **changes: Any) -> build.Report:
+def spoilt(root: Path, file: str, row: int, **changes: Any) -> build.BuildStatistics:
     files = published_rows()
     files[file][row] |= changes
     return build.check(write_rows(root, files))

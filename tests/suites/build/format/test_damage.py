@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from support.build_fixture import HUT, LAMP, published_rows, small_set, write_rows
 from worldgauge.core.errors import DataError
+from worldgauge.suites.build import format as build
 from worldgauge.suites.build.format import files as build_files
-from worldgauge.suites.build.format import layout as build
 
 ARCHITECTURES, PLANNING, REASONING = (
     "data/architectures.json",

@@ -11,7 +11,7 @@ import pytest
 from support.build_fixture import HUT, HUT_CELLS, LAMP, make_published, published_rows, small_set, write_rows
 from support.folders import contents
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.build.format import layout as build
+from worldgauge.suites.build import format as build
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor
 
 

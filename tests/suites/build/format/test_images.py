@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.suites.build import format as build
 from worldgauge.suites.build.format import files as build_files
-from worldgauge.suites.build.format import layout as build
 
 
 @pytest.fixture

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from worldgauge.core.errors import ShapeError
 from worldgauge.suites.build.critics.stated import holds, stated_facts
 from worldgauge.suites.build.generate.instructions import VERBS, describe, layer_bands, one_liners
-from worldgauge.suites.build.generate.structures import Made, structures
+from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 NAMES = ("stone", "stone_bricks", "oak_planks", "oak_stairs", "oak_door", "glass_pane", "cobblestone", "oak_fence")
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Made]:
+def made() -> list[GeneratedStructure]:
     return list(structures(3))
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["parts-known", "parts-found"])
-def test_all_that_is_stated_of_the_starter_structures_is_true(made: list[Made], told: bool) -> None:
+def test_all_that_is_stated_of_the_starter_structures_is_true(made: list[GeneratedStructure], told: bool) -> None:
     for one in made:
         text = describe(one.blueprint, one.name, one.facts if told else None)
         _check(text, one.blueprint)
@@ -31,7 +31,7 @@ def test_all_that_is_stated_of_the_starter_structures_is_true(made: list[Made], 
             assert sum(words in text for words, _, _ in one.facts) >= min(4, len(one.facts)), text
 
 
-def test_the_rule_critic_reads_sizes_counts_and_materials_as_true(made: list[Made]) -> None:
+def test_the_rule_critic_reads_sizes_counts_and_materials_as_true(made: list[GeneratedStructure]) -> None:
     for one in made:
         facts = stated_facts(describe(one.blueprint, one.name, one.facts), one.blueprint.materials)
         kinds = [fact.kind for fact in facts]
@@ -75,7 +75,7 @@ def test_a_single_block_is_said_in_the_singular() -> None:
     assert "Use 1 block of stone. The only layer consists mainly of stone." in text
 
 
-def test_air_round_a_build_and_states_change_nothing(made: list[Made]) -> None:
+def test_air_round_a_build_and_states_change_nothing(made: list[GeneratedStructure]) -> None:
     for one in made[:6]:
         padded = Blueprint(
             np.pad(one.blueprint.cells, ((0, 2), (1, 0), (3, 1)), constant_values=-1), one.blueprint.materials
@@ -94,7 +94,7 @@ def test_many_long_parts_and_long_names_still_fit() -> None:
     assert len(describe(blueprint, "long " * 400, parts).split()) < 150
 
 
-def test_bands_cover_all_layers_once_and_name_their_commonest_material(made: list[Made]) -> None:
+def test_bands_cover_all_layers_once_and_name_their_commonest_material(made: list[GeneratedStructure]) -> None:
     for one in made:
         for most in (1, 3, 5):
             bands = layer_bands(one.blueprint, most)

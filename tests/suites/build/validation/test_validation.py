@@ -14,7 +14,7 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build.bars import BESIDE, bars_of
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Work, critics
 from worldgauge.suites.build.critics.rules import RulesCritic
-from worldgauge.suites.build.format.layout import Architecture, write
+from worldgauge.suites.build.format import Architecture, write
 from worldgauge.suites.build.generate.structures import structures
 from worldgauge.suites.build.validation.agreement import Case, agreement_of, spearman
 from worldgauge.suites.build.validation.validation import CriticStudy, study

@@ -14,8 +14,8 @@ from worldgauge.core.io import dumps, write_file
 from worldgauge.suites.build.curation.entries import PICTURES, Describe, Entry, Written, by_template, entry_of
 from worldgauge.suites.build.curation.rules import Problem, Reason, Sorted, curated
 from worldgauge.suites.build.curation.sources import Found, Unreadable, of_files, of_world, spoken
+from worldgauge.suites.build.format import write, write_image
 from worldgauge.suites.build.format.files import ARCHITECTURES
-from worldgauge.suites.build.format.layout import write, write_image
 from worldgauge.worlds.blocks.views import RENDERER, flags_of, picture
 
 REPORT = "curation.json"

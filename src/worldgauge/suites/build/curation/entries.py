@@ -14,7 +14,7 @@ import numpy as np
 from worldgauge.chat.client import AnswerError, Chat, PromptTooLongError, Reply
 from worldgauge.chat.prompt_runner import Asker, Misread
 from worldgauge.chat.prompts import Prompts
-from worldgauge.suites.build.format.layout import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
+from worldgauge.suites.build.format import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
 from worldgauge.suites.build.generate.instructions import describe, one_liners
 from worldgauge.suites.build.generate.words import layer_instruction
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor

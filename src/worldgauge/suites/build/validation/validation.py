@@ -18,9 +18,9 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.statistics import Interval
+from worldgauge.suites.build import format as build
 from worldgauge.suites.build.bars import GRADED, Bar, Falling, bars_of, falling_of
 from worldgauge.suites.build.critics import Critic, CriticKit, Work, critics
-from worldgauge.suites.build.format import layout as build
 from worldgauge.suites.build.generate.instructions import describe, one_liners
 from worldgauge.suites.build.generate.structures import structures as starters
 from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou

@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.generate.structures import TIERS, TYPES, Made, structures
+from worldgauge.suites.build.generate.structures import TIERS, TYPES, GeneratedStructure, structures
 from worldgauge.suites.build.generate.structures._brush import Draw
 from worldgauge.suites.build.generate.structures._designs import designs_of
 from worldgauge.worlds.blocks.blueprint import base_name, difficulty_factor, states_of, tier_of
@@ -19,11 +19,11 @@ DESIGNS = [(type_, tier, drawn) for type_ in TYPES for tier in TIERS for drawn i
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Made]:
+def made() -> list[GeneratedStructure]:
     return list(structures(SEED))
 
 
-def test_every_type_comes_in_every_tier(made: list[Made]) -> None:
+def test_every_type_comes_in_every_tier(made: list[GeneratedStructure]) -> None:
     assert len(made) == 66
     found = Counter()
     for one in made:
@@ -39,7 +39,7 @@ def test_the_types_are_those_of_the_paper() -> None:
     assert TYPES[-1] == "others"
 
 
-def test_the_same_seed_gives_the_same_ones_and_another_one_others(made: list[Made]) -> None:
+def test_the_same_seed_gives_the_same_ones_and_another_one_others(made: list[GeneratedStructure]) -> None:
     again = list(islice(structures(SEED), 9))
     assert [one.blueprint.digest for one in again] == [one.blueprint.digest for one in made[:9]]
     assert [(one.name, one.facts) for one in again] == [(one.name, one.facts) for one in made[:9]]
@@ -66,7 +66,7 @@ def test_none_and_fewer_than_none() -> None:
         next(structures(0, -1))
 
 
-def test_what_the_filters_of_curation_ask(made: list[Made]) -> None:
+def test_what_the_filters_of_curation_ask(made: list[GeneratedStructure]) -> None:
     for one in made:
         blueprint, solid = one.blueprint, one.blueprint.solid
         assert blueprint.blocks >= 8
@@ -81,7 +81,7 @@ def test_what_the_filters_of_curation_ask(made: list[Made]) -> None:
         assert max(width, depth) <= 80, one.name
 
 
-def test_materials_and_their_states_are_the_games(made: list[Made]) -> None:
+def test_materials_and_their_states_are_the_games(made: list[GeneratedStructure]) -> None:
     for text in sorted({text for one in made for text in one.blueprint.materials}):
         name, states = states_of(text)
         assert known(name), name
@@ -89,14 +89,14 @@ def test_materials_and_their_states_are_the_games(made: list[Made]) -> None:
             assert value in dict(properties(name))[key], text
 
 
-def test_materials_come_in_the_order_they_are_first_met(made: list[Made]) -> None:
+def test_materials_come_in_the_order_they_are_first_met(made: list[GeneratedStructure]) -> None:
     for one in made[:30]:
         walk = one.blueprint.cells.transpose(2, 0, 1).ravel()
         numbers, first = np.unique(walk[walk > 0], return_index=True)
         assert (np.argsort(first) == np.arange(len(numbers))).all(), one.name
 
 
-def test_doors_have_two_halves_and_something_to_stand_on(made: list[Made]) -> None:
+def test_doors_have_two_halves_and_something_to_stand_on(made: list[GeneratedStructure]) -> None:
     doors = 0
     for one in made:
         named = one.blueprint.named()

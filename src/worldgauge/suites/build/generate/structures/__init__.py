@@ -28,7 +28,7 @@ from worldgauge.suites.build.generate.structures._brush import Draw
 from worldgauge.suites.build.generate.structures._designs import TIERS, TYPES, designs_of
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, tier_of
 
-__all__ = ["TIERS", "TYPES", "Fact", "Made", "structures"]
+__all__ = ["TIERS", "TYPES", "Fact", "GeneratedStructure", "structures"]
 
 Fact = tuple[str, int, int]
 """What was drawn, and its lowest and highest layer, counted from 0."""
@@ -36,7 +36,7 @@ _TRIES = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class GeneratedStructure:
     """A structure. name: as in "Build a NAME."; type: one of TYPES; description: a sentence; facts: its parts."""
 
     name: str
@@ -46,7 +46,7 @@ class Made:
     facts: tuple[Fact, ...]
 
 
-def structures(seed: int, count: int = 66) -> Iterator[Made]:
+def structures(seed: int, count: int = 66) -> Iterator[GeneratedStructure]:
     """`count` structures by seed: each type as easy, medium and hard one (section 3.4), then all again, varied.
 
     No two have one name or are equal after a turn about the vertical or a mirroring; a longer run begins with the same
@@ -73,7 +73,7 @@ def structures(seed: int, count: int = 66) -> Iterator[Made]:
         name = _unused(sketch.name, names)
         names.add(name)
         shapes.add(shape)
-        yield Made(name, type_, sketch.description, blueprint, sketch.parts())
+        yield GeneratedStructure(name, type_, sketch.description, blueprint, sketch.parts())
 
 
 def _unused(name: str, taken: set[str]) -> str:

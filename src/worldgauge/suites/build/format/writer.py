@@ -12,7 +12,7 @@ from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import atomic_file, check_name, natural_key
 from worldgauge.suites.build.format.files import ARCHITECTURES, TASKS
-from worldgauge.suites.build.format.load import NEEDS_TRUTH
+from worldgauge.suites.build.format.reader import NEEDS_TRUTH
 from worldgauge.suites.build.format.record import Architecture, BuildTask
 
 

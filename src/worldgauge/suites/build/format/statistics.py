@@ -11,8 +11,9 @@ from typing import Any
 from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.build.format.files import image_size, missing, read_image
-from worldgauge.suites.build.format.load import NEEDS_TRUTH, load
+from worldgauge.suites.build.format.reader import NEEDS_TRUTH, load
 from worldgauge.suites.build.format.record import PUBLISHED, TYPES, Architecture, BuildSet, BuildTask
 from worldgauge.worlds.blocks.blueprint import base_name, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.table import known
@@ -23,7 +24,7 @@ _WORDS_OF_INSTRUCTION = 150
 
 
 @dataclass(frozen=True)
-class Row:
+class KindStatistics:
     """The tasks of one kind. published: of the benchmark; architectures: different ones.
 
     easy, medium, hard: usable tasks by difficulty factor; words: of instructions; images: shown to the agent a task.
@@ -42,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class BuildStatistics:
     """What `check` found. n_frames: pictures that are there. types: architectures by type; answers: of reasoning."""
 
     n_tasks: int
@@ -51,15 +52,40 @@ class Report:
     n_architectures: int
     types: dict[str, int]
     answers: dict[str, int]
-    rows: tuple[Row, ...]
+    rows: tuple[KindStatistics, ...]
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "tasks", "paper", "usable", "builds", "easy", "medium", "hard", "words", "pictures")
+        rows = tuple(
+            (
+                row.kind,
+                *map(str, (row.tasks, row.published, row.usable, row.architectures, row.easy, row.medium, row.hard)),
+                mean_text(row.words),
+                mean_text(row.images),
+            )
+            for row in self.rows
+        )
+        types = ", ".join(f"{name} {count}" for name, count in self.types.items())
+        notes = (f"paper: tasks of the published data; {self.n_architectures} builds by type: {types}",)
+        return DataReport(
+            noun="tasks",
+            n_valid=self.n_valid,
+            n_items=self.n_tasks,
+            n_frames=self.n_frames,
+            findings=self.findings,
+            table=DataTable("tasks", columns, rows, notes),
+            facts=self.to_dict(),
+            frames_noun="pictures",
+        )
 
-def check(root: Path, *, decode: bool = False) -> Report:
+
+def check(root: Path, *, decode: bool = False) -> BuildStatistics:
     """Statistics and findings of a folder; headers of the pictures are read.
 
     decode: every picture is decoded as well. Raises DataError when there is no data set or a file cannot be read.
@@ -83,7 +109,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         ],
         key=lambda finding: _SEVERITIES.index(finding.severity),
     )
-    return Report(
+    return BuildStatistics(
         n_tasks=len(data) + len(lost),
         n_valid=len(data),
         n_frames=count,
@@ -95,14 +121,14 @@ def check(root: Path, *, decode: bool = False) -> Report:
     )
 
 
-def _rows(data: BuildSet) -> Iterator[Row]:
+def _rows(data: BuildSet) -> Iterator[KindStatistics]:
     for kind in KINDS:
         usable = data.tasks[kind]
         faults = sum(fault.kind == kind for fault in data.faults)
         if not usable and not faults:
             continue
         tiers = Counter(tier_of(task.difficulty) for task in usable if task.difficulty is not None)
-        yield Row(
+        yield KindStatistics(
             kind=kind,
             tasks=len(usable) + faults,
             published=PUBLISHED[kind],
