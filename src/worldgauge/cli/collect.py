@@ -163,7 +163,7 @@ def _show_plan(collection: Collection, json: bool) -> None:
     noun = collection.items_noun
     out.print(f"{expected} {noun} expected, {done} done already; into {collection.out}", markup=False, soft_wrap=True)
     for name, value in more.items():
-        out.print(f"{name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+        out.print(f"estimated {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
 
 
 def _show_collected(collection: Collection, found: Collected, json: bool) -> None:
@@ -175,12 +175,19 @@ def _show_collected(collection: Collection, found: Collected, json: bool) -> Non
         return
     print(f"{found.root}: {found.items} {collection.items_noun}, {found.frames} {collection.frames_noun}")
     for name, value in summary.items():
-        out.print(f"  {name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+        out.print(f"  {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
     for reason, count in found.discarded.items():
         print(f"  {count} tries thrown away: {reason}")
     endings("failed", [("", failure) for failure in found.failures])
     if collection.first_subject:
         print(f"next: worldgauge run {collection.name} --data {found.root} {collection.first_subject} --out runs/first")
+
+
+def _text_of(name: str, value: Any) -> str:
+    """One fact of an estimate or a summary, for people."""
+    if name == "bytes":
+        return f"{value / 1e9:.2f} GB"
+    return ", ".join(f"{key}: {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:

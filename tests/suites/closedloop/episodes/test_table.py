@@ -10,7 +10,7 @@ import pytest
 
 from support.folders import contents
 from worldgauge.core.errors import MissingExtraError, RunError
-from worldgauge.suites.closedloop.collection import collect_closedloop, count_closedloop
+from worldgauge.engine.collection.kernel import collect, count
 from worldgauge.suites.closedloop.episodes import plan, table
 from worldgauge.suites.closedloop.format.layout import check, load
 from worldgauge.worlds.tabletop import world
@@ -28,8 +28,8 @@ def only_buttons(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_trials_are_of_their_split_and_can_be_done(tmp_path: Path) -> None:
-    result = collect_closedloop(tmp_path, **NONE, manipulation=4, split="val")
-    assert (result.trajectories, result.failures) == (4, ())
+    result = collect("closedloop", tmp_path, **NONE, manipulation=4, split="val")
+    assert (result.items, result.failures) == (4, ())
     data = load(tmp_path)
     assert [one.variation for one in data.manipulation] == [0, 1, 2, 3]
     for one in data.manipulation:
@@ -44,16 +44,15 @@ def test_trials_are_of_their_split_and_can_be_done(tmp_path: Path) -> None:
 
 
 def test_more_are_added_to_those_that_are_there_and_the_bytes_are_those_of_one_go(tmp_path: Path) -> None:
-    collect_closedloop(tmp_path / "a", **NONE, manipulation=2)
+    collect("closedloop", tmp_path / "a", **NONE, manipulation=2)
     first = load(tmp_path / "a").manipulation
-    collect_closedloop(tmp_path / "a", **NONE, manipulation=3)
-    collect_closedloop(tmp_path / "b", **NONE, manipulation=3)
+    collect("closedloop", tmp_path / "a", **NONE, manipulation=3)
+    collect("closedloop", tmp_path / "b", **NONE, manipulation=3)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert load(tmp_path / "a").manipulation[:2] == first
-    settings: dict[str, Any] = {**NONE, "manipulation": 3, "scenes": 60, "split": "test", "seed": 42}
-    assert count_closedloop(tmp_path / "a", {**settings, "panorama": (1024, 576)}) == (3, 3)
-    with pytest.raises(RunError, match="has 3 of manipulation, not 2"):
-        collect_closedloop(tmp_path / "a", **NONE, manipulation=2)
+    assert count("closedloop", tmp_path / "a", **NONE, manipulation=3) == (3, 3)
+    with pytest.raises(RunError, match="has 3 manipulation, not 2"):
+        collect("closedloop", tmp_path / "a", **NONE, manipulation=2)
 
 
 def test_what_the_expert_cannot_do_is_discarded_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +64,7 @@ def test_what_the_expert_cannot_do_is_discarded_and_counted(tmp_path: Path, monk
         return done if len(tried) % 2 == 0 else replace(done, reason="it slipped")
 
     monkeypatch.setattr(table, "carried_out", second_only)
-    result = collect_closedloop(tmp_path, **NONE, manipulation=2)
+    result = collect("closedloop", tmp_path, **NONE, manipulation=2)
     assert dict(result.discarded) == {"the expert cannot do it": 2}
     assert len(set(tried)) == 4
     assert len(load(tmp_path).manipulation) == 2
@@ -79,7 +78,7 @@ def test_too_few_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "carried_out",
         lambda table: replace(real(table), reason="no" if table.facts.params["variation"] else None),
     )
-    result = collect_closedloop(tmp_path, **NONE, manipulation=2)
+    result = collect("closedloop", tmp_path, **NONE, manipulation=2)
     assert result.failures == ("table-push_buttons: only 1 of 2 found",)
     assert [one.id for one in load(tmp_path).manipulation] == ["push_buttons-000"]
 
@@ -88,7 +87,7 @@ def test_without_the_extra_it_says_so_at_once(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "mujoco", None)
     world.mujoco.cache_clear()
     with pytest.raises(MissingExtraError, match=r"--manipulation 0.*worldgauge\[manipulation\]"):
-        collect_closedloop(tmp_path, **NONE, manipulation=2)
+        collect("closedloop", tmp_path, **NONE, manipulation=2)
     assert not list(tmp_path.iterdir())
 
 

@@ -14,9 +14,9 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Frames
 from worldgauge.core.model import RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.video import Clip
+from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics.pixel import psnr
 from worldgauge.suites.closedloop.models.nearest_demonstration import NearestDemonstration
-from worldgauge.suites.closedloop.training_data.demonstrations.collection import collect_demonstrations
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration, load
 from worldgauge.worlds.tabletop.pose_plans import as_actions
 
@@ -26,7 +26,7 @@ SIZE = (96, 96)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("demonstrations")
-    collect_demonstrations(root, tasks=["push_buttons"], per_task=2, size=SIZE)
+    collect("demonstrations", root, tasks=["push_buttons"], per_task=2, size=SIZE)
     return root
 
 

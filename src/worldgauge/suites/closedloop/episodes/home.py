@@ -11,7 +11,7 @@ from typing import Any, cast
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.image import png
 from worldgauge.core.io import write_file
-from worldgauge.engine.collection.driving import plain
+from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.episodes.parts import goal_path
 from worldgauge.suites.closedloop.episodes.plan import Share, name_of
 from worldgauge.suites.closedloop.format.episode import AT_HOME, Kind
@@ -38,7 +38,7 @@ def find_part(out: Path, share: Share, size: Sequence[int], progress: Callable[[
         f"{len(rows[kind])} of {share.counts[kind]} {kind}" for kind in AT_HOME if len(rows[kind]) < share.counts[kind]
     ]
     return {
-        "world": plain(world.facts),
+        "world": plain_facts(world.facts),
         "asked": dict(share.counts),
         "episodes": rows,
         "discards": dict(sorted(finder.discards.items())),

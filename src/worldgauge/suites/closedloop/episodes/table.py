@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.engine.collection.driving import plain
+from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.episodes.plan import TableShare
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.expert import carried_out
@@ -35,7 +35,7 @@ def find_trials(share: TableShare, progress: Callable[[int, int], None]) -> dict
                 discards["the expert cannot do it"] += 1
                 continue
             name = table_name(share.task, variation, seed)
-            worlds[name] = plain(table.facts)
+            worlds[name] = plain_facts(table.facts)
             trials.append(
                 {
                     "number": number,

@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from support.folders import contents
 from support.killing import kill_when_seen
-from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
+from worldgauge.cli.collect import collect_app
+from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.engine.collection.driving import Collected
+from worldgauge.engine.collection import collection as base
+from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data.coverage import collection as coverage
-from worldgauge.suites.closedloop.training_data.coverage.collection import (
-    collect_coverage,
-    count_coverage,
-    estimate_coverage,
-    summary_of,
-)
 from worldgauge.suites.closedloop.training_data.coverage.layout import (
     check,
     folders,
@@ -31,39 +26,29 @@ from worldgauge.suites.closedloop.training_data.coverage.layout import (
     read_index,
     read_trajectory,
 )
-from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, RELEASED
-from worldgauge.suites.closedloop.training_data.coverage_command import add_coverage
-from worldgauge.suites.closedloop.training_data.coverage_command import collect_coverage as collect_command
+from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.splits import scene_name, world_of
 
 SMALL: dict[str, Any] = {"scenes": 2, "size": (64, 32), "points": 150, "steps": 12}
-ALL: dict[str, Any] = {
-    **SMALL,
-    "rules": PAPER,
-    "height_m": 1.0,
-    "images": "video",
-    "split": "train",
-    "seed": 42,
-}
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.suites.closedloop.training_data.coverage.collection import collect_coverage
+from worldgauge.engine.collection.kernel import collect
 if __name__ == "__main__":
-    collect_coverage(Path(sys.argv[1]), scenes=2, size=(64, 32), points=150, steps=12, workers=2)
+    collect("coverage", Path(sys.argv[1]), scenes=2, size=(64, 32), points=150, steps=12, workers=2)
 """
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
     root = tmp_path_factory.mktemp("collected")
-    return root, collect_coverage(root, **SMALL)
+    return root, collect("coverage", root, **SMALL)
 
 
 def test_a_walk_a_home_with_all_that_training_takes(collected: tuple[Path, Collected]) -> None:
     root, result = collected
-    assert (result.trajectories, result.frames, result.failures) == (2, 26, ())
+    assert (result.items, result.frames, result.failures) == (2, 26, ())
     report = check(root, decode=True)
     assert (report.n_valid, report.n_frames, report.scenes) == (2, 26, 2)
     assert report.findings == ()
@@ -100,14 +85,14 @@ def test_the_manifest_and_the_clips_say_how(collected: tuple[Path, Collected]) -
     more = read_trajectory(root / "home-train-0000" / "000000").facts.more
     assert (more["clips"], more["frames"], more["points"]) == (1, 13, 150)
     assert 0 < more["covered"]["1 m"] <= more["covered"]["3 m"] <= 1
-    assert summary_of(root)["covered"]["3 m"] > 0
-    assert summary_of(root)["points"] == 150
+    assert open_collection("coverage", root, SMALL).summary()["covered"]["3 m"] > 0
+    assert open_collection("coverage", root, SMALL).summary()["points"] == 150
 
 
 def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     root, result = collected
     seen: list[Any] = []
-    parallel = collect_coverage(tmp_path, **SMALL, workers=2, progress=seen.append)
+    parallel = collect("coverage", tmp_path, **SMALL, workers=2, progress=seen.append)
     assert contents(tmp_path) == contents(root)
     assert replace(parallel, root=root) == result
     assert [(step.done, step.total) for step in seen] == [(1, 2), (2, 2)]
@@ -117,14 +102,14 @@ def test_a_second_call_changes_nothing_and_more_homes_may_be_added_but_not_taken
     tmp_path: Path, collected: tuple[Path, Collected]
 ) -> None:
     one = {**SMALL, "scenes": 1}
-    collect_coverage(tmp_path, **one)
+    collect("coverage", tmp_path, **one)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.mp4")}
-    assert count_coverage(tmp_path, ALL) == (2, 1)
-    collect_coverage(tmp_path, **SMALL)
+    assert count("coverage", tmp_path, **SMALL) == (2, 1)
+    collect("coverage", tmp_path, **SMALL)
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert contents(tmp_path) == contents(collected[0])
     with pytest.raises(RunError, match="has 2 scenes, not 1"):
-        collect_coverage(tmp_path, **one)
+        collect("coverage", tmp_path, **one)
 
 
 @pytest.mark.slow
@@ -136,30 +121,30 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     root, _ = collected
     out = tmp_path / "out"
     kill_when_seen(SCRIPT, out, sight)
-    collect_coverage(out, **SMALL)
+    collect("coverage", out, **SMALL)
     assert contents(out) == contents(root)
 
 
 def test_a_lost_clip_is_walked_again(collected: tuple[Path, Collected], tmp_path: Path) -> None:
-    collect_coverage(tmp_path, **SMALL)
+    collect("coverage", tmp_path, **SMALL)
     (tmp_path / "home-train-0000" / "000000" / "manifest.json").unlink()
-    assert count_coverage(tmp_path, ALL) == (2, 1)
-    collect_coverage(tmp_path, **SMALL)
+    assert count("coverage", tmp_path, **SMALL) == (2, 1)
+    collect("coverage", tmp_path, **SMALL)
     assert contents(tmp_path) == contents(collected[0])
 
 
 def test_the_released_rules_make_a_clip_a_leg(tmp_path: Path) -> None:
-    result = collect_coverage(tmp_path, **{**SMALL, "scenes": 1, "steps": 60, "rules": RELEASED}, images="png")
+    result = collect("coverage", tmp_path, **{**SMALL, "scenes": 1, "steps": 60, "parity": True}, images="png")
     clips = [read_trajectory(folder) for folder in folders(tmp_path)]
     assert len(clips) > 1
     assert sum(map(len, clips)) == result.frames == 60 + len(clips)
     assert [clip.number for clip in clips] == [clip.steps[0].goal_index for clip in clips] == list(range(len(clips)))
     assert check(tmp_path, decode=True).findings == ()
-    assert summary_of(tmp_path)["clips"] == len(clips)
+    assert open_collection("coverage", tmp_path, SMALL).summary()["clips"] == len(clips)
 
 
 def test_the_camera_may_be_as_high_as_the_papers(tmp_path: Path, collected: tuple[Path, Collected]) -> None:
-    collect_coverage(tmp_path, **{**SMALL, "scenes": 1, "steps": 1}, height_m=1.5)
+    collect("coverage", tmp_path, **{**SMALL, "scenes": 1, "steps": 1}, height_m=1.5)
     walk = read_trajectory(tmp_path / "home-train-0000" / "000000")
     lower = read_trajectory(collected[0] / "home-train-0000" / "000000")
     assert walk.facts.camera_height_m == 1.5
@@ -174,7 +159,7 @@ def test_the_camera_may_be_as_high_as_the_papers(tmp_path: Path, collected: tupl
         {"steps": 13},
         {"points": None},
         {"size": (32, 16)},
-        {"rules": RELEASED},
+        {"parity": True},
         {"height_m": 1.5},
         {"images": "png"},
     ],
@@ -183,8 +168,8 @@ def test_the_camera_may_be_as_high_as_the_papers(tmp_path: Path, collected: tupl
 def test_what_does_not_fit_to_what_is_there_is_refused(
     collected: tuple[Path, Collected], change: dict[str, Any]
 ) -> None:
-    with pytest.raises(RunError, match=next(iter(change))):
-        collect_coverage(collected[0], **{**SMALL, **change})
+    with pytest.raises(RunError, match=next(iter(change)).replace("parity", "rules")):
+        collect("coverage", collected[0], **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
@@ -199,16 +184,14 @@ def test_what_does_not_fit_to_what_is_there_is_refused(
         {"images": "gif"},
         {"split": "dev"},
         {"seed": -1},
-        {"rules": replace(PAPER, visit_radius_m=0.0)},
-        {"rules": replace(PAPER, next_goal="far")},  # type: ignore[arg-type]
-        {"rules": replace(PAPER, n_points="all")},  # type: ignore[arg-type]
+        {"visit_radius_m": 0.0},
+        {"next_goal": "far"},
+        {"n_points": "all"},
     ],
 )
-def test_options_that_cannot_be_meant_are_refused_before_anything_is_written(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    with pytest.raises((UsageError, UnknownNameError), match=r"give|no [a-z]"):
-        collect_coverage(tmp_path, **{**SMALL, **change})
+def test_options_out_of_range_are_refused_before_anything_is_written(tmp_path: Path, change: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"coverage option '{next(iter(change))}' must be"):
+        collect("coverage", tmp_path, **{**SMALL, **change})
     assert not list(tmp_path.iterdir())
 
 
@@ -217,48 +200,57 @@ def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.Mon
     def full(*args: Any) -> None:
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(coverage, where, full)
+    monkeypatch.setattr(base if where == "write_manifest" else coverage, where, full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
-        collect_coverage(tmp_path, **SMALL)
+        collect("coverage", tmp_path, **SMALL)
 
 
 def test_an_estimate_writes_nothing_and_is_right_where_steps_end_each_walk(tmp_path: Path) -> None:
-    found = estimate_coverage(tmp_path, {**ALL, "scenes": 10})
-    assert (found.scenes, found.done, found.frames, found.points) == (10, 0, 130, 150)
-    assert found.bytes > 130 * 64 * 32
+    found = open_collection("coverage", tmp_path, {**SMALL, "scenes": 10}).estimate()
+    assert (found["frames"], found["points"]) == (130, 150)
+    assert found["bytes"] > 130 * 64 * 32
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("dry", [True, False])
-def test_many_points_are_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], dry: bool
-) -> None:
+def test_many_points_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A floor that takes more than the formula's 1400: here not by its size, but by the points a square metre."""
-    monkeypatch.setattr(
-        "worldgauge.suites.closedloop.training_data.coverage.tour.PAPER", replace(PAPER, density_m2=300.0)
-    )
-    for points, warned in ((1401, True), (1400, False)):
-        collect_command(tmp_path / str(points), scenes=1, size="64x32", points=points, steps=2, dry_run=dry, json=True)
-        said = capsys.readouterr()
-        assert json.loads(said.out)["points"] == points
-        assert ("warning: 1401 points in one scene, more than 1400" in said.err) is warned
+    monkeypatch.setattr(coverage, "PAPER", replace(PAPER, density_m2=300.0))
+    given = [
+        "coverage",
+        "--out",
+        str(tmp_path),
+        "--scenes",
+        "1",
+        "--size",
+        "64x32",
+        "--steps",
+        "2",
+        "--dry-run",
+        "--json",
+    ]
+    for points, warned in (("1401", True), ("1400", False)):
+        done = CliRunner().invoke(collect_app, [*given, "--points", points], catch_exceptions=False)
+        assert str(json.loads(done.stdout)["points"]) == points
+        assert ("warning: 1401 points in one scene, more than 1400" in done.stderr) is warned
+    for few in ({"n_points": "min"}, {"points": 1400}):
+        assert open_collection("coverage", tmp_path, {"scenes": 1, **few}).warnings() == []
 
 
 def test_the_command(tmp_path: Path) -> None:
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    add_coverage(app)
-    given = ["coverage", "--out", str(tmp_path), "--scenes", "1", "--size", "64x32", "--steps", "5", "--json"]
-    rules = ["--parity", "--next-goal", "nearest", "--points", "100"]
-    planned = CliRunner().invoke(app, [*given, *rules, "--dry-run"])
-    assert json.loads(planned.stdout)["scenes"] == 1
+    given = ["coverage", "--out", str(tmp_path), "--scenes", "1", "--size", "64x32", "--steps", "5", "--height", "1.5"]
+    rules = ["--parity", "--next-goal", "nearest", "--points", "100", "--visit-radius", "0.7", "--json"]
+    planned = CliRunner().invoke(collect_app, [*given, *rules, "--dry-run"], catch_exceptions=False)
+    assert json.loads(planned.stdout)["expected"] == 1
+    assert json.loads(planned.stdout)["frames"] > 5
+    assert "estimated bytes: 0.00 GB" in CliRunner().invoke(collect_app, [*given, "--points", "9", "--dry-run"]).stdout
     assert not list(tmp_path.iterdir())
-    done = CliRunner().invoke(app, [*given, *rules], catch_exceptions=False)
-    told = json.loads(done.stdout)
-    assert (told["ok"], told["scenes"], told["frames"]) == (True, 1, 5 + told["clips"])
-    assert told["split_hash"] == read_index(tmp_path).split_hash
+    done = CliRunner().invoke(collect_app, [*given, *rules], catch_exceptions=False)
+    summary = json.loads(done.stdout)
+    assert (summary["ok"], summary["scenes"], summary["frames"]) == (True, 1, 5 + summary["clips"])
+    assert summary["split_hash"] == read_index(tmp_path).split_hash
+    assert 0 < summary["covered"]["1 m"] <= summary["covered"]["3 m"]
     settings = json.loads((tmp_path / "worldgauge.json").read_text())["settings"]
-    assert settings["rules"]["next_goal"] == "nearest"
-    assert settings["rules"]["visit_radius_m"] == 0.5
+    assert (settings["rules"]["next_goal"], settings["rules"]["n_points"]) == ("nearest", "min")
+    assert (settings["rules"]["visit_radius_m"], settings["height_m"]) == (0.7, 1.5)
     with pytest.raises(UsageError, match="width and height"):
-        CliRunner().invoke(app, [*given, "--size", "64"], catch_exceptions=False)
+        CliRunner().invoke(collect_app, [*given, "--size", "64"], catch_exceptions=False)

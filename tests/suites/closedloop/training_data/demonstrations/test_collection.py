@@ -15,15 +15,11 @@ from typer.testing import CliRunner
 from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.cli.collect import collect_app
-from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
-from worldgauge.engine.collection.driving import Collected
+from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.engine.collection import collection as base
+from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data.demonstrations import collection as dm
-from worldgauge.suites.closedloop.training_data.demonstrations.collection import (
-    TRIES,
-    collect_demonstrations,
-    count_demonstrations,
-    estimate_demonstrations,
-)
+from worldgauge.suites.closedloop.training_data.demonstrations.collection import TRIES
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
     MAX_NUMBER,
     check,
@@ -38,26 +34,26 @@ from worldgauge.worlds.tabletop.splits import SEEDS
 from worldgauge.worlds.tabletop.world import Tabletop
 
 SMALL: dict[str, Any] = {"tasks": ["push_buttons"], "per_task": 2, "size": (32, 24), "depth": True}
-ALL: dict[str, Any] = {**SMALL, "seed": 42}
 SCRIPT = """
 import sys
 from pathlib import Path
-from worldgauge.suites.closedloop.training_data.demonstrations.collection import collect_demonstrations
+from worldgauge.engine.collection.kernel import collect
 if __name__ == "__main__":
-    collect_demonstrations(Path(sys.argv[1]), tasks=["push_buttons"], per_task=2, size=(32, 24), depth=True, workers=2)
+    small = {"tasks": ["push_buttons"], "per_task": 2, "size": (32, 24), "depth": True}
+    collect("demonstrations", Path(sys.argv[1]), **small, workers=2)
 """
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
     root = tmp_path_factory.mktemp("collected")
-    return root, collect_demonstrations(root, **SMALL)
+    return root, collect("demonstrations", root, **SMALL)
 
 
 def test_what_was_done_can_be_seen_and_done_again(collected: tuple[Path, Collected]) -> None:
     root, result = collected
     demos = load(root)
-    assert (result.trajectories, result.frames) == (2, sum(map(len, demos)))
+    assert (result.items, result.frames) == (2, sum(map(len, demos)))
     assert (result.failures, result.discarded) == ((), {})
     report = check(root, decode=True)
     assert (report.n_valid, report.findings) == (2, ())
@@ -100,14 +96,14 @@ def test_no_two_demonstrations_of_a_collection_share_a_table() -> None:
 def test_the_manifest_says_how(collected: tuple[Path, Collected]) -> None:
     manifest = json.loads((collected[0] / "worldgauge.json").read_text())
     assert manifest["format"] == "demonstrations"
-    assert manifest["settings"] == {**ALL, "size": [32, 24], "discarded": {}}
+    assert manifest["settings"] == {**SMALL, "seed": 42, "size": [32, 24], "discarded": {}}
     assert (manifest["camera"]["width"], len(manifest["camera"]["pose"])) == (32, 12)
 
 
 def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     root, result = collected
     seen: list[Any] = []
-    parallel = collect_demonstrations(tmp_path, **SMALL, workers=2, progress=seen.append)
+    parallel = collect("demonstrations", tmp_path, **SMALL, workers=2, progress=seen.append)
     assert contents(tmp_path) == contents(root)
     assert replace(parallel, root=root) == result
     assert [(step.done, step.total) for step in seen] == [(1, 2), (2, 2)]
@@ -115,15 +111,15 @@ def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Colle
 
 def test_more_may_be_added_but_not_taken_away(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     one = {**SMALL, "per_task": 1}
-    collect_demonstrations(tmp_path, **one)
+    collect("demonstrations", tmp_path, **one)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.mp4")}
-    assert count_demonstrations(tmp_path, ALL) == (2, 1)
-    collect_demonstrations(tmp_path, **SMALL)
+    assert count("demonstrations", tmp_path, **SMALL) == (2, 1)
+    collect("demonstrations", tmp_path, **SMALL)
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert contents(tmp_path) == contents(collected[0])
     for fewer in (one, {**SMALL, "tasks": ["stack_cups"]}):
         with pytest.raises(RunError, match="has 2 of each of push_buttons"):
-            collect_demonstrations(tmp_path, **fewer)
+            collect("demonstrations", tmp_path, **fewer)
 
 
 @pytest.mark.slow
@@ -134,7 +130,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     """Kill -9 as soon as a demonstration is begun, or as soon as one is there."""
     out = tmp_path / "out"
     kill_when_seen(SCRIPT, out, sight)
-    collect_demonstrations(out, **SMALL)
+    collect("demonstrations", out, **SMALL)
     assert contents(out) == contents(collected[0])
 
 
@@ -149,11 +145,11 @@ def test_tables_that_are_not_solved_are_counted_and_another_is_tried(
 
     monkeypatch.setattr(dm, "demonstrate", sometimes)
     one = {**SMALL, "per_task": 1}
-    result = collect_demonstrations(tmp_path, **one)
+    result = collect("demonstrations", tmp_path, **one)
     assert (result.discarded, result.failures) == ({"it has no plan": 2}, ())
     assert load(tmp_path)[0].seed == first + 2
     assert check(tmp_path).discarded == {"it has no plan": 2}
-    assert collect_demonstrations(tmp_path, **one) == result, "also when it was done before"
+    assert collect("demonstrations", tmp_path, **one) == result, "also when it was done before"
 
 
 def test_what_the_expert_cannot_do_is_a_failure_and_is_tried_again(
@@ -163,14 +159,14 @@ def test_what_the_expert_cannot_do_is_a_failure_and_is_tried_again(
     out = tmp_path / "out"
     shutil.copytree(collected[0], out)
     (out / "push_buttons" / "000000" / "manifest.json").unlink()
-    assert count_demonstrations(out, ALL) == (2, 1)
+    assert count("demonstrations", out, **SMALL) == (2, 1)
     monkeypatch.setattr(dm, "demonstrate", lambda table: "not today")
-    result = collect_demonstrations(out, **SMALL)
-    assert (result.trajectories, result.discarded) == (1, {"not today": TRIES})
+    result = collect("demonstrations", out, **SMALL)
+    assert (result.items, result.discarded) == (1, {"not today": TRIES})
     assert result.failures == ("push_buttons/000000: the expert solved none of 10 tables; the last one: not today",)
     assert [demo.id for demo in load(out)] == ["push_buttons/000001"]
     monkeypatch.undo()
-    collect_demonstrations(out, **SMALL)
+    collect("demonstrations", out, **SMALL)
     assert contents(out) == contents(collected[0])
 
 
@@ -184,7 +180,7 @@ def test_what_does_not_fit_to_what_is_there_is_refused(
     collected: tuple[Path, Collected], change: dict[str, Any]
 ) -> None:
     with pytest.raises(RunError, match=next(iter(change))):
-        collect_demonstrations(collected[0], **{**SMALL, **change})
+        collect("demonstrations", collected[0], **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
@@ -201,42 +197,39 @@ def test_what_does_not_fit_to_what_is_there_is_refused(
     ],
     ids=str,
 )
-def test_options_that_cannot_be_meant_are_refused_before_anything_is_written(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    with pytest.raises((UsageError, UnknownNameError), match=r"give|no table task"):
-        collect_demonstrations(tmp_path, **{**SMALL, **change})
+def test_options_out_of_range_are_refused_before_anything_is_written(tmp_path: Path, change: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"demonstrations option '{next(iter(change))}' must be"):
+        collect("demonstrations", tmp_path, **{**SMALL, **change})
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("where", ["write_settings", "_record", "write_index"])
+@pytest.mark.parametrize("where", ["write_manifest", "_record", "write_index"])
 def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def full(*args: Any) -> None:
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(dm, where, full)
+    monkeypatch.setattr(base if where == "write_manifest" else dm, where, full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
-        collect_demonstrations(tmp_path, **{**SMALL, "per_task": 1})
+        collect("demonstrations", tmp_path, **{**SMALL, "per_task": 1})
 
 
 def test_an_estimate_writes_nothing_and_tells_the_length(collected: tuple[Path, Collected], tmp_path: Path) -> None:
-    found = estimate_demonstrations(tmp_path, ALL)
-    assert (found.expected, found.done, found.frames) == (2, 0, collected[1].frames)
-    assert found.bytes > found.frames * 600
+    found = open_collection("demonstrations", tmp_path, SMALL).estimate()
+    assert found["frames"] == collected[1].frames
+    assert found["bytes"] > found["frames"] * 600
     assert not list(tmp_path.iterdir())
-    assert estimate_demonstrations(tmp_path, {**ALL, "per_task": 300}).expected == 300
 
 
 def test_all_tasks_are_done_unless_some_are_named(tmp_path: Path) -> None:
     names = table_tasks.names()
-    assert count_demonstrations(tmp_path, {**ALL, "tasks": None}) == (2 * len(names), 0)
+    assert count("demonstrations", tmp_path, **{**SMALL, "tasks": None}) == (2 * len(names), 0)
 
 
 def test_the_command(tmp_path: Path) -> None:
     given = ["demonstrations", "--out", str(tmp_path), "--tasks", "push_buttons", "--per-task", "1", "--size", "16x16"]
     planned = CliRunner().invoke(collect_app, [*given, "--dry-run", "--json"], catch_exceptions=False)
     assert json.loads(planned.stdout)["expected"] == 1
-    assert "1 demonstrations, 0 done already" in CliRunner().invoke(collect_app, [*given, "--dry-run"]).stdout
+    assert "1 demonstrations expected, 0 done already" in CliRunner().invoke(collect_app, [*given, "--dry-run"]).stdout
     assert not list(tmp_path.iterdir())
     done = CliRunner().invoke(collect_app, [*given, "--json"], catch_exceptions=False)
     told = json.loads(done.stdout)
@@ -254,5 +247,5 @@ def test_the_command_says_what_failed(tmp_path: Path, monkeypatch: pytest.Monkey
     given = ["demonstrations", "--out", str(tmp_path), "--tasks", "push_buttons", "--per-task", "1", "--size", "16x16"]
     done = CliRunner().invoke(collect_app, given, catch_exceptions=False)
     assert done.exit_code == 1
-    assert "10 tables given up: not today" in done.stdout
+    assert "10 tries thrown away: not today" in done.stdout
     assert "failed push_buttons/000000: the expert solved none" in done.stdout

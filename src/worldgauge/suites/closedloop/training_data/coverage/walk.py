@@ -75,7 +75,7 @@ def coverage_walk(
     """
     if most_steps < 1 or (points is not None and points < 1):
         raise UsageError(f"a walk takes a point and a step at least, got {points} and {most_steps}")
-    area_m2 = float(geodesic.main.sum()) * geodesic.floor.cell_m**2
+    area_m2 = floor_area(geodesic)
     count = min(point_count(area_m2, rules), points or point_count(area_m2, rules))
     places = np.stack([geodesic.random_point(rng) for _ in range(count)])
     ways = Ways(geodesic)
@@ -95,6 +95,11 @@ def coverage_walk(
     return CoverageWalk(
         tuple(map(tuple, walker.clips)), area_m2, places, walker.near_m, waypoints, tuple(goals), given_up
     )
+
+
+def floor_area(geodesic: Geodesic) -> float:
+    """Square metres of the floor that can be walked on."""
+    return float(geodesic.main.sum()) * geodesic.floor.cell_m**2
 
 
 class _Walker:

@@ -1,38 +1,25 @@
 """Collecting demonstrations of the table's expert: front frames, poses, and where things were; only solved ones.
 
-One job is one demonstration; its variation comes from its number, and the seeds of its tables from the collection's
-seed and its number, of the split "train", no two jobs having one in common. A demonstration is written whole or not at
+One item is one demonstration; its variation comes from its number, and the seeds of its tables from the collection's
+seed and its number, of the split "train", no two items having one in common. A demonstration is written whole or not at
 all; the index is made of all of them in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import DataError, RunError, UnknownNameError
+from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.geometry import Camera
-from worldgauge.engine.collection.driving import (
-    DEADLINE_S,
-    SEEDS,
-    Collected,
-    CollectProgress,
-    demand,
-    demand_same,
-    distinct,
-    drive,
-    ending_on_full_disk,
-    plain,
-    telling_full_disk,
-)
-from worldgauge.engine.collection.manifest import read_manifest as read_settings
-from worldgauge.engine.collection.manifest import write_manifest as write_settings
-from worldgauge.engine.workers.pool import Job
+from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.kernel import SEEDS, plain_facts
+from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.training_data.demonstrations.expert import Solved, demonstrate, shown_again
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
     MAX_NUMBER,
@@ -40,6 +27,7 @@ from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
     DemoStep,
     DemoThing,
     folder_name,
+    read_index,
     read_manifest,
     write,
     write_index,
@@ -51,7 +39,6 @@ from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.splits import SEEDS as TABLES
 from worldgauge.worlds.tabletop.world import Tabletop, mujoco
 
-FORMAT = "demonstrations"
 SIZE = (448, 448)
 """Width and height of the front frames, as of the paper's manipulation tasks."""
 PER_TASK = 200
@@ -61,112 +48,108 @@ TRIES = 10
 MAX_SIDE_PX = 1024
 """Of the picture that the world can be rendered to."""
 
-_FIXED = ("seed", "size", "depth")
 _TRIED = 3
-"""Demonstrations of each task that are done, without pictures, for an estimate."""
+"""Demonstrations of each task that an estimate is made from, without pictures."""
 _PIXEL_BYTES, _ROW_BYTES = {False: 0.09, True: 0.2}, 600
-"""Bytes on disk, a pixel of a frame without and with depth, and a frame beside; measured at 448x448."""
+"""Bytes on disk, a pixel of a frame without and with depth, and a frame's other facts; measured at 448x448."""
 
 
-class Estimate(NamedTuple):
-    """What a collection will hold, from the first demonstrations of each task. expected, done: in all, and finished."""
+@dataclass(frozen=True)
+class DemonstrationOptions:
+    """What a collection of demonstrations holds."""
 
-    expected: int
-    done: int
-    frames: int
-    bytes: int
+    tasks: tuple[str, ...] | None = option(
+        None, "Tasks of the table, with commas; all by default.", choices=table_tasks.names
+    )
+    per_task: int = option(PER_TASK, "Demonstrations of each task; variations take turns.", low=1, high=MAX_NUMBER)
+    size: tuple[int, int] = option(SIZE, "Width and height of a frame in pixels.", low=16, high=MAX_SIDE_PX)
+    depth: bool = option(False, "With the depth of every frame.")
+    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
 
 
-def collect_demonstrations(
-    out: Path,
-    *,
-    tasks: Sequence[str] | None = None,
-    per_task: int = PER_TASK,
-    size: tuple[int, int] = SIZE,
-    depth: bool = False,
-    seed: int = 42,
-    workers: int = 1,
-    on: str | None = None,
-    progress: Callable[[CollectProgress], None] | None = None,
-) -> Collected:
-    """Have the expert do each of `tasks` (all that are registered) `per_task` times, and write it into `out`.
+@collections.register("demonstrations")
+class DemonstrationCollection(Collection):
+    """A scripted expert with an arm at a table, for policies and world models: frames, poses, places of things.
 
-    Variations go round; about 150 frames each, 50 a second at most. size: width and height of a frame in pixels. on:
-    where the workers are, as for `engine.run.run`; what they print goes to `out`/logs.
-    May be stopped at any moment and called again: demonstrations that are done are kept, and the bytes are those of a
-    run that was never stopped. It may be called again for more of them, and for more tasks.
-    Raises UsageError for options that cannot be meant, RunError when `out` was collected with others, or with more
-    of them, or the disk is full; MissingExtraError without the physics engine.
+    About 150 frames each, 50 a second at most. More of them, and more tasks, can be added to a collection.
     """
-    out = Path(out)
-    settings = _settings(tasks, per_task, size, depth, seed)
-    jobs = _plan(out, settings)
-    # Without it every job would fail, one by one.
-    mujoco()
 
-    def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        said = settings if discarded is None else {**settings, "discarded": discarded}
-        camera = {**asdict(_camera(size)), "pose": front_pose()[:3].ravel().tolist(), "depth": "along the optical axis"}
-        write_settings(out, FORMAT, facts, said, camera)
+    name = "demonstrations"
+    items_noun = "demonstrations"
+    Options = DemonstrationOptions
+    fixed = ("seed", "size", "depth")
+    first_subject = ""
+    settings_first = True
+    options: DemonstrationOptions
 
-    with ending_on_full_disk():
-        # The settings come first: what a run that was stopped left must not be taken for that of another.
-        write_worlds({}, None)
-        collected = drive(
-            jobs,
-            collect_demonstration,
-            out,
-            workers=workers,
-            on=on,
-            place_of=lambda job: job.id,
-            write_worlds=write_worlds,
-            progress=progress,
-        )
-        write_index(out)
-    return collected
+    def settings(self) -> dict[str, Any]:
+        """The options, with the names of all tasks."""
+        tasks = table_tasks.names() if self.options.tasks is None else self.options.tasks
+        return {**plain(self.options), "tasks": sorted(tasks)}
 
+    def check_same(self) -> None:
+        """Tasks, and demonstrations of each, can be added but not taken away."""
+        super().check_same()
+        before, now = self.manifest(), self.settings()
+        if before is None:
+            return
+        had, many = before.get("tasks", []), before.get("per_task", 0)
+        if many > now["per_task"] or not set(had) <= set(now["tasks"]):
+            raise RunError(
+                f"{self.out} has {many} of each of {', '.join(had)}: ask for all of them, or into another folder"
+            )
 
-def count_demonstrations(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """How many `collect_demonstrations` would make with these options, and how many of them are there.
+    def camera(self) -> Mapping[str, Any]:
+        """The front camera, and where it is."""
+        pose = front_pose()[:3].ravel().tolist()
+        return {**asdict(_camera(self.options.size)), "pose": pose, "depth": "along the optical axis"}
 
-    settings: its options without `workers`, `on` and `progress`, all of them. Writes nothing; raises what it raises.
-    """
-    jobs = _plan(Path(out), _settings(**settings))
-    return len(jobs), sum(_done(Path(out), job.args["task"], job.args["number"]) is not None for job in jobs)
+    def begin(self, *, local: bool) -> None:
+        """Without the physics engine every item would fail, one by one."""
+        mujoco()
 
+    def items(self) -> Iterator[Item]:
+        """One a demonstration, task by task."""
+        for task in self.settings()["tasks"]:
+            for number in range(self.options.per_task):
+                yield Item(str(folder_name(task, number)), {"task": task, "number": number})
 
-def estimate_demonstrations(out: Path, settings: Mapping[str, Any]) -> Estimate:
-    """How much these options lead to; each task is done a few times, without pictures. Raises as the count."""
-    expected, done = count_demonstrations(out, settings)
-    named = _settings(**settings)
-    frames = 0.0
-    for task in named["tasks"]:
-        tried = [_attempt(task, number, named["seed"]).solved for number in range(min(named["per_task"], _TRIED))]
-        frames += named["per_task"] / len(tried) * sum(len(solved) for solved in tried if solved is not None)
-    width, height = named["size"]
-    size = frames * (width * height * _PIXEL_BYTES[named["depth"]] + _ROW_BYTES)
-    return Estimate(expected, done, round(frames), round(size))
+    def is_done(self, item: Item) -> bool:
+        """Its folder is in place and can be read."""
+        return _done(self.out, **item.args) is not None
 
+    def make(self, item: Item, progress: Tell) -> Made:
+        """One demonstration; a failure where the expert solved none of its tables."""
+        task, number = item.args["task"], item.args["number"]
+        found = _done(self.out, task, number)
+        if found is None:
+            attempt = _attempt(task, number, self.options.seed)
+            if attempt.solved is None:
+                why = f"the expert solved none of {TRIES} tables; the last one: {attempt.discarded[-1]}"
+                return Made(discards=attempt.discarded, failure=why)
+            _record(self.out, task, number, attempt, self.settings(), progress)
+            found = len(attempt.solved), attempt.discarded
+        frames, discarded = found
+        return Made(frames, discards=discarded)
 
-@telling_full_disk
-def collect_demonstration(
-    *, out: str, task: str, number: int, settings: dict[str, Any], progress: Callable[[int, int], None]
-) -> dict[str, Any]:
-    """One demonstration, in a worker; one that is done already is only read.
+    def finish(self, made: Mapping[str, Made]) -> None:
+        """The index is made of all demonstrations."""
+        write_index(self.out)
 
-    Returns {"frames", "discards"}, with "failure" when the expert solved none of its tables, or {"full"} when the disk
-    is; plain JSON values.
-    """
-    found = _done(Path(out), task, number)
-    if found is None:
-        attempt = _attempt(task, number, settings["seed"])
-        if attempt.solved is None:
-            why = f"the expert solved none of {TRIES} tables; the last one: {attempt.discarded[-1]}"
-            return {"discards": list(attempt.discarded), "failure": why}
-        _record(Path(out), task, number, attempt, settings, progress)
-        found = len(attempt.solved), attempt.discarded
-    frames, discarded = found
-    return {"frames": frames, "discards": list(discarded)}
+    def estimate(self) -> Mapping[str, Any]:
+        """Frames and bytes to expect, from the first demonstrations of each task."""
+        per_task, frames = self.options.per_task, 0.0
+        for task in self.settings()["tasks"]:
+            tried = [_attempt(task, number, self.options.seed).solved for number in range(min(per_task, _TRIED))]
+            frames += per_task / len(tried) * sum(len(solved) for solved in tried if solved is not None)
+        width, height = self.options.size
+        size = frames * (width * height * _PIXEL_BYTES[self.options.depth] + _ROW_BYTES)
+        return {"frames": round(frames), "bytes": round(size)}
+
+    def summary(self) -> Mapping[str, Any]:
+        """How many, and the hash of the tables they were done on, all of the split "train"."""
+        index = read_index(self.out)
+        return {"demonstrations": len(index.demonstrations), "split_hash": index.split_hash}
 
 
 class _Attempt(NamedTuple):
@@ -203,7 +186,7 @@ def _record(
     number: int,
     attempt: _Attempt,
     settings: Mapping[str, Any],
-    progress: Callable[[int, int], None],
+    progress: Tell,
 ) -> None:
     world, solved = attempt.world, attempt.solved
     assert solved is not None
@@ -226,7 +209,7 @@ def _record(
         number=number,
         variation=world.facts.params["variation"],
         seed=world.facts.params["seed"],
-        world=WorldFacts(**plain(world.facts)),
+        world=WorldFacts(**plain_facts(world.facts)),
         instruction=world.task.instruction,
         wordings=world.task.wordings,
         things=tuple(DemoThing(thing.name, thing.category, thing.colour) for thing in world.task.things),
@@ -257,37 +240,3 @@ def _done(out: Path, task: str, number: int) -> tuple[int, tuple[str, ...]] | No
     except DataError:
         return None
     return manifest["frames"], facts.discarded
-
-
-def _settings(
-    tasks: Sequence[str] | None, per_task: int, size: tuple[int, int], depth: bool, seed: int
-) -> dict[str, Any]:
-    """The options as the manifest holds them, when they can be meant."""
-    known = table_tasks.names()
-    tasks = known if tasks is None else tasks
-    for task in tasks:
-        if task not in known:
-            raise UnknownNameError("table task", task, known)
-    demand("tasks", list(tasks), distinct(tasks, known), "one at least, none of them twice")
-    demand("per_task", per_task, 1 <= per_task <= MAX_NUMBER, f"1 to {MAX_NUMBER}")
-    usable = len(size) == 2 and min(size) >= 16 and max(size) <= MAX_SIDE_PX
-    demand("size", tuple(size), usable, f"width and height in pixels, 16 to {MAX_SIDE_PX}")
-    demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
-    return {"tasks": sorted(tasks), "per_task": per_task, "size": list(size), "depth": depth, "seed": seed}
-
-
-def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
-    """One job a demonstration, of options that suit what is in `out` already."""
-    before = read_settings(out, FORMAT)
-    if before is not None:
-        demand_same(out, before["settings"], settings, _FIXED)
-        had, many = before["settings"].get("tasks", []), before["settings"].get("per_task", 0)
-        if many > settings["per_task"] or not set(had) <= set(settings["tasks"]):
-            raise RunError(f"{out} has {many} of each of {', '.join(had)}: ask for all of them, or into another folder")
-    call = f"{__name__}:collect_demonstration"
-    given = {"settings": dict(settings), "out": str(out.absolute())}
-    return [
-        Job(str(folder_name(task, number)), call, {**given, "task": task, "number": number}, DEADLINE_S)
-        for task in settings["tasks"]
-        for number in range(settings["per_task"])
-    ]
