@@ -21,7 +21,6 @@ from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE
 from worldgauge.suites.closedloop.recognition.recogniser.training import train
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.suites.mind.collection import collect_mind
 
 os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
 
@@ -120,4 +119,4 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of MIND data in first and third person at 64x36: a clip of 48 frames and a start image of each."""
     few = {"families": ("urban",), "train": 0, "mem": 1, "action_space": 0, "mirror": 1, "frames": 48, "size": (64, 36)}
-    return made_once(tmp_path_factory, "clips", lambda root: collect_mind(root, **few))
+    return made_once(tmp_path_factory, "clips", lambda root: collect("mind", root, **few))

@@ -12,9 +12,8 @@ import pytest
 from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
-from worldgauge.engine.collection.driving import Collected
-from worldgauge.suites.mind import collection as collect
-from worldgauge.suites.mind.collection import collect_mind, count_mind
+from worldgauge.engine.collection.kernel import Collected, collect, count
+from worldgauge.suites.mind import collection
 from worldgauge.suites.mind.format import layout as mind
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 from worldgauge.worlds import open_world
@@ -31,7 +30,6 @@ SMALL = {
     "frames": FRAMES,
     "size": (96, 54),
 }
-SETTINGS = {**SMALL, "perspectives": ("1st", "3rd"), "seed": 42}
 RECORDED = [
     ("1st", "train", "data-75"),
     ("1st", "mem_test", "data-25"),
@@ -45,21 +43,21 @@ RECORDED = [
 SCRIPT = f"""
 import sys
 from pathlib import Path
-from worldgauge.engine.collect import collect_mind
+from worldgauge.engine.collection.kernel import collect
 if __name__ == "__main__":
-    collect_mind(Path(sys.argv[1]), **{SMALL!r}, workers=2)
+    collect("mind", Path(sys.argv[1]), **{SMALL!r}, workers=2)
 """
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
     root = tmp_path_factory.mktemp("collected")
-    return root, collect_mind(root, **SMALL)
+    return root, collect("mind", root, **SMALL)
 
 
 def test_the_layout_is_the_published_one(collected: tuple[Path, Collected]) -> None:
     root, result = collected
-    assert (result.trajectories, result.frames, result.failures) == (10, 8 * FRAMES + 2, ())
+    assert (result.items, result.frames, result.failures) == (10, 8 * FRAMES + 2, ())
     expected = {"worldgauge.json"}
     for perspective, part, name in RECORDED:
         folder = f"{perspective}_data/{'' if part == 'train' else 'test/'}{part}/{name}"
@@ -155,7 +153,7 @@ def test_captions_name_the_place_and_the_keys(collected: tuple[Path, Collected])
 def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     root, result = collected
     seen = []
-    parallel = collect_mind(tmp_path, **SMALL, workers=2, progress=seen.append)
+    parallel = collect("mind", tmp_path, **SMALL, workers=2, progress=seen.append)
     assert contents(tmp_path) == contents(root)
     assert (parallel.frames, parallel.discarded) == (result.frames, result.discarded)
     assert [(step.done, step.total) for step in seen] == [(n, 10) for n in range(1, 11)]
@@ -167,7 +165,7 @@ def test_a_second_call_renders_nothing_and_changes_nothing(
     root, result = collected
     before = contents(root)
     monkeypatch.setattr(Voxel, "__init__", lambda *a, **k: pytest.fail("a world was built"))
-    assert collect_mind(root, **SMALL) == result
+    assert collect("mind", root, **SMALL) == result
     assert contents(root) == before
 
 
@@ -192,7 +190,7 @@ def test_whatever_is_lost_is_made_again_with_the_same_bytes(
     shutil.copytree(root, copy)
     gone = copy / lost
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-    again = collect_mind(copy, **SMALL)
+    again = collect("mind", copy, **SMALL)
     assert (again.frames, again.discarded) == (result.frames, result.discarded)
     assert contents(copy) == contents(root)
 
@@ -206,16 +204,16 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
     out = tmp_path / "out"
     kill_when_seen(SCRIPT, out, "*_data/train/data-*")
     assert len(contents(out)) < len(contents(root))
-    collect_mind(out, **SMALL)
+    collect("mind", out, **SMALL)
     assert contents(out) == contents(root)
 
 
 def test_more_can_be_collected_into_the_same_folder(collected: tuple[Path, Collected], tmp_path: Path) -> None:
     root, _ = collected
     few = {**SMALL, "train": 0, "action_space": 0, "perspectives": ("3rd",)}
-    assert collect_mind(tmp_path, **few).trajectories == 2
+    assert collect("mind", tmp_path, **few).items == 2
     assert set(contents(tmp_path)) < set(contents(root))
-    collect_mind(tmp_path, **SMALL)
+    collect("mind", tmp_path, **SMALL)
     assert contents(tmp_path) == contents(root)
 
 
@@ -223,39 +221,40 @@ def test_another_seed_size_length_or_family_is_refused_in_the_same_folder(collec
     root, _ = collected
     for change in ({"seed": 1}, {"size": (32, 18)}, {"frames": 40}, {"families": ("interior",)}):
         with pytest.raises(RunError, match=next(iter(change))):
-            collect_mind(root, **{**SMALL, **change})
+            collect("mind", root, **{**SMALL, **change})
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"families": ()}, "families is"),
-        ({"families": ("urban", "urban")}, "families is"),
-        ({"families": ("urbn",)}, "no family 'urbn'. Did you mean 'urban'"),
-        ({"perspectives": ("2nd",)}, "no perspective '2nd'"),
-        ({"perspectives": ()}, "perspectives is"),
-        ({"train": -1}, "train is -1"),
-        ({"mirror": 10**6}, "mirror is 1000000"),
+        ({"families": ()}, "'families' must be different ones of"),
+        ({"families": ("urban", "urban")}, "'families' must be different ones of"),
+        ({"families": ("urbn",)}, r"'families' must be different ones of .*urban.*, got \['urbn'\]"),
+        ({"perspectives": ("2nd",)}, "'perspectives' must be different ones of 1st, 3rd, got"),
+        ({"perspectives": ()}, "'perspectives' must be"),
+        ({"train": -1}, "'train' must be a whole number from 0 to 10000, got -1"),
+        ({"mirror": 10**6}, "'mirror' must be .*, got 1000000"),
         ({"train": 0, "mem": 0, "action_space": 0, "mirror": 0}, "at least one of them"),
-        ({"frames": 3}, "frames is 3"),
-        ({"seed": -1}, "seed is -1"),
-        ({"size": (0, 9)}, "size is"),
-        ({"size": (10**6, 9)}, "size is"),
+        ({"frames": 3}, "'frames' must be a whole number from 6 to 20000, got 3"),
+        ({"seed": -1}, "'seed' must be"),
+        ({"size": (0, 9)}, "'size' must be width and height in pixels"),
+        ({"size": (10**6, 9)}, "'size' must be width and height in pixels"),
+        ({"clips": 3}, "no mind option 'clips'"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(tmp_path: Path, change: dict[str, object], error: str) -> None:
+def test_options_that_are_not_allowed_are_refused(tmp_path: Path, change: dict[str, object], error: str) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=error):
-        collect_mind(tmp_path, **{**SMALL, **change})  # type: ignore[arg-type]
+        collect("mind", tmp_path, **{**SMALL, **change})  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 
 def test_a_walk_that_fails_is_reported_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(world, rng, *, perspective, **options):
-        raise collect.KeyWalkFailedError("no walk here", ["hardly walks"] * 3)
+        raise collection.KeyWalkFailedError("no walk here", ["hardly walks"] * 3)
 
-    monkeypatch.setattr(collect, "record_key_walk", nowhere)
-    result = collect_mind(tmp_path, **{**SMALL, "train": 0, "action_space": 0, "perspectives": ("1st",)})
-    assert (result.trajectories, result.frames) == (1, 1)
+    monkeypatch.setattr(collection, "record_key_walk", nowhere)
+    result = collect("mind", tmp_path, **{**SMALL, "train": 0, "action_space": 0, "perspectives": ("1st",)})
+    assert (result.items, result.frames) == (1, 1)
     assert result.failures == ("1st_data/mem_test/data-25: no walk here",)
     assert result.discarded == {"hardly walks": 3}
     assert {clip.part for clip in mind.discover(tmp_path)} == {"mirror_test"}
@@ -265,20 +264,20 @@ def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.Mon
     def full(*args, **facts):
         raise DataError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(collect, "write_clip", full)
+    monkeypatch.setattr(collection, "write_clip", full)
     with pytest.raises(RunError, match="make room, then start the same command again"):
-        collect_mind(tmp_path, **SMALL)
+        collect("mind", tmp_path, **SMALL)
 
 
 def test_a_folder_with_other_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / "worldgauge.json").write_text(json.dumps({"format": "target", "settings": {}, "worlds": {}}))
     with pytest.raises(RunError, match="holds other data"):
-        collect_mind(tmp_path, **SMALL)
+        collect("mind", tmp_path, **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["worldgauge.json"]
 
 
 def test_counting_says_what_is_there(collected: tuple[Path, Collected], monkeypatch: pytest.MonkeyPatch) -> None:
     root, _ = collected
     monkeypatch.setattr(Voxel, "__init__", lambda *a, **k: pytest.fail("a world was built"))
-    assert count_mind(root, SETTINGS) == (10, 10)
-    assert count_mind(root, {**SETTINGS, "mem": 4, "mirror": 0}) == (14, 8)
+    assert count("mind", root, **SMALL) == (10, 10)
+    assert count("mind", root, **{**SMALL, "mem": 4, "mirror": 0}) == (14, 8)

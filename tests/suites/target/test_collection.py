@@ -11,8 +11,7 @@ from support.folders import contents
 from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.video import Clip
-from worldgauge.engine.collection.driving import Collected, world_seed_of
-from worldgauge.engine.collection.kernel import collect, count
+from worldgauge.engine.collection.kernel import Collected, collect, count, world_seed_of
 from worldgauge.suites.target import collection as target
 from worldgauge.suites.target.format.layout import discover, path_of_poses
 from worldgauge.worlds import open_world

@@ -1,269 +1,167 @@
 """Collecting MIND data in embedded worlds, in the published layout: clips, start images, paths, captions.
 
-One job is one clip or one start image; all that is random in it comes from (seed, part, perspective, number). A clip is
-done when its folder and its caption are in place, a start image when it and its side-car are.
+One item is one clip or one start image; all that is random in it comes from (seed, part, perspective, number). A clip
+is done when its folder and its caption are in place, a start image when it and its side-car are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import UnknownNameError, WorldError
+from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import write_file
-from worldgauge.engine.collection.driving import (
-    DEADLINE_S,
-    SEEDS,
-    Collected,
-    CollectProgress,
-    demand,
-    demand_same,
-    distinct,
-    drive,
-    plain,
-    render,
-    telling_full_disk,
-)
-from worldgauge.engine.collection.manifest import read_manifest, write_manifest
-from worldgauge.engine.workers.pool import Job
-from worldgauge.suites.mind.format.clip import Part, part_folder
+from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
+from worldgauge.engine.collection.kernel import SEEDS, render
+from worldgauge.engine.collection.report import DataReport
+from worldgauge.engine.options import option
+from worldgauge.suites.mind.format import check as checking
+from worldgauge.suites.mind.format.clip import PERSPECTIVES, Perspective, part_folder, space_of
 from worldgauge.suites.mind.format.index import ACTIONS, IMAGES, SIDECAR, VIDEO
-from worldgauge.suites.mind.format.layout import (
-    PERSPECTIVES,
-    Perspective,
-    space_of,
-    stored_poses,
-    write_clip,
-    write_mirror_actions,
-    write_mirror_start,
-)
 from worldgauge.suites.mind.format.load import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.sidecar import read_sidecar
+from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.captions import caption
 from worldgauge.suites.mind.walks.key_walks import KeyWalkFailedError, record_key_walk
 from worldgauge.suites.mind.walks.mirror_starts import find_mirror_start
-from worldgauge.suites.mind.walks.plan import COUNTS, Item, items
+from worldgauge.suites.mind.walks.plan import COUNTS, PlannedClip, planned_clips
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
 
 FRAMES = 720
-FORMAT = "mind"
-
-_FRAMES = (6, 20_000)
 _MAX_COUNT = 10_000
-_FIXED = ("seed", "size", "frames", "families")
 
 
-def collect_mind(
-    out: Path,
-    *,
-    families: Sequence[str] = FAMILIES,
-    perspectives: Sequence[Perspective] = PERSPECTIVES,
-    train: int = 50,
-    mem: int = 50,
-    action_space: int = 25,
-    mirror: int = 50,
-    frames: int = FRAMES,
-    seed: int = 42,
-    workers: int = 1,
-    on: str | None = None,
-    size: tuple[int, int] = (640, 360),
-    progress: Callable[[CollectProgress], None] | None = None,
-) -> Collected:
-    """Record clips and start images for each of `perspectives` into `out`, in MIND's layout, and a manifest.
+@dataclass(frozen=True)
+class MindOptions:
+    """What a collection of MIND data holds; the default counts are the published ones."""
 
-    families: scenes are of these by turns. train, mem, action_space: clips; mirror: start images, which come with the
-    files of the ten paths; the defaults are the published counts. frames: of a clip, the first third of them context.
-    size: width and height in pixels. on: where the workers are, as for `engine.run.run`; what they print goes to
-    `out`/logs. May be stopped at any moment and called again: what is done is kept, and the bytes are those of a run
-    that was never stopped. It may be called again with higher counts or another perspective.
-    Raises UsageError for options that cannot be meant, RunError when `out` was collected with another seed, size,
-    number of frames or families, or the disk is full.
-    """
-    out = Path(out)
-    settings = {
-        "families": list(families),
-        "perspectives": list(perspectives),
-        "train": train,
-        "mem": mem,
-        "action_space": action_space,
-        "mirror": mirror,
-        "frames": frames,
-        "seed": seed,
-        "size": list(size),
-    }
-    jobs = _plan(out, settings)
-    if mirror:
-        for perspective in perspectives:
-            write_mirror_actions(out, perspective)
-
-    def write_worlds(facts: Mapping[str, WorldFacts], discarded: Mapping[str, int] | None) -> None:
-        said = settings if discarded is None else {**settings, "discarded": discarded}
-        write_manifest(out, FORMAT, facts, said, {"horizontal_fov_deg": HORIZONTAL_FOV_DEG})
-
-    return drive(
-        jobs,
-        collect_item,
-        out,
-        workers=workers,
-        on=on,
-        place_of=lambda job: f"{job.args['perspective']}-{job.args['scene']}",
-        write_worlds=write_worlds,
-        progress=progress,
+    families: tuple[str, ...] = option(FAMILIES, "Where scenes are, by turns.", choices=FAMILIES)
+    perspectives: tuple[str, ...] = option(
+        PERSPECTIVES, "Through the walker's eyes, and over its shoulder.", choices=PERSPECTIVES
     )
+    train: int = option(50, "Clips to train on, for each perspective.", low=0, high=_MAX_COUNT)
+    mem: int = option(50, "Clips of the memory test, for each perspective.", low=0, high=_MAX_COUNT)
+    action_space: int = option(25, "Clips in five action spaces, for each perspective.", low=0, high=_MAX_COUNT)
+    mirror: int = option(50, "Start images of the ten mirrored paths, for each perspective.", low=0, high=_MAX_COUNT)
+    frames: int = option(FRAMES, "Frames of a clip, 24 a second; the first third is context.", low=6, high=20_000)
+    seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
+    size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
 
 
-def count_mind(out: Path, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """Clips and start images that `collect_mind` would make with these options, and how many of them are done.
+@collections.register("mind")
+class MindCollection(Collection):
+    """Walks driven by keys in eight kinds of scene, in MIND's layout."""
 
-    settings: its options from `families` to `seed` and `size`, all of them. Writes nothing; raises what it raises.
-    """
-    lists = {name: list(settings[name]) for name in ("families", "perspectives", "size")}
-    jobs = _plan(Path(out), {**settings, **lists})
-    return len(jobs), sum(
-        _is_done(Path(out), job.args["part"], job.args["perspective"], job.args["name"]) for job in jobs
-    )
+    name = "mind"
+    items_noun = "clips and start images"
+    Options = MindOptions
+    fixed = ("seed", "size", "frames", "families")
+    options: MindOptions
 
+    def check_options(self) -> None:
+        """Something has to be collected."""
+        if not any(getattr(self.options, name) for name in COUNTS):
+            raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
-@telling_full_disk
-def collect_item(
-    *,
-    out: str,
-    part: Part,
-    perspective: Perspective,
-    name: str,
-    family: str,
-    scene: str,
-    world: dict[str, Any],
-    entropy: list[int],
-    space: list[float],
-    frames: int,
-    size: list[int],
-    progress: Callable[[int, int], None],
-) -> dict[str, Any]:
-    """One clip or start image, in a worker; what is done already is only read.
+    def camera(self) -> Mapping[str, Any]:
+        """The field of view, which is that of the published data."""
+        return {"horizontal_fov_deg": HORIZONTAL_FOV_DEG}
 
-    Returns {"world", "frames", "discards"} and "failure" when no try led to one, or {"full"} when the disk is; plain
-    JSON values.
-    """
-    root = Path(out)
-    length = 1 if part == "mirror_test" else frames
-    if _is_done(root, part, perspective, name):
-        car = read_sidecar(_sidecar(root, part, perspective, name))
-        return {"world": plain(car.world), "frames": length, "discards": list(car.facts.get("discards", ()))}
-    here = cast(Walkable, open_world(WorldFacts(world["name"], world["params"])))
-    value: dict[str, Any] = {"world": plain(here.facts)}
-    rng = np.random.default_rng(entropy)
-    common: dict[str, Any] = {
-        "perspective": perspective,
-        "name": name,
-        "world": WorldFacts(**value["world"]),
-        "camera": (camera := Camera.from_horizontal_fov(size[0], size[1], HORIZONTAL_FOV_DEG)),
-        "family": family,
-    }
-    keys = space_of(*space)
-    facts: dict[str, Any] = {"scene": scene, "entropy": entropy, "discards": []}
-    try:
-        if part == "mirror_test":
-            pose = find_mirror_start(here, rng, space=keys, perspective=perspective)
-            image = next(render(here, pose[None], camera, progress))
-            write_mirror_start(root, image=image, pose=pose, space=keys, facts=facts, **common)
+    def items(self) -> Iterator[Item]:
+        """One a clip or start image, part by part."""
+        for clip in planned_clips(self.settings()):
+            yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
+
+    def is_done(self, item: Item) -> bool:
+        """All its files are there; the folder of a clip is put in place in one step."""
+        clip = PlannedClip(**item.args)
+        folder = self.out / part_folder(clip.perspective, clip.part)
+        files = [self._sidecar(clip)]
+        if clip.part == "mirror_test":
+            files.append(folder / f"{clip.name}.png")
         else:
-            mark_time = frames // 3
-            walk = record_key_walk(here, rng, frames=frames, mark_time=mark_time, space=keys, perspective=perspective)
-            facts |= {"discards": list(walk.discards), "seen": walk.seen}
-            # The caption first: a folder that is there is complete.
-            _write_caption(root, name, caption(family, walk))
-            seen = render(here, stored_poses(walk), camera, progress)
-            write_clip(root, part=part, walk=walk, frames=seen, mark_time=mark_time, facts=facts, **common)
-    except WorldError as error:
-        reasons = error.reasons if isinstance(error, KeyWalkFailedError) else ()
-        return {**value, "frames": 0, "discards": list(reasons), "failure": str(error)}
-    return {**value, "frames": length, "discards": facts["discards"]}
+            listed = [IMAGES] if clip.part != "train" else []
+            files += [self._caption(clip), *(folder / clip.name / file for file in (ACTIONS, VIDEO, *listed))]
+        return all(file.is_file() for file in files)
+
+    def begin(self, *, local: bool) -> None:
+        """Write the files of the ten paths, which all start images of a perspective share."""
+        if self.options.mirror:
+            for perspective in self.options.perspectives:
+                write_mirror_actions(self.out, cast(Perspective, perspective))
+
+    def make(self, item: Item, progress: Tell) -> Made:
+        """What is done already is only read."""
+        clip = PlannedClip(**item.args)
+        frames = 1 if clip.part == "mirror_test" else self.options.frames
+        if self.is_done(item):
+            car = read_sidecar(self._sidecar(clip))
+            return Made(frames, car.world, discards=tuple(car.facts.get("discards", ())))
+        world = cast(Walkable, open_world(WorldFacts(clip.world["name"], clip.world["params"])))
+        rng = np.random.default_rng(clip.entropy)
+        try:
+            if clip.part == "mirror_test":
+                self._make_start(clip, world, rng, progress)
+                return Made(frames, world.facts)
+            return Made(frames, world.facts, discards=self._make_clip(clip, world, rng, progress))
+        except WorldError as error:
+            reasons = error.reasons if isinstance(error, KeyWalkFailedError) else ()
+            return Made(world=world.facts, discards=tuple(reasons), failure=str(error))
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Counts, speeds and turns of the clips beside what their keys say."""
+        return checking.check(root, decode=decode).report()
+
+    def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:
+        keys, shared = space_of(*clip.space), self._shared_facts(clip, world)
+        pose = find_mirror_start(world, rng, space=keys, perspective=clip.perspective)
+        image = next(render(world, pose[None], shared["camera"], progress))
+        write_mirror_start(self.out, image=image, pose=pose, space=keys, facts=_facts_of(clip), **shared)
+
+    def _make_clip(
+        self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell
+    ) -> tuple[str, ...]:
+        """Record and write it; why tries before it were thrown away."""
+        keys, shared, frames = space_of(*clip.space), self._shared_facts(clip, world), self.options.frames
+        mark_time = frames // 3
+        walk = record_key_walk(world, rng, frames=frames, mark_time=mark_time, space=keys, perspective=clip.perspective)
+        facts = {**_facts_of(clip), "discards": list(walk.discards), "seen": walk.seen}
+        # The caption first: a folder that is there is complete.
+        path = self._caption(clip)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, caption(clip.family, walk))
+        images = render(world, stored_poses(walk), shared["camera"], progress)
+        write_clip(self.out, part=clip.part, walk=walk, frames=images, mark_time=mark_time, facts=facts, **shared)
+        return tuple(walk.discards)
+
+    def _shared_facts(self, clip: PlannedClip, world: Walkable) -> dict[str, Any]:
+        """What is written of a clip and of a start image alike."""
+        camera = Camera.from_horizontal_fov(*self.options.size, HORIZONTAL_FOV_DEG)
+        return {
+            "perspective": clip.perspective,
+            "name": clip.name,
+            "world": world.facts,
+            "camera": camera,
+            "family": clip.family,
+        }
+
+    def _caption(self, clip: PlannedClip) -> Path:
+        return self.out / "description" / f"{clip.name}.txt"
+
+    def _sidecar(self, clip: PlannedClip) -> Path:
+        folder = self.out / part_folder(clip.perspective, clip.part)
+        return folder / f"{clip.name}.{SIDECAR}" if clip.part == "mirror_test" else folder / clip.name / SIDECAR
 
 
-def _write_caption(root: Path, name: str, text: str) -> None:
-    path = _caption(root, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, text)
-
-
-def _caption(root: Path, name: str) -> Path:
-    return root / "description" / f"{name}.txt"
-
-
-def _sidecar(root: Path, part: Part, perspective: Perspective, name: str) -> Path:
-    folder = root / part_folder(perspective, part)
-    return folder / f"{name}.{SIDECAR}" if part == "mirror_test" else folder / name / SIDECAR
-
-
-def _is_done(root: Path, part: Part, perspective: Perspective, name: str) -> bool:
-    folder = root / part_folder(perspective, part)
-    files = [_sidecar(root, part, perspective, name)]
-    if part == "mirror_test":
-        files.append(folder / f"{name}.png")
-    else:
-        listed = [IMAGES] if part != "train" else []
-        files += [_caption(root, name), *(folder / name / file for file in (ACTIONS, VIDEO, *listed))]
-    return all(file.is_file() for file in files)
-
-
-def _plan(out: Path, settings: Mapping[str, Any]) -> list[Job]:
-    """One job an item, of options that can be meant and suit what is in `out` already."""
-    _check_options(**settings)
-    before = read_manifest(out, FORMAT)
-    if before is not None:
-        demand_same(out, before["settings"], settings, _FIXED)
-    return [_job(out, item, settings) for item in items(settings)]
-
-
-def _job(out: Path, item: Item, settings: Mapping[str, Any]) -> Job:
-    args = {
-        "out": str(out.absolute()),
-        "part": item.part,
-        "perspective": item.perspective,
-        "name": item.name,
-        "family": item.family,
-        "scene": item.scene,
-        "world": item.world,
-        "entropy": list(item.entropy),
-        "space": list(item.space),
-        "frames": settings["frames"],
-        "size": settings["size"],
-    }
-    return Job(item.id, f"{__name__}:collect_item", args, DEADLINE_S)
-
-
-def _check_options(
-    families: Sequence[str],
-    perspectives: Sequence[str],
-    train: int,
-    mem: int,
-    action_space: int,
-    mirror: int,
-    frames: int,
-    seed: int,
-    size: Sequence[int],
-) -> None:
-    for what, option, given, known in (
-        ("family", "families", families, FAMILIES),
-        ("perspective", "perspectives", perspectives, PERSPECTIVES),
-    ):
-        for name in given:
-            if name not in known:
-                raise UnknownNameError(what, name, known)
-        demand(option, list(given), distinct(given, known), f"different ones of {', '.join(known)}")
-    counts = dict(zip(COUNTS, (train, mem, action_space, mirror), strict=True))
-    for option, count in counts.items():
-        demand(option, count, 0 <= count <= _MAX_COUNT, f"0 to {_MAX_COUNT} a perspective")
-    demand("train, mem, action_space and mirror", "0 all four", any(counts.values()), "at least one of them")
-    demand("frames", frames, _FRAMES[0] <= frames <= _FRAMES[1], f"{_FRAMES[0]} to {_FRAMES[1]}")
-    demand("seed", seed, 0 <= seed < SEEDS, f"0 to {SEEDS - 1}")
-    usable = len(size) == 2 and min(size) >= 16 and max(size) <= 8192
-    demand("size", tuple(size), usable, "width and height in pixels, 16 to 8192")
+def _facts_of(clip: PlannedClip) -> dict[str, Any]:
+    """Where a clip comes from, for its side-car."""
+    return {"scene": clip.scene, "entropy": list(clip.entropy), "discards": []}

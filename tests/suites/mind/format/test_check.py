@@ -11,20 +11,20 @@ from support.mind_fixture import write_published
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import Report
+from worldgauge.suites.mind.format.layout import ClipStatistics
 from worldgauge.suites.mind.format.motion import motion_of
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def found(tmp_path_factory: pytest.TempPathFactory) -> ClipStatistics:
     return mind.check(write_published(tmp_path_factory.mktemp("mind")), decode=True)
 
 
-def texts(report: Report, severity: str) -> list[str]:
+def texts(report: ClipStatistics, severity: str) -> list[str]:
     return [finding.text for finding in report.findings if finding.severity == severity]
 
 
-def test_counts_of_good_data(found: Report) -> None:
+def test_counts_of_good_data(found: ClipStatistics) -> None:
     assert (found.n_clips, found.n_valid, found.n_frames) == (52, 52, 360)
     assert texts(found, "error") == []
     assert texts(found, "warning") == [
@@ -34,7 +34,7 @@ def test_counts_of_good_data(found: Report) -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_rows_by_hand(found: Report) -> None:
+def test_rows_by_hand(found: ClipStatistics) -> None:
     assert [(row.perspective, row.part, row.clips, row.published) for row in found.rows[:4]] == [
         ("1st", "train", 2, 50),
         ("1st", "mem_test", 2, 50),
@@ -52,6 +52,23 @@ def test_rows_by_hand(found: Report) -> None:
     assert row.keys["forward"] == pytest.approx(22 / 30)
     assert row.keys["look_right"] == pytest.approx(5 / 30)
     assert row.keys["none"] == pytest.approx(8 / 30)
+
+
+def test_the_report_shows_the_same_numbers(found: ClipStatistics) -> None:
+    report = found.report()
+    assert (report.noun, report.n_valid, report.n_items, report.n_frames, report.ok) == (
+        "clips and mirror videos",
+        52,
+        52,
+        360,
+        True,
+    )
+    assert report.facts == found.to_dict()
+    assert report.table is not None
+    assert report.table.columns[0] == ""
+    assert report.table.rows[5] == ("3rd mem_test", "2", "50", "30.000", "33%", "200.0", "1.000", "27%")
+    assert report.table.rows[3][:6] == ("1st mirror_test", "20", "500", "48.000", "-", "-")
+    assert report.table.notes[-1] == "by family: unknown 52"
 
 
 def walked(n: int = 60) -> tuple[Any, Any]:

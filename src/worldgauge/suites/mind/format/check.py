@@ -13,6 +13,7 @@ from worldgauge.core.image import read_png
 from worldgauge.core.io import list_folder
 from worldgauge.core.video import Clip, problems
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.mind.format.action import read_action
 from worldgauge.suites.mind.format.clip import FPS, PARTS, PERSPECTIVES, MindClip, Part, part_folder
 from worldgauge.suites.mind.format.frame import our_point
@@ -34,13 +35,20 @@ _SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True)
-class Row:
-    """The clips of one perspective and part; of the mirror test its videos.
+class PartStatistics:
+    """The clips of one perspective and part; of the mirror test its videos. Where a part has no such number: None.
 
-    clips: found, usable or not; usable; published: of the data set. frames: rows of a clip. mark_share: of the frames
-    that come before mark_time. speed_cm_s: mean while a walking key is held; turn_deg: mean of the frames that look
-    left or right. keys: share of all rows that hold each key, and "none". families: usable clips by family of world.
-    Where a part has no such number it is None or empty.
+    Attributes:
+        perspective, part: Which clips.
+        clips: Found, usable or not.
+        usable: How many of them are.
+        published: Clips of the published data.
+        frames: Rows of a clip.
+        mark_share: Share of the frames that come before mark_time.
+        speed_cm_s: Mean while a walking key is held.
+        turn_deg: Mean of the frames that look left or right.
+        keys: Share of all rows that hold each key, and "none".
+        families: Usable clips by family of world.
     """
 
     perspective: Perspective
@@ -57,28 +65,54 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What `check` found. n_clips, n_valid: clips and mirror videos. n_frames: of usable recorded clips.
+class ClipStatistics:
+    """What `check` found.
 
-    families: usable clips and mirror videos by family.
+    Attributes:
+        n_clips, n_valid: Clips and mirror videos, all and the usable ones.
+        n_frames: Of usable recorded clips.
+        families: Usable clips and mirror videos by family.
+        rows: Of each perspective and part that there is.
+        findings: What is wrong or worth knowing, errors first.
     """
 
     n_clips: int
     n_valid: int
     n_frames: int
     families: dict[str, int]
-    rows: tuple[Row, ...]
+    rows: tuple[PartStatistics, ...]
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "clips", "paper", "frames", "context", "walks,\ncm/s", "turns,\ndeg/frame", "no key")
+        families = ", ".join(f"{name} {count}" for name, count in self.families.items())
+        notes = (
+            "paper: clips of the published data; context: share of the frames before mark_time; the mirror test is "
+            "counted in videos",
+            f"by family: {families or 'none'}",
+        )
+        table = DataTable("means over usable clips", columns, tuple(map(_cells, self.rows)), notes)
+        noun = "clips and mirror videos"
+        return DataReport(noun, self.n_valid, self.n_clips, self.n_frames, self.findings, table, self.to_dict())
 
-def check(root: Path, *, decode: bool = False) -> Report:
-    """Statistics and findings of a folder; with `decode` every video and start image is decoded whole.
 
-    Raises DataError when there is no such folder.
+def check(root: Path, *, decode: bool = False) -> ClipStatistics:
+    """Look a folder over.
+
+    Args:
+        root: The folder.
+        decode: Whether every video and start image is decoded whole.
+
+    Returns:
+        Statistics by perspective and part, and findings.
+
+    Raises:
+        DataError: When there is no such folder.
     """
     clips = discover(root)
     valid = [clip for clip in clips if clip.fault is None]
@@ -95,7 +129,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         ],
         key=lambda finding: _SEVERITIES.index(finding.severity),
     )
-    return Report(
+    return ClipStatistics(
         n_clips=len(clips),
         n_valid=len(valid),
         n_frames=sum(item.clip.frames for item in recorded),
@@ -103,6 +137,14 @@ def check(root: Path, *, decode: bool = False) -> Report:
         rows=tuple(_rows(clips, recorded)),
         findings=tuple(findings),
     )
+
+
+def _cells(row: PartStatistics) -> tuple[str, ...]:
+    """One line of the table for people."""
+    idle = f"{row.keys['none']:.0%}" if "none" in row.keys else "-"
+    context = "-" if row.mark_share is None else f"{row.mark_share.mean:.0%}"
+    counts = (f"{row.perspective} {row.part}", str(row.clips), str(row.published))
+    return (*counts, mean_text(row.frames), context, mean_text(row.speed_cm_s), mean_text(row.turn_deg), idle)
 
 
 class _Measured(NamedTuple):
@@ -117,7 +159,7 @@ def _motion(clip: MindClip) -> Motion:
     return motion_of(file.keys, poses_of_file(file, clip.perspective, str(clip.records)), our_point(file.actor_pos))
 
 
-def _rows(clips: Sequence[MindClip], recorded: Sequence[_Measured]) -> Iterator[Row]:
+def _rows(clips: Sequence[MindClip], recorded: Sequence[_Measured]) -> Iterator[PartStatistics]:
     for perspective in PERSPECTIVES:
         for part in PARTS:
             group = [clip for clip in clips if (clip.perspective, clip.part) == (perspective, part)]
@@ -127,7 +169,7 @@ def _rows(clips: Sequence[MindClip], recorded: Sequence[_Measured]) -> Iterator[
             measured = [item for item in recorded if (item.clip.perspective, item.clip.part) == (perspective, part)]
             rows = sum(item.clip.frames for item in measured)
             names = measured[0].motion.keys if measured else ()
-            yield Row(
+            yield PartStatistics(
                 perspective=perspective,
                 part=part,
                 clips=len(group),

@@ -8,7 +8,7 @@ for clip in discover(root):  episode = load(clip)  # unless clip.fault
 """
 
 from worldgauge.perception.published_trajectory import ImageList, read_images_txt, write_images_txt
-from worldgauge.suites.mind.format.check import Report, Row, check
+from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
 from worldgauge.suites.mind.format.clip import (
     MIRROR_NUMBERS,
     PARTS,
@@ -31,12 +31,12 @@ __all__ = [
     "PARTS",
     "PERSPECTIVES",
     "SHARED_SPACE",
+    "ClipStatistics",
     "ImageList",
     "MindClip",
     "Part",
+    "PartStatistics",
     "Perspective",
-    "Report",
-    "Row",
     "absent",
     "check",
     "discover",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from worldgauge.engine.collection.driving import world_seed_of
+from worldgauge.engine.collection.kernel import world_seed_of
 from worldgauge.suites.mind.format.clip import SHARED_SPACE
 from worldgauge.suites.mind.format.layout import PERSPECTIVES, Part, Perspective
 from worldgauge.worlds.voxel.world import FAMILIES
@@ -42,7 +42,7 @@ _THIRD_PERSON, _JUMP = 125, 250
 
 
 @dataclass(frozen=True)
-class Item:
+class PlannedClip:
     """One clip or start image that is to be made.
 
     scene: name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
@@ -70,15 +70,15 @@ class Item:
         return {"name": WORLDS[self.perspective], "params": params}
 
 
-def items(settings: Mapping[str, Any]) -> Iterator[Item]:
+def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
     """All of a collection, in order. settings: "families", "perspectives", "seed" and the counts by option."""
     for option, part in COUNTS.items():
         for perspective in settings["perspectives"]:
             for index in range(settings[option]):
-                yield _item(part, perspective, index, settings["families"], settings["seed"])
+                yield _clip_of(part, perspective, index, settings["families"], settings["seed"])
 
 
-def _item(part: Part, perspective: Perspective, index: int, families: Sequence[str], seed: int) -> Item:
+def _clip_of(part: Part, perspective: Perspective, index: int, families: Sequence[str], seed: int) -> PlannedClip:
     space = SHARED_SPACE
     if part == "action_space_test":
         # The same place and the same dice for all five spaces: only what the keys do differs.
@@ -91,7 +91,7 @@ def _item(part: Part, perspective: Perspective, index: int, families: Sequence[s
     family, scene = families[at], turn // PER_SCENE
     place = (scene * 2 + (split == "train")) * len(FAMILIES) + FAMILIES.index(family)
     parts = list(COUNTS.values())
-    return Item(
+    return PlannedClip(
         part=part,
         perspective=perspective,
         name=f"data-{number}{ending}",
