@@ -22,13 +22,14 @@ from worldgauge.engine.collection.kernel import SEEDS, render
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.mind.format import check as checking
-from worldgauge.suites.mind.format.clip import PERSPECTIVES, Perspective, part_folder, space_of
+from worldgauge.suites.mind.format.clip import PERSPECTIVES, part_folder, space_of
 from worldgauge.suites.mind.format.index import ACTIONS, IMAGES, SIDECAR, VIDEO
 from worldgauge.suites.mind.format.load import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.sidecar import read_sidecar
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.captions import caption
 from worldgauge.suites.mind.walks.key_walks import KeyWalkFailedError, record_key_walk
+from worldgauge.suites.mind.walks.mirror import Perspective
 from worldgauge.suites.mind.walks.mirror_starts import find_mirror_start
 from worldgauge.suites.mind.walks.plan import COUNTS, PlannedClip, planned_clips
 from worldgauge.worlds import open_world
