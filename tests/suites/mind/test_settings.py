@@ -41,7 +41,8 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"horizon": 2.5}, "'horizon'"),
         ({"context": 0}, "'context'"),
         ({"action_frames": True}, "'action_frames'"),
-        ({"poses": None}, "'poses' must be a name"),
+        ({"poses": None}, "'poses' must be a name, a file"),
+        ({"poses": ""}, "'poses' must be a name, a file"),
         ({"dino": 3}, "'dino' must be a name"),
         ({"truth_poses": None}, "'truth_poses'"),
         ({"dino": "nonsense"}, "no network for dino 'nonsense'"),
@@ -50,7 +51,7 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"poses": "klt-vo?nonsense=1"}, "nonsense"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options: dict[str, Any], words: str) -> None:
+def test_values_that_are_not_allowed_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises((UsageError, UnknownNameError), match=words):
         Settings.of(options)
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from worldgauge.core.errors import UsageError
+from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.settings import check_whole, settings_of, with_parity
+from worldgauge.engine.suite.settings import with_parity
 from worldgauge.perception.decoders.opening import digest_of
 from worldgauge.perception.naming import What
 from worldgauge.suites.mind.format.layout import PERSPECTIVES, Perspective
@@ -29,70 +30,91 @@ RELEASED: dict[str, Any] = {
     "lone_frame": "error",
     "frame_count": "header",
 }
-"""Settings under which the scorer behaves as the released one does (docs/suites/mind.md has a line on each)."""
+"""Settings under which the scorer behaves as the released one does (README.md beside this file has a line on each)."""
+
+
+def _parts_rule(known: tuple[str, ...]) -> str:
+    return f"some of {','.join(known)}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of MIND.
+    """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
-    tests: which of "mem", "action_space" and "mirror", separated by commas. perspectives: "1st", "3rd", likewise.
-    horizon: frames asked for at most after the context; None asks for all that were recorded. Runs of different
-    horizons are never compared. context: frames shown at most, 1 for the test without memory; None shows all.
-    poses: how the camera of a generated video is found: a registered decoder, with settings, the address of a served
-    one, or "exact" (embedded worlds, models that know their path). action_frames: how many are looked at, 97 of old.
-    truth_poses: the "engine"'s own; those of "images_txt"; "decoded" from the real video; or as "released": images.txt
-    where it has enough poses, else decoded.
-    lpips, dino, aesthetic, imaging: where the learned metrics get their networks (`estimators.perception`); None leaves
-    them out, and says so.
-
-    The rest are switches for known behaviour of the released scorer, all of them at once with parity="released":
-    window: frames scored, "all", or 100 floor((n - 1) / 100). pairing: of the ten paths for the headline, "aligned"
-    or one action apart ("released"); both are always computed. dino_input: scaled "once" or "twice". action_rows: a
-    step is called by the keys of the row "after" its first frame, which cause it, or of the row "before".
-    action_groups: by "keys", or "released", where looking is never a rotation. images_reader: of images.txt,
-    "all_lines", or "released", which skips the line after each pose. nan_poses: "drop" those frames or "raise".
-    lone_frame: a last batch of one frame is "kept" or an "error". frame_count: of a video by "decoding" or from its
-    "header".
-    poses_digest, networks_digest: of what `poses` and the learned metrics name, found anew, so that another version or
-    an edited file counts as another one.
-    """
-
-    tests: str = "mem,action_space,mirror"
-    perspectives: str = "1st,3rd"
-    horizon: int | None = None
-    context: int | None = None
-    poses: str = "klt-vo"
-    action_frames: int = 97
-    truth_poses: Literal["engine", "images_txt", "decoded", "released"] = "engine"
-    lpips: str | None = None
-    dino: str | None = None
-    aesthetic: str | None = None
-    imaging: str | None = None
-    window: Literal["all", "released"] = "all"
-    pairing: Literal["aligned", "released"] = "aligned"
-    dino_input: Literal["once", "twice"] = "once"
-    action_rows: Literal["after", "before"] = "after"
-    action_groups: Literal["keys", "released"] = "keys"
-    images_reader: Literal["all_lines", "released"] = "all_lines"
-    nan_poses: Literal["drop", "raise"] = "drop"
-    lone_frame: Literal["kept", "error"] = "kept"
-    frame_count: Literal["decoding", "header"] = "decoding"
+    tests: str = option(",".join(TESTS), "Which tests are run, separated by commas.", rule=_parts_rule(TESTS))
+    perspectives: str = option(
+        ",".join(PERSPECTIVES), "Which perspectives, separated by commas.", rule=_parts_rule(PERSPECTIVES)
+    )
+    horizon: int | None = option(
+        None,
+        "Frames asked for at most after the context; None asks for all that were recorded. Runs of different horizons "
+        "are never compared.",
+        low=2,
+    )
+    context: int | None = option(None, "Frames shown at most, 1 for the test without memory; None shows all.", low=1)
+    poses: str = option(
+        "klt-vo",
+        "How the camera of a generated video is found: a registered decoder, with settings, the address of a served "
+        'one, or "exact" (embedded worlds, models that know their path).',
+        rule="a name, a file or an address",
+    )
+    action_frames: int = option(97, "Frames that action accuracy looks at; the released scorer takes 97.", low=3)
+    truth_poses: Literal["engine", "images_txt", "decoded", "released"] = option(
+        "engine",
+        'Where the true camera path comes from: the engine, images.txt, the real video decoded, or "released": '
+        "images.txt where it has enough poses, else decoded.",
+    )
+    lpips: str | None = option(None, "Network of LPIPS; None leaves the metric out.")
+    dino: str | None = option(None, "Network of the DINO features; None leaves the metric out.")
+    aesthetic: str | None = option(None, "Network of aesthetic quality; None leaves the metric out.")
+    imaging: str | None = option(None, "Network of imaging quality; None leaves the metric out.")
+    window: Literal["all", "released"] = option(
+        "all", "Frames that are scored: all, or as released, 100 floor((n - 1) / 100)."
+    )
+    pairing: Literal["aligned", "released"] = option(
+        "aligned",
+        "Pairs of frames on the way out and back that the headline takes: aligned, or as released, one action apart. "
+        "Both are always computed.",
+    )
+    dino_input: Literal["once", "twice"] = option("once", "How often frames are scaled for DINO; released: twice.")
+    action_rows: Literal["after", "before"] = option(
+        "after",
+        "Which row of keys names a step: that after its first frame, which causes it, or that before it (released).",
+    )
+    action_groups: Literal["keys", "released"] = option(
+        "keys", "How steps are grouped: by keys, or as released, where looking is never a rotation."
+    )
+    images_reader: Literal["all_lines", "released"] = option(
+        "all_lines", "How images.txt is read: all lines, or as released, without the line after each pose."
+    )
+    nan_poses: Literal["drop", "raise"] = option(
+        "drop", "Frames whose decoded pose is not a number: drop them, or raise an error (released)."
+    )
+    lone_frame: Literal["kept", "error"] = option("kept", "A last batch of one frame: kept, or an error (released).")
+    frame_count: Literal["decoding", "header"] = option(
+        "decoding", "How frames of a video are counted: by decoding, or from its header (released)."
+    )
+    # Digests of what the settings name: another version or an edited file counts as another setting.
     poses_digest: str | None = None
     networks_digest: str | None = None
-    parity: Literal["released"] | None = None
+    parity: Literal["released"] | None = option(None, "Sets all switches to what the released scorer does.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings of plain values. Raises UnknownNameError or UsageError naming the option."""
-        settings = settings_of(cls, "mind", options)
+        """Settings made of plain values, with the digests of what they name.
+
+        Args:
+            options: Values by name; what is left out keeps its default.
+
+        Raises:
+            UnknownNameError: For a setting, decoder or network that is not known.
+            UsageError: For a value that is not allowed, naming the setting.
+        """
+        settings = options_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)
-        check_whole("mind", "horizon", settings.horizon, least=2, optional=True)
-        check_whole("mind", "context", settings.context, least=1, optional=True)
-        check_whole("mind", "action_frames", settings.action_frames, least=3)
-        if not (isinstance(settings.poses, str) and settings.poses):
-            raise UsageError(f"mind setting 'poses' must be a name, a file or an address, got {settings.poses!r}")
+        if not settings.poses:
+            raise UsageError("mind setting 'poses' must be a name, a file or an address, got ''")
         settings = replace(
             settings, poses_digest=digest_of(settings.poses), networks_digest=networks_digest("mind", settings, LEARNED)
         )
@@ -113,8 +135,7 @@ class Settings:
         return asdict(self)
 
 
-def _check_list(name: str, value: Any, known: tuple[str, ...]) -> None:
-    given = value.split(",") if isinstance(value, str) else []
-    unknown = [one for one in given if one not in known]
-    if not given or unknown or len(set(given)) != len(given):
-        raise UsageError(f"mind setting '{name}' must be some of {','.join(known)}, got {value!r}")
+def _check_list(name: str, value: str, known: tuple[str, ...]) -> None:
+    given = value.split(",")
+    if len(set(given)) != len(given) or any(one not in known for one in given):
+        raise UsageError(f"mind setting '{name}' must be {_parts_rule(known)}, got {value!r}")
