@@ -15,7 +15,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.models import models
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.suite import LoopNav
 
 
@@ -56,7 +56,7 @@ def test_an_empty_folder_is_one_clear_error(tmp_path: Path) -> None:
 def test_the_question_is_aligned(walk: tuple[Episode, int]) -> None:
     """Row 0 of the future actions leads from the last context frame to the first frame asked for."""
     episode, start = walk
-    request = make_request(episode, start, ModelSpec("m"), Settings(), seed=1)
+    request = make_request(episode, start, ModelSpec("m"), LoopNavSettings(), seed=1)
     assert len(request.context) == start
     assert request.horizon == len(episode) - start == len(request.actions)
     assert np.array_equal(request.actions.values[0], episode.actions.values[start - 1])
@@ -69,16 +69,19 @@ def test_the_question_is_aligned(walk: tuple[Episode, int]) -> None:
 @pytest.mark.parametrize(("control", "given"), [("actions", "actions"), ("camera", "poses"), ("text", "text")])
 def test_each_control_gets_its_own_form_only(control: str, given: str, walk: tuple[Episode, int]) -> None:
     episode, start = walk
-    request = make_request(episode, start, ModelSpec("m", control=control), Settings(), seed=1)
+    request = make_request(episode, start, ModelSpec("m", control=control), LoopNavSettings(), seed=1)
     present = [name for name in ("actions", "poses", "text") if getattr(request, name) is not None]
     assert present == [given]
 
 
 def test_context_is_cut_to_what_is_allowed_and_what_fits(walk: tuple[Episode, int]) -> None:
     episode, start = walk
-    assert len(make_request(episode, start, ModelSpec("m"), Settings(context=32), seed=1).context) == 32
-    assert len(make_request(episode, start, ModelSpec("m", max_context=4), Settings(context=32), seed=1).context) == 4
-    last = make_request(episode, start, ModelSpec("m", max_context=4), Settings(), seed=1).context
+    assert len(make_request(episode, start, ModelSpec("m"), LoopNavSettings(context=32), seed=1).context) == 32
+    assert (
+        len(make_request(episode, start, ModelSpec("m", max_context=4), LoopNavSettings(context=32), seed=1).context)
+        == 4
+    )
+    last = make_request(episode, start, ModelSpec("m", max_context=4), LoopNavSettings(), seed=1).context
     assert np.array_equal(last.clip[-1], episode.clip[start - 1])
     assert np.array_equal(last.poses[-1], episode.poses[start - 1])
 
@@ -86,7 +89,7 @@ def test_context_is_cut_to_what_is_allowed_and_what_fits(walk: tuple[Episode, in
 def test_size_and_crop_of_a_model_are_met(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     spec = ModelSpec("m", frame_size=(56, 56), crop=(4, 3))
-    request = make_request(episode, start, spec, Settings(), seed=1)
+    request = make_request(episode, start, spec, LoopNavSettings(), seed=1)
     assert request.frame_size == (56, 56)
     assert request.context.clip[0].shape == (56, 56, 3)
     wide = episode.clip[start - 1]
@@ -183,7 +186,7 @@ class Deep:
 
 def test_depth_comes_on_the_grid_of_the_model(walk: tuple[Episode, int]) -> None:
     episode, start = walk
-    context = make_request(episode, start, Deep.spec, Settings(), seed=1).context
+    context = make_request(episode, start, Deep.spec, LoopNavSettings(), seed=1).context
     assert context.depth is not None
     depth = context.depth(3)
     assert depth.shape == (60, 60) == context.clip[3].shape[:2]
@@ -197,7 +200,7 @@ def test_depth_comes_on_the_grid_of_the_model(walk: tuple[Episode, int]) -> None
 def test_a_model_of_another_rate_is_not_asked(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     with pytest.raises(NotApplicableError, match="10 frames/s"):
-        make_request(episode, start, ModelSpec("slow", fps=10), Settings(), seed=1)
+        make_request(episode, start, ModelSpec("slow", fps=10), LoopNavSettings(), seed=1)
 
 
 def test_lpips_is_computed_when_its_weights_are_given(tasks: list[Task], tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections, demand_same
 from worldgauge.engine.collection.kernel import SEEDS, world_seed_of
+from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
+from worldgauge.suites.loopnav.format import check as checking
 from worldgauge.suites.loopnav.format.records import read_bytes, read_records
 from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
@@ -240,6 +242,11 @@ class LoopNavCollection(Collection):
         before = self.manifest()
         if before is not None:
             demand_same(self.out, _appearance(before), _appearance(self.settings()), ("world", "server", "pictures"))
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Counts, lengths and shapes of loops beside the published ones."""
+        return checking.check(root, decode=decode).report()
 
     def _files(self, item: Item) -> tuple[Path, Path]:
         """Video and records."""

@@ -15,7 +15,7 @@ from worldgauge.engine.suite.contract import Cell, Record, Score
 from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frechet import fvd, fvd_pair
 from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 SET_LEVEL = "a distance of two sets of videos: it stands in the table"
 """Why no single video has an FVD."""
@@ -25,7 +25,7 @@ FEWEST_FRAMES = 10
 """Of a video that I3D looks at (LoopNav, section 4)."""
 
 
-def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
     """LPIPS of every frame, at the model's own size and at the common one, FVD per pair, and the features that the FVD
     of a set is made of.
 
@@ -51,7 +51,7 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
     return Cell(distance(np.arange(len(both))), None, len(both), low, high, expected=len(scores))
 
 
-def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
     network = load_network(settings.lpips, "lpips")
     if isinstance(network, Unavailable):
         yield from (score_of(record, metric, None, reason=network.reason) for metric in LPIPS)
@@ -72,7 +72,7 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> It
         yield mean_score(record, metric, series, network=told)
 
 
-def _fvd(record: Record, truth: Clip, rollout: Clip, settings: Settings) -> Iterator[Score]:
+def _fvd(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
     network = load_network(settings.fvd, "video")
     reason, facts = "", {}
     if isinstance(network, Unavailable):

@@ -12,11 +12,11 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, checked
 from worldgauge.core.video import Writer
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import ROLLOUT, fit_context, fit_truth
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 
 
-def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
+def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
     """Run `subject` on one loop and store its frames lossless in the record's folder.
 
     Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this
@@ -44,7 +44,9 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
     return Record(task, subject.spec.name, task_context.directory, facts, ROLLOUT)
 
 
-def make_request(episode: Episode, start: int, spec: ModelSpec, settings: Settings, *, seed: int) -> RolloutRequest:
+def make_request(
+    episode: Episode, start: int, spec: ModelSpec, settings: LoopNavSettings, *, seed: int
+) -> RolloutRequest:
     """The question: frames [0, start) cut to what fits, and the controls of frames start .. N - 1."""
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")

@@ -28,7 +28,7 @@ from worldgauge.suites.loopnav.metrics.scene_variants import (
     unseen_sgcs,
 )
 from worldgauge.suites.loopnav.segmentation import Seen, cannot_see, covered, see, segmenter_accuracy, truth_scenes
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 SCENE_METRICS = (
     *("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_informative", "sgcs_chance_corrected", "sgcs_relations"),
@@ -44,7 +44,7 @@ STILL_M = 0.05
 
 
 def scene_scores(
-    record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, settings: Settings
+    record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings
 ) -> Iterator[Score]:
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame.
 

@@ -13,11 +13,11 @@ from worldgauge.engine.suite.scores import mean_score
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
 from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 
 
-def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     episode, start = episode_of(record.task)
     rollout = stored_rollout(record)
@@ -31,7 +31,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     return sorted(scores, key=lambda s: s.metric)
 
 
-def _compared(episode: Episode, start: int, count: int, settings: Settings) -> Clip:
+def _compared(episode: Episode, start: int, count: int, settings: LoopNavSettings) -> Clip:
     """Frames of the recording that pixel metrics compare: the way back, or the fault of the release."""
     return episode.clip[:count] if settings.alignment == "start" else episode.clip[start:]
 
@@ -43,7 +43,7 @@ def _drawable(clip: Clip, record: Record) -> Clip:
 
 
 def _pixel_scores(
-    record: Record, truth: Clip, rollout: Clip, settings: Settings, task_context: TaskContext
+    record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings, task_context: TaskContext
 ) -> Iterator[Score]:
     """SSIM, PSNR and MSE of every frame at the rollout's own size, SSIM at the common one; its sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in _PIXEL}

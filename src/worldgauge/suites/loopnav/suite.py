@@ -10,7 +10,7 @@ from worldgauge.core.model import WorldModel
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 
 @suites.register("loopnav")
@@ -19,6 +19,7 @@ class LoopNav(Suite):
 
     name = "loopnav"
     version = 1
+    Settings = LoopNavSettings
     references = (
         "truth",
         "freeze",
@@ -45,9 +46,9 @@ class LoopNav(Suite):
     )
 
     @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+    def read_settings(cls, given: Mapping[str, Any]) -> LoopNavSettings:
         """The settings made of plain values, with the digests of what they name."""
-        return Settings.of(given)
+        return LoopNavSettings.of(given)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task a recorded loop; invalid recordings come as skipped tasks with the reason."""

@@ -13,13 +13,13 @@ from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.suites.loopnav.format import layout as loopnav
 from worldgauge.suites.loopnav.format.layout import Trajectory
 from worldgauge.suites.loopnav.format.segmenting import FILE_FAULTS
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 MIN_CONTEXT = 32
 """Frames of exploration below which a loop is rejected (specification section 2.2)."""
 
 
-def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
     """All tasks of a data folder in file order. Raises DataError when it holds no recording."""
     found = loopnav.discover(source)
     if not found:
@@ -54,7 +54,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         )
 
 
-def generated_from(trajectory: Trajectory, settings: Settings) -> int | None:
+def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | None:
     """Index of the first frame the model must imagine, by the rule in force."""
     return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
 

@@ -26,7 +26,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.workers.worker import Progress, one_line
 from worldgauge.suites.loopnav.format.layout import aligned_actions
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.walks.loops import record_loop
 from worldgauge.tools.check_model.steps import SIZES, steps_question
 from worldgauge.worlds import open_world
@@ -98,7 +98,7 @@ def make_question(
     camera = Camera.from_vertical_fov(*(size or (STANDARD_SIZE if larger else SIZE)), VERTICAL_FOV_DEG)
     clip = Clip(_Scenes(poses, camera), range(len(poses)), space.fps, (camera.width, camera.height))
     episode = Episode("check", clip, poses, Actions(space, values), camera, _WORLD)
-    request = make_request(episode, context, spec, Settings(), seed=seed)
+    request = make_request(episode, context, spec, LoopNavSettings(), seed=seed)
     frames = Clip.from_array(request.context.clip.to_array(), space.fps)
     return replace(request, context=replace(request.context, clip=frames), task="check")
 

@@ -17,6 +17,7 @@ import numpy as np
 from worldgauge.core.errors import WorldError
 from worldgauge.core.video import problems
 from worldgauge.engine.collection.findings import Finding, Severity, Spread, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text, number_text
 from worldgauge.suites.loopnav.format.index import Trajectory, discover
 from worldgauge.suites.loopnav.format.segmenting import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 from worldgauge.suites.loopnav.format.write import worlds_of
@@ -34,7 +35,7 @@ ROUNDING = 0.0011
 
 
 @dataclass(frozen=True)
-class Row:
+class LoopGroup:
     """The valid trajectories of one type and range.
 
     trajectories: found, valid or not. frames: records of one walk. path_length: planar metres.
@@ -58,22 +59,34 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class LoopStatistics:
     """What `check` found. n_frames: of valid trajectories. max_camera: radians in one tick."""
 
     n_trajectories: int
     n_valid: int
     n_frames: int
     max_camera: float
-    rows: tuple[Row, ...]
+    rows: tuple[LoopGroup, ...]
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm")
+        notes = (
+            "line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step",
+            f"largest camera step: {self.max_camera:.3f} rad a tick",
+        )
+        table = DataTable("mean (published mean)", columns, tuple(_table_row(row) for row in self.rows), notes)
+        return DataReport(
+            "walks", self.n_valid, self.n_trajectories, self.n_frames, self.findings, table, self.to_dict()
+        )
 
-def check(root: Path, *, decode: bool = False) -> Report:
+
+def check(root: Path, *, decode: bool = False) -> LoopStatistics:
     """Statistics and findings of a folder; what was indexed is not read again.
 
     decode: also decode every video once and report what the decoder complains of; some 400 frames a second.
@@ -92,7 +105,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         ],
         key=lambda finding: ("error", "warning", "info").index(finding.severity),
     )
-    return Report(
+    return LoopStatistics(
         n_trajectories=len(trajectories),
         n_valid=len(valid),
         n_frames=sum(item.trajectory.n_frames for item in valid),
@@ -112,13 +125,26 @@ class _Measured(NamedTuple):
         return self.trajectory.n_frames / (LINE_OFFSET + LINE_SLOPE * self.measures.path_length)
 
 
-def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Iterator[Row]:
+def _table_row(row: LoopGroup) -> tuple[str, ...]:
+    pairs = (
+        (row.frames, row.published_frames),
+        (row.frames_to_line, None),
+        (row.look_around_deg, None),
+        (row.path_length, None),
+        (row.enclosed_area, row.published_enclosed_area),
+        (row.normalised_deviation, row.published_normalised_deviation),
+    )
+    means = [mean_text(mine) + (f" ({number_text(theirs[0])})" if mine and theirs else "") for mine, theirs in pairs]
+    return (f"{row.type} {row.range}", str(row.trajectories), *means)
+
+
+def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Iterator[LoopGroup]:
     groups: dict[tuple[str, int], list[Trajectory]] = defaultdict(list)
     for trajectory in trajectories:
         groups[trajectory.type, trajectory.radius].append(trajectory)
     for kind, radius in sorted(groups):
         items = [item for item in valid if (item.trajectory.type, item.trajectory.radius) == (kind, radius)]
-        yield Row(
+        yield LoopGroup(
             type=kind,
             range=radius,
             trajectories=len(groups[kind, radius]),

@@ -24,7 +24,7 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
 from worldgauge.engine.collection.findings import Finding, Spread
-from worldgauge.suites.loopnav.format.check import Report, Row, check
+from worldgauge.suites.loopnav.format.check import check
 from worldgauge.suites.loopnav.format.index import Trajectory, discover, split_of
 from worldgauge.suites.loopnav.format.records import Record, read_records, walk_of
 from worldgauge.suites.loopnav.format.segmenting import Measures, exact_return_index, goal_changes, return_index
@@ -37,8 +37,6 @@ __all__ = [
     "Finding",
     "Measures",
     "Record",
-    "Report",
-    "Row",
     "Spread",
     "Trajectory",
     "check",
