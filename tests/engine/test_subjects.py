@@ -14,7 +14,7 @@ from worldgauge.core.model import ModelSpec, Needs, checked_rollout, rollout_bat
 from worldgauge.engine.identity import score_key, task_key, task_seed
 from worldgauge.engine.subjects import parse, resolve, resolve_once, served_behind
 from worldgauge.engine.suite.contract import Task
-from worldgauge.models.references.freeze import Freeze
+from worldgauge.models.references.trivial import Freeze
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge_serve import value_of
 

@@ -9,7 +9,8 @@ import pytest
 
 from weights.local_host import sha256, toy_set
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.weights import WeightFile, WeightSet, adopt, adoption, opened, records, standing
+from worldgauge.weights import WeightFile, WeightSet, adopt, adoption, opened, standing
+from worldgauge.weights import store as weight_store
 
 A, B = b"a" * 5000, b"b" * 300
 URL = "https://owner.example/file"
@@ -56,7 +57,7 @@ def test_what_is_hashed_on_adoption_is_not_hashed_again(folder: Path, monkeypatc
     for name, data in (("net.pth", A), ("head.pth", B), ("config.json", b"{}")):
         (folder / name).write_bytes(data)
     adopt(folder)
-    monkeypatch.setattr(records.hashlib, "file_digest", None)
+    monkeypatch.setattr(weight_store.hashlib, "file_digest", None)
     opened("toy")
 
 

@@ -21,7 +21,7 @@ import pytest
 from support.places import TESTS
 from weights.local_host import Answer, LocalHost, sha256, toy_file, toy_set
 from worldgauge.core.errors import DataError
-from worldgauge.weights import PullError, WeightFile, WeightSet, _parts, digest_of, download, opened, pull, standing
+from worldgauge.weights import PullError, WeightFile, WeightSet, digest_of, download, opened, pull, standing
 
 DATA = random.Random(5).randbytes(300_000)
 Known = Callable[[WeightSet], WeightSet]
@@ -301,7 +301,7 @@ def test_a_full_disk_is_no_trouble_of_the_network(
         with pytest.raises(PullError, match="300000 bytes are to come and 1000 are free"):
             pull("toy")
     with monkeypatch.context() as patch:
-        patch.setattr(_parts.Part, "open", lambda self, start, version: _Full())
+        patch.setattr(download.Part, "open", lambda self, start, version: _Full())
         with pytest.raises(PullError, match=r"a\.bin\.part: the disk is full; what has come is kept"):
             pull("toy")
     assert len(host.asked) == 2

@@ -16,11 +16,11 @@ from worldgauge.weights import (
     WeightSet,
     digest_of,
     opened,
-    records,
     standing,
     store_folder,
     verify,
 )
+from worldgauge.weights import store as weight_store
 
 A, B = b"a" * 5000, b"b" * 300
 Known = Callable[[WeightSet], WeightSet]
@@ -78,7 +78,7 @@ def test_files_are_hashed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     (folder / "b.bin").write_bytes(B)
     first = opened("toy")
     with monkeypatch.context() as patch:
-        patch.setattr(records.hashlib, "file_digest", None)
+        patch.setattr(weight_store.hashlib, "file_digest", None)
         assert opened("toy") == first
     os.utime(folder / "a.bin", ns=(1, 1))
     assert opened("toy") == first
@@ -120,7 +120,7 @@ def test_a_store_that_cannot_be_written_to_is_read(folder: Path, monkeypatch: py
     def refuse(**where: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(records.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(weight_store.tempfile, "mkstemp", refuse)
     assert opened("toy").digest == digest_of(folder, ["a.bin", "b.bin"])
     assert not (folder / ".record.json").exists()
 

@@ -9,8 +9,7 @@ None come with worldgauge: each has an owner and a licence of its own (`worldgau
 
 from worldgauge.weights.adoption import Adopted, Adoption, adopt
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
-from worldgauge.weights.download import PullError
-from worldgauge.weights.pulling import Pulled, pull, sets_for
+from worldgauge.weights.download import Pulled, PullError, pull, sets_for
 from worldgauge.weights.reading import expect, known_program, read_tensors
 from worldgauge.weights.store import (
     AbsentWeightsError,

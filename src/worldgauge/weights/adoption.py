@@ -10,10 +10,8 @@ from pathlib import Path
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import atomic_file
-from worldgauge.weights.catalogue import catalogue
-from worldgauge.weights.records import Seen, records_of, seen_at, write_records
-from worldgauge.weights.store import fault_of, only_writer, standing
-from worldgauge.weights.weight_set import WeightFile, WeightSet
+from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
+from worldgauge.weights.store import Seen, fault_of, only_writer, records_of, seen_at, standing, write_records
 
 MOST_FILES = 200_000
 

@@ -1,25 +1,72 @@
-"""One file of weights over the network: goes on where it stopped, and has its name only when it is right."""
+"""Weights brought over the network: a download goes on where it stopped, and has its name only once it is right."""
 
 from __future__ import annotations
 
 import errno
 import http.client
+import json
 import os
 import re
 import shutil
 import time
 import urllib.error
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from worldgauge.core.errors import DataError
-from worldgauge.weights._http import Linked, PullError, answer_of, number, shown
-from worldgauge.weights._parts import Part, Version
-from worldgauge.weights.records import Seen, seen_at
-from worldgauge.weights.store import fault_of
-from worldgauge.weights.weight_set import WeightFile, WeightSet
+from worldgauge.core.io import write_file
+from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
+from worldgauge.weights.http import Linked, PullError, answer_of, number, shown
+from worldgauge.weights.store import (
+    Seen,
+    fault_of,
+    known_set,
+    only_writer,
+    part_of,
+    records_of,
+    seen_at,
+    standing,
+    write_records,
+)
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A set that is here. brought: the files that were not before."""
+
+    set: WeightSet
+    folder: Path
+    brought: tuple[str, ...]
+
+
+def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pulled:
+    """Bring what is lacking or wrong of the set `name`; one process at a time does, others wait and find it.
+
+    Raises UnknownNameError, PullError, DataError for what is not what it should be.
+    """
+    known = known_set(name)
+    with only_writer(name) as folder:
+        lacking = standing(name).lacking
+        for file in lacking:
+            records = records_of(folder)
+            write_records(folder, records | {file.name: fetch(file, known, folder, records.get(file.name), progress)})
+    return Pulled(known, folder, tuple(file.name for file in lacking))
+
+
+def sets_for(names: Iterable[str]) -> list[str]:
+    """Sets that are meant by `names`, each a set or something that sets serve, such as a metric; each set once.
+
+    Raises UnknownNameError.
+    """
+    meant: dict[str, None] = {}
+    for name in names:
+        serving = [each.name for each in catalogue.values() if name in each.serves]
+        meant |= dict.fromkeys([name] if name in catalogue or not serving else serving)
+    return [known_set(name).name for name in meant]
+
 
 __all__ = ["Progress", "PullError", "fetch"]
 
@@ -203,3 +250,56 @@ def _on_disk(part: Part) -> Iterator[None]:
     except OSError as error:
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
         raise PullError(f"{part.path}: {why}; what has come is kept") from error
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which bytes an address has: etag, one that promises equal bytes; sha256, where the host says it."""
+
+    url: str
+    etag: str
+    sha256: str
+
+    def continues(self, begun: Version, checked: bool) -> bool:
+        """Whether these bytes follow those of `begun`. checked: a digest will tell in the end, so that it may be so."""
+        if begun.sha256 and self.sha256:
+            return begun.sha256 == self.sha256
+        if begun.etag and self.etag:
+            return begun.etag == self.etag
+        return checked
+
+
+class Part:
+    """Beginning of the file `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = part_of(path)
+        self._note = self.path.with_name(f"{self.path.name}.json")
+
+    @property
+    def size(self) -> int:
+        """Bytes that are there."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def version(self, url: str) -> Version | None:
+        """Of the bytes there are; None where none are, or of another address."""
+        try:
+            found = Version(**json.loads(self._note.read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+        return found if self.size and found.url == url else None
+
+    def open(self, start: int, version: Version) -> IO[bytes]:
+        """To be written to from byte `start`; what stood behind is cut off."""
+        if start == 0:
+            self.drop()
+            write_file(self._note, json.dumps(asdict(version)).encode())
+        file = self.path.open("r+b" if start else "wb")
+        file.seek(start)
+        file.truncate()
+        return file
+
+    def drop(self) -> None:
+        """Remove both."""
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)

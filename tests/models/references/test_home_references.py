@@ -13,8 +13,8 @@ from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, i
 from worldgauge.core.panorama import perspective, rolled
 from worldgauge.metrics.pixel import psnr
 from worldgauge.models import models
-from worldgauge.models.references.degraded import noise_of_all_scales
 from worldgauge.models.references.forgetful import _lay_indoors, _other_place
+from worldgauge.models.references.truth import noise_of_all_scales
 from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive, poses_of

@@ -9,7 +9,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.core.model import checked_rollout
-from worldgauge.models.references._warping import Scene
+from worldgauge.models.references.depth_mesh import DepthMesh
 from worldgauge.models.references.warp import Warp
 from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds import open_world
@@ -48,7 +48,7 @@ def test_standing_still_changes_no_pixel(camera: Camera | Panorama) -> None:
     question = steps_question(Warp().spec, start=60, horizon=1, seed=1, size=None, turn=None)
     here = question.context.poses[0]
     seen = open_world(HOME).view(here, camera)
-    np.testing.assert_array_equal(Scene(seen.rgb, seen.depth, camera, here).seen_from(here), seen.rgb)
+    np.testing.assert_array_equal(DepthMesh(seen.rgb, seen.depth, camera, here).render(here), seen.rgb)
 
 
 def test_turning_by_whole_pixels_rolls_a_panorama() -> None:
@@ -57,7 +57,7 @@ def test_turning_by_whole_pixels_rolls_a_panorama() -> None:
     camera = Panorama(64, 32)
     image = rng.integers(0, 256, (32, 64, 3), dtype=np.uint8)
     depth = np.full((32, 64), 3.0, np.float32)
-    turned = Scene(image, depth, camera, pose()).seen_from(pose(yaw=np.pi / 8))  # left by 4 columns
+    turned = DepthMesh(image, depth, camera, pose()).render(pose(yaw=np.pi / 8))  # left by 4 columns
     np.testing.assert_array_equal(turned, np.roll(image, 4, axis=1))
 
 
@@ -65,7 +65,7 @@ def test_halfway_to_a_wall_it_is_twice_as_large() -> None:
     camera = Camera.from_horizontal_fov(64, 64, 90)
     image = np.zeros((64, 64, 3), np.uint8)
     image[24:40, 24:40] = 255
-    closer = Scene(image, wall(camera, 2.0), camera, pose()).seen_from(pose(1.0))
+    closer = DepthMesh(image, wall(camera, 2.0), camera, pose()).render(pose(1.0))
     np.testing.assert_array_equal(closer[18:46, 18:46], 255)
     assert closer[:14].max() == closer[50:].max() == closer[:, :14].max() == 0
 
@@ -80,7 +80,7 @@ def test_what_is_nearer_hides_and_moves_more() -> None:
     depth[:, 30:36] = 1.0
     aside = pose()
     aside[1, 3] = -0.25
-    row = Scene(image, depth, camera, pose()).seen_from(aside)[32]
+    row = DepthMesh(image, depth, camera, pose()).render(aside)[32]
     assert np.flatnonzero(row[:, 0] == 250).tolist() == list(range(22, 28))
     assert np.flatnonzero(row[:, 2] == 250).tolist() == [8]
     # What the post hid is filled from the wall, not from the post.
@@ -90,11 +90,11 @@ def test_what_is_nearer_hides_and_moves_more() -> None:
 def test_beyond_the_border_a_row_goes_on() -> None:
     camera = Camera.from_horizontal_fov(64, 64, 90)
     image = np.repeat(np.arange(64, dtype=np.uint8)[:, None, None], 64, axis=1).repeat(3, axis=2)
-    turned = Scene(image, wall(camera, 50.0), camera, pose()).seen_from(pose(yaw=0.3))
+    turned = DepthMesh(image, wall(camera, 50.0), camera, pose()).render(pose(yaw=0.3))
     unseen = turned[32, :12]
     assert (unseen == unseen[-1]).all(), "left of what was seen the middle row is of one colour"
     assert abs(int(unseen[0, 0]) - 32) <= 1
-    away = Scene(image, wall(camera, 50.0), camera, pose()).seen_from(pose(yaw=np.pi))
+    away = DepthMesh(image, wall(camera, 50.0), camera, pose()).render(pose(yaw=np.pi))
     assert away.shape == image.shape, "also where nothing of it was seen"
 
 
@@ -104,7 +104,7 @@ def test_pixels_without_a_depth_are_left_out() -> None:
     image[10:20, 10:20] = 255
     depth = wall(camera, 3.0)
     depth[8:22, 8:22] = np.nan
-    assert Scene(image, depth, camera, pose()).seen_from(pose()).max() == 90
+    assert DepthMesh(image, depth, camera, pose()).render(pose()).max() == 90
 
 
 def test_without_depth_it_says_so() -> None:

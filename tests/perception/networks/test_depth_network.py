@@ -24,7 +24,7 @@ from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge.models.references._depth_source import SKY_M  # noqa: E402
+from worldgauge.models.references.depth_source import SKY_M  # noqa: E402
 from worldgauge.models.references.memory import Memory  # noqa: E402
 from worldgauge.models.references.warp import Warp  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402

@@ -8,10 +8,8 @@ import pytest
 from support.served import MODELS
 from worldgauge.core.geometry import Camera, Panorama, relative, rotation_angle
 from worldgauge.core.model import ModelSpec
-from worldgauge.models.references.freeze import Freeze
-from worldgauge.models.references.none import NoModel
-from worldgauge.models.references.roll import Roll
-from worldgauge.models.references.warp import Warp
+from worldgauge.models.references.trivial import Freeze, NoModel
+from worldgauge.models.references.warp import Roll, Warp
 from worldgauge.tools.check_model import ModelReport, check_model
 from worldgauge.tools.check_model.steps import SIZES, steps_question
 from worldgauge.worlds.walking.primitives import NAV_STEPS

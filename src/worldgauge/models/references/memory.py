@@ -21,8 +21,8 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
-from worldgauge.models.references._depth_source import DepthSource
-from worldgauge.models.references._points import PointStore, splat
+from worldgauge.models.references.depth_source import DepthSource
+from worldgauge.models.references.point_store import PointStore, splat
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 
 WALL_M = 20.0

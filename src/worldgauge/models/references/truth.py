@@ -1,13 +1,19 @@
-"""`truth`, also called `oracle`: hands back the hidden frames. The ceiling of every metric."""
+"""References that have the recorded future: `truth` (also called `oracle`), `late`, `reencoded`, `degraded`."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
-from worldgauge.core.errors import NotApplicableError
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import NotApplicableError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, View
+from worldgauge.core.video import Clip, Writer
 from worldgauge.models import models
 
 
@@ -39,3 +45,114 @@ class Oracle(Truth):
     """`truth` by its name in closed loops: the simulator replays the plan, collisions included."""
 
     name = "oracle"
+
+
+@models.register("late")
+class Late:
+    """The recorded future one frame late: the last context frame, then the truth without its last."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("late", inputs=frozenset({"truth"}))
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        if request.truth is None:
+            raise NotApplicableError("'late' needs the recorded future, and this task has none")
+        return _frames(request.context.clip[-1], request.truth[: request.horizon - 1])
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Where those frames were taken, where that is known."""
+        if request.truth_poses is None:
+            return None
+        return np.concatenate([request.context.poses[-1:], request.truth_poses[: request.horizon - 1]])
+
+
+def _frames(first: Frames, rest: Clip) -> Iterator[Frames]:
+    yield first[None]
+    for frame in rest:
+        yield frame[None]
+
+
+@models.register("reencoded")
+class Reencoded:
+    """The recorded future, encoded once as a video for browsers and read back: the ceiling of videos handed in."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("reencoded", inputs=frozenset({"truth"}))
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        if request.truth is None:
+            raise NotApplicableError("'reencoded' needs the recorded future, and this task has none")
+        return _passed(request.truth)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Where the recorded frames were taken, where that is known."""
+        return request.truth_poses
+
+
+def _passed(truth: Clip) -> Iterator[Frames]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "truth.mp4"
+        with Writer(path, fps=truth.fps, kind="viewable") as out:
+            for frame in truth:
+                out.write(frame)
+        for frame in Clip.open(path):
+            # Odd sides were made even by one more row or column.
+            yield frame[None, : truth.height, : truth.width]
+
+
+GREY, SPREAD = 127.5, 64.0
+"""Mean and standard deviation of the noise, in grey levels; pictures of rooms have about as much."""
+
+
+@models.register("degraded")
+class Degraded:
+    """The recorded future mixed with noise: (1 - level) x truth + level x noise, in grey levels.
+
+    level: 0 is the truth, 1 tells nothing of it. The noise is as strong at every scale, from single pixels to a
+    quarter of the frame's longer side or more, as the contrast of natural pictures is: what a level hides it hides of
+    small things and of large ones. It is independent in every frame and colour, seeded by the request. view: kind of
+    image that it gives.
+    """
+
+    def __init__(self, level: float = 0.5, view: View = "perspective") -> None:
+        if not 0 <= level <= 1:
+            raise UsageError(f"degraded: level is {level!r}; give a number from 0, the truth, to 1, nothing of it")
+        self._level = float(level)
+        self.spec = ModelSpec(
+            "degraded", view=view, max_context=1, inputs=frozenset({"truth"}), settings={"level": self._level}
+        )
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        if request.truth is None:
+            raise NotApplicableError("'degraded' needs the recorded future, and this task has none")
+        rng = np.random.default_rng(request.seed)
+        return (self._mixed(frame, rng)[None] for frame in request.truth)
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray | None:
+        """Where the recorded frames were taken, where that is known."""
+        return request.truth_poses
+
+    def _mixed(self, frame: Frames, rng: np.random.Generator) -> Frames:
+        if self._level == 0:
+            return np.asarray(frame, np.uint8)
+        noise = GREY + SPREAD * noise_of_all_scales(frame.shape[0], frame.shape[1], rng)
+        mixed = np.float32(1 - self._level) * frame + np.float32(self._level) * noise
+        return np.rint(mixed).clip(0, 255).astype(np.uint8)
+
+
+def noise_of_all_scales(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """(height, width, 3) float32 of mean 0 and variance 1: squares of 1, 2, 4, ... pixels, as strong each.
+
+    The largest are half of the largest power of two in the longer side: 128 pixels of 384.
+    """
+    sides = [1 << octave for octave in range(max(1, max(height, width).bit_length() - 1))]
+    total = np.zeros((height, width, 3), np.float32)
+    for side in sides:
+        grid = rng.standard_normal((-(-height // side) + 1, -(-width // side) + 1, 3), np.float32)
+        down, right = rng.integers(0, side, 2)  # so that borders of squares do not lie on each other
+        squares = grid.repeat(side, axis=0)[down : down + height].repeat(side, axis=1)[:, right : right + width]
+        total += squares
+    return total / np.float32(np.sqrt(len(sides)))

@@ -15,7 +15,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
-from worldgauge.models.references.render import Render
+from worldgauge.models.references.rendered import Render
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.format.layout import discover
 from worldgauge.suites.target.replan.protocol import ARRIVED_M, STRIDE_M, Leg, leg_of

@@ -24,7 +24,7 @@ _EDGE = 1e-3
 _ROUNDING = 1e-12
 
 
-class Scene:
+class DepthMesh:
     """What a frame holds of the space before it, to be drawn from other poses.
 
     image: (H, W, 3) uint8. depth: (H, W) metres, along the axis of a `Camera` and the ray of a `Panorama`; pixels of
@@ -44,7 +44,7 @@ class Scene:
         self._torn = _tears(far, np.float32(TORN_PX_PER_M / px_per_rad), self._round)
         self._places = np.empty((*far.shape, 3), np.float32)
 
-    def seen_from(self, pose: FloatArray) -> NDArray[np.uint8]:
+    def render(self, pose: FloatArray) -> NDArray[np.uint8]:
         """The frame (H, W, 3) from camera-to-world `pose` (4, 4).
 
         Where nothing was seen a row goes on in the colour beside the hole, of the farther side where there are two; a
@@ -214,7 +214,7 @@ def _square(xa, ya, wa, xb, yb, wb, xc, yc, wc, xd, yd, wd, u, v, round_, source
 
 @njit(cache=True, nogil=True)
 def _fill(sources, nearness, round_):  # type: ignore[no-untyped-def]
-    """Give every pixel that shows nothing the source of one that does; see `Scene.seen_from`."""
+    """Give every pixel that shows nothing the source of one that does; see `DepthMesh.render`."""
     height, width = nearness.shape
     shows = np.zeros(height, np.bool_)
     for row in range(height):

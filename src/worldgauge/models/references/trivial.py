@@ -1,0 +1,104 @@
+"""References that show what they saw, nothing of it, or nothing at all: `freeze`, `replay`, `mean`, `noise`, `none`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from worldgauge.core.errors import NotApplicableError, UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest, View
+from worldgauge.models import models
+
+
+@models.register("freeze")
+class Freeze:
+    """The last context frame, for ever.
+
+    view: kind of image that it takes and gives, "perspective" or "panorama".
+    """
+
+    def __init__(self, view: View = "perspective") -> None:
+        self.spec = ModelSpec("freeze", view=view, max_context=1)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` copies of the last context frame."""
+        last = request.context.clip[-1][None]
+        return (last for _ in range(request.horizon))
+
+    def camera_path(self, request: RolloutRequest) -> FloatArray:
+        """Where the last context frame was taken, for ever."""
+        return np.repeat(request.context.poses[-1:], request.horizon, axis=0)
+
+
+@models.register("replay")
+class Replay:
+    """The context in reverse order, then forward again, and so on."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("replay")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Context frames C-1, C-2, ..., 0, 1, ..., C-1, ..., `horizon` in all."""
+        count = len(request.context)
+        cycle = [*range(count - 1, -1, -1), *range(1, count - 1)] or [0]
+        order = (cycle[t % len(cycle)] for t in range(request.horizon))
+        return (request.context.clip[index][None] for index in order)
+
+
+@models.register("mean")
+class Mean:
+    """The mean context frame, for ever."""
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("mean")
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` copies of the per-pixel mean of the context."""
+        width, height = request.frame_size
+        total = np.zeros((height, width, 3), np.int64)
+        for frame in request.context.clip:
+            total += frame
+        mean = np.rint(total / len(request.context)).astype(np.uint8)[None]
+        return (mean for _ in range(request.horizon))
+
+
+@models.register("noise")
+class Noise:
+    """Independent random colours in every frame: the floor.
+
+    block_px: side of the squares that share a colour. 1 is white noise, which no lossless codec can
+    shrink; 8 keeps a recorded rollout sixty times smaller and is as meaningless. view: kind of image that it gives,
+    "perspective" or "panorama".
+    """
+
+    def __init__(self, block_px: int = 8, view: View = "perspective") -> None:
+        if block_px < 1:
+            raise UsageError(f"noise: block_px must be at least 1, got {block_px}")
+        self._block_px = block_px
+        self.spec = ModelSpec("noise", view=view, max_context=1, settings={"block_px": block_px})
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """`horizon` frames of uniform colours, seeded by the request."""
+        width, height = request.frame_size
+        rng = np.random.default_rng(request.seed)
+        side = self._block_px
+        for _ in range(request.horizon):
+            grid = rng.integers(0, 256, (-(-height // side), -(-width // side), 3), dtype=np.uint8)
+            yield grid.repeat(side, axis=0).repeat(side, axis=1)[None, :height, :width]
+
+
+@models.register("none")
+class NoModel:
+    """Imagines nothing: the floor of the closed loop, the same policies deciding from what they see."""
+
+    imagines = False
+
+    def __init__(self) -> None:
+        self.spec = ModelSpec("none", max_context=1)
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Raises NotApplicableError."""
+        raise NotApplicableError("'none' imagines nothing: it is a reference of suites that do without a world model")
