@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks._decoder_clips import CONDITIONS, Case, cases
 from worldgauge.core.geometry import relative
 from worldgauge.perception.decoders import DecodedPath, decoders
-from worldgauge.perception.decoders.agreement import FLAGGED, align_path, disagreement
+from worldgauge.perception.decoders.crosscheck import FLAGGED, align_path, disagreement
 
 ROOMS = (("curve", 1), ("turn", 1), ("straight", 1), ("turn", 2))
 WRONG_ATE, WRONG_FDE_M = 0.05, 0.25

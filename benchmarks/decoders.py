@@ -72,7 +72,7 @@ def _decode_all(name: str, clips: list[str]) -> None:
     from worldgauge.core.geometry import relative
     from worldgauge.core.video import Clip
     from worldgauge.perception.decoders import DecodeRequest, decoders
-    from worldgauge.perception.decoders.agreement import align_path
+    from worldgauge.perception.decoders.crosscheck import align_path
     from worldgauge.worlds.indoor.rooms import room_clip
 
     decoder = decoders.get(name)()

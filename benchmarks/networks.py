@@ -99,7 +99,7 @@ def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> d
 
 def _kept(folder: Path, cache: Path) -> dict[str, float]:
     """What the cache itself takes a pair of 1280x720, where the answer is known and where it is not."""
-    from worldgauge.perception.answer_cache import cached_rows
+    from worldgauge.perception.cache import cached_rows
 
     os.environ["WORLDGAUGE_CACHE"] = str(cache)
     x, y = _pairs(PART, *SIZES["1280x720"])

@@ -50,11 +50,11 @@ from worldgauge.core.errors import (
 from worldgauge.core.model import Needs
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.perception import estimators
-from worldgauge.perception._network_inputs import clip_input, dino_input, musiq_input
-from worldgauge.perception.answer_cache import cached_rows
+from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.features import Lpips
 from worldgauge.perception.naming import What, file_digest, missing_reason, named_by, network_digest
 from worldgauge.perception.networks.i3d import i3d_input
+from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
 from worldgauge.perception.sources import BATCH as BATCH
 from worldgauge.perception.sources import NetworkSource, network_names, source_of
 from worldgauge.weights import AbsentWeightsError, read_tensors

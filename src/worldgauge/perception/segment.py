@@ -187,7 +187,7 @@ class Sam3:
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Masks:
         """Masks of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError."""
-        from worldgauge.perception.answer_cache import cached
+        from worldgauge.perception.cache import cached
         from worldgauge.perception.networks.sam3 import packed, unpacked
 
         def look() -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.core.model import Needs
-from worldgauge.perception.answer_cache import cached_rows
+from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.networks import RowNetwork, networks, ready
 from worldgauge.serving import is_served, open_estimator
 from worldgauge.serving.estimator import Expected

@@ -7,10 +7,10 @@ import pytest
 
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.perception.decoders.contract import DecodedPath
+from worldgauge.perception.decoders.frames import displacement_px
 from worldgauge.perception.decoders.gates import Evidence, from_start, judge, prefix, speed_fault, walkable
 from worldgauge.perception.decoders.sfm._mapping import Model
 from worldgauge.perception.decoders.sfm._votes import difference, elect
-from worldgauge.perception.decoders.stillness import displacement_px
 
 SOUND = Evidence(np.ones(20, bool), True, 0.5, 300.0, 0.6)
 

@@ -5,7 +5,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.errors import UsageError
-from worldgauge.perception.decoders.sampling import evenly_spaced, every_second
+from worldgauge.perception.decoders.frames import evenly_spaced, every_second
 
 
 @pytest.mark.parametrize("case", cases("target_scale", "frame_sampling"))

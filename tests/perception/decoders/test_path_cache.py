@@ -12,8 +12,9 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip
+from worldgauge.perception.cache import cache_folder, keep
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, as_json, decode_cached, path_of_json
-from worldgauge.perception.decoders.cache import cache_folder, key_of
+from worldgauge.perception.decoders.cache import key_of
 
 
 class Counting:
@@ -58,7 +59,7 @@ def test_a_path_is_made_once(folder: Path) -> None:
     assert decoder.asked == 1
     assert same(first, again)
     np.testing.assert_array_equal(first.xy, again.xy)
-    assert [path.suffix for path in entries(folder)] == [".json"]
+    assert [path.suffix for path in entries(folder)] == [".pack"]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +96,11 @@ def test_content_decoder_version_and_settings_are_looked_up_by() -> None:
     assert key_of(Counting(a=1, b=2), request, "abc") == key_of(Counting(b=2, a=1), request, "abc")
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "null", "{}", '{"format": NaN}', "[" * 100_000, "\x00\xff"])
-def test_a_damaged_entry_is_made_anew(folder: Path, damage: str) -> None:
+DAMAGES = ["", "{", "[]", "null", "{}", '{"format": NaN}', "[" * 100_000, "\x00\xff"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
     decoder = Counting()
     decode_cached(decoder, request_of(), "abc")
     (entry,) = entries(folder)
@@ -107,16 +111,23 @@ def test_a_damaged_entry_is_made_anew(folder: Path, damage: str) -> None:
     assert decoder.asked == 2
 
 
-def test_an_entry_under_another_key_is_not_taken(folder: Path) -> None:
+@pytest.mark.parametrize("content", DAMAGES)
+def test_an_entry_that_is_no_path_is_made_anew(folder: Path, content: str) -> None:
     decoder = Counting()
+    identity = {"decoder": decoder.name, "version": decoder.version, "format": ["worldgauge-path", 1]}
     decode_cached(decoder, request_of(), "abc")
-    (entry,) = entries(folder)
-    text = entry.read_text()
-    decode_cached(decoder, request_of(), "abd")
-    (other,) = [path for path in entries(folder) if path != entry]
-    other.write_text(text)
-    decode_cached(decoder, request_of(), "abd")
-    assert decoder.asked == 3
+    wrong = np.frombuffer(content.encode("latin-1"), np.uint8)
+    keep(identity, key_of(decoder, request_of(), "abc"), {"path": wrong})
+    second = decode_cached(decoder, request_of(), "abc")
+    assert decoder.asked == 2
+    assert same(decode_cached(decoder, request_of(), "abc"), second)
+
+
+def test_many_paths_are_one_file(folder: Path) -> None:
+    decoder = Counting()
+    for n in range(20):
+        decode_cached(decoder, request_of(seed=n), "abc")
+    assert (decoder.asked, len(entries(folder))) == (20, 1)
 
 
 def test_the_cache_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

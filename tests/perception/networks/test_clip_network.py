@@ -15,9 +15,9 @@ from support.vectors import DEFAULT, cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.feature_heads import aesthetic  # noqa: E402
 from worldgauge.metrics.frame_pairs import prepared  # noqa: E402
-from worldgauge.perception._network_inputs import clip_input  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
 from worldgauge.perception.networks.clip import HEAD  # noqa: E402
+from worldgauge.perception.networks.preprocessing import clip_input  # noqa: E402
 
 CHANNELS = 768
 PROBES = json.loads((DEFAULT / "mind_preprocess.json").read_text())["clip_probes_at"]["channel,row,col"]

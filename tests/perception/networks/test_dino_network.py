@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.feature_heads import dino_mse  # noqa: E402
-from worldgauge.perception._network_inputs import dino_input  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
+from worldgauge.perception.networks.preprocessing import dino_input  # noqa: E402
 
 TOKENS = {"dinov3-b16": 201, "dinov2-b14": 261}
 NAMES = {

@@ -11,10 +11,12 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E402
-from worldgauge.perception._network_inputs import IMAGENET  # noqa: E402
 from worldgauge.perception.networks import grounding, networks, place  # noqa: E402
-from worldgauge.perception.networks._pictures import shown  # noqa: E402
 from worldgauge.perception.networks.grounding import GroundingDino, shown_size  # noqa: E402
+from worldgauge.perception.networks.preprocessing import (  # noqa: E402
+    IMAGENET,
+    shown,
+)
 
 CLS, SEP, STOP, QUERY = 101, 102, 1012, 1029
 """Numbers that the network knows by heart, as BERT's vocabulary has them."""

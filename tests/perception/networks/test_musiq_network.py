@@ -14,11 +14,19 @@ from support.musiq_reference import tiny_tensors  # noqa: E402
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.feature_heads import imaging  # noqa: E402
-from worldgauge.perception._network_inputs import musiq_input  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
-from worldgauge.perception.networks._musiq_encoder import PUBLISHED, Encoder, Sizes, shapes_of  # noqa: E402
-from worldgauge.perception.networks._musiq_patches import cells_of, patches_of, scaled, sizes_of  # noqa: E402
-from worldgauge.perception.networks.musiq import WEIGHTS  # noqa: E402
+from worldgauge.perception.networks.musiq import (  # noqa: E402
+    PUBLISHED,
+    WEIGHTS,
+    Encoder,
+    Sizes,
+    cells_of,
+    patches_of,
+    scaled,
+    shapes_of,
+    sizes_of,
+)
+from worldgauge.perception.networks.preprocessing import musiq_input  # noqa: E402
 
 Tensors = dict[str, np.ndarray]
 

@@ -11,9 +11,11 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.perception._network_inputs import IMAGENET  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
-from worldgauge.perception.networks._pictures import shown  # noqa: E402
+from worldgauge.perception.networks.preprocessing import (  # noqa: E402
+    IMAGENET,
+    shown,
+)
 from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
 
 SIDE = 64

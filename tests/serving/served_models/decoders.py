@@ -1,12 +1,11 @@
 """The adapters of decoders, with numpy in the place of their networks: the brighter a frame, the farther ahead."""
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 
-from support.places import ROOT
-
-ADAPTERS = ROOT / "src" / "worldgauge" / "perception" / "decoders" / "adapters"
+ADAPTERS = Path(__file__).parents[3] / "src" / "worldgauge" / "perception" / "decoders" / "adapters"
 
 
 def _adapter(name):

@@ -1,29 +1,27 @@
 """Decoded paths as JSON, and kept from one run to the next: decoding takes seconds, scoring does not.
 
-One file a path in the user's cache folder; the environment variable WORLDGAUGE_CACHE names another folder, or "off".
+They lie in the cache of all perception (`worldgauge.perception.cache`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
+from worldgauge.perception.cache import find, keep
 from worldgauge.perception.decoders.contract import DecodedPath, Decoder, DecodeRequest, Status
 from worldgauge_serve import strict_json
 
 FORMAT = "worldgauge-path"
 FORMAT_VERSION = 1
-MAX_BYTES = 16 * 2**20
 
 _FLOATS = {"xy": (2,), "positions": (3,), "rotations": (3, 3)}
 _NUMBERS = ("scale", "anchor_estimated", "anchor_real", "focal_px")
@@ -32,25 +30,30 @@ _NUMBERS = ("scale", "anchor_estimated", "anchor_real", "focal_px")
 def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> DecodedPath:
     """What `decoder` makes of `request`, from the cache where it has been made before.
 
-    content: what the frames are, such as the SHA-256 of the video file; nothing is cached where it is empty. Whoever
-    decodes a part of a file, or a view of it with other colours, says so in `content`.
-    A path that says in its diagnostics "error" is not kept. An entry that is damaged is made anew; a cache that cannot
-    be written is done without. Decoders whose attribute `cacheable` is False are always asked.
+    A path whose diagnostics say "error" is not kept, nor one whose diagnostics are no JSON. Decoders whose attribute
+    `cacheable` is False are always asked.
+
+    Args:
+        decoder: Asked where the path is not known.
+        request: The video, and what is known of its camera.
+        content: What the frames are, such as the SHA-256 of the video file; nothing is kept where it is empty. Whoever
+            decodes a part of a file, or a view of it with other colours, says so in it.
+
+    Returns:
+        The path, with the same bits from the cache as from the decoder.
     """
-    folder = cache_folder()
-    if folder is None or not content or not getattr(decoder, "cacheable", True):
+    if not content or not getattr(decoder, "cacheable", True):
         return decoder.decode(request)
+    identity = {"decoder": decoder.name, "version": decoder.version, "format": [FORMAT, FORMAT_VERSION]}
     key = key_of(decoder, request, content)
-    entry = folder / key[:2] / f"{key}.json"
-    known = _read(entry, key)
+    known = _path_of_arrays(find(identity, key))
     if known is not None:
         return known
     path = decoder.decode(request)
-    if "error" in path.diagnostics:
-        return path  # of the decoder, such as a GPU out of memory: it may work tomorrow
-    # A full disk, or diagnostics that are no JSON: the path is as good without.
-    with suppress(OSError, ValueError, TypeError):
-        _write(entry, json.dumps({**as_json(path), "key": key}, sort_keys=True, allow_nan=False))
+    if "error" not in path.diagnostics:  # of the decoder, such as a GPU out of memory: it may work tomorrow
+        with suppress(ValueError, TypeError):  # diagnostics that are no JSON: the path is as good without
+            text = json.dumps(as_json(path), sort_keys=True, allow_nan=False)
+            keep(identity, key, {"path": np.frombuffer(text.encode(), np.uint8)})
     return path
 
 
@@ -70,16 +73,6 @@ def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
         "format": FORMAT_VERSION,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-def cache_folder() -> Path | None:
-    """Where decoded paths are kept; None when WORLDGAUGE_CACHE is "off"."""
-    from platformdirs import user_cache_dir
-
-    given = os.environ.get("WORLDGAUGE_CACHE", "")
-    if given.lower() == "off":
-        return None
-    return Path(given or user_cache_dir("worldgauge")) / "decoded"
 
 
 def as_json(path: DecodedPath) -> dict[str, Any]:
@@ -148,22 +141,11 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _read(entry: Path, key: str) -> DecodedPath | None:
-    try:
-        if entry.stat().st_size > MAX_BYTES:
-            return None
-        content = strict_json(entry.read_text(encoding="utf-8"))
-        return path_of_json(content) if content.get("key") == key else None
-    except (OSError, ValueError, RecursionError, AttributeError, DataError):
+def _path_of_arrays(kept: Mapping[str, NDArray[Any]] | None) -> DecodedPath | None:
+    """The path of an answer of the cache; None where there is none, or it is no path."""
+    if kept is None or "path" not in kept:
         return None
-
-
-def _write(entry: Path, text: str) -> None:
-    """In one step; two that decode the same video at once write the same."""
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    part = entry.with_name(f".{entry.name}.{uuid.uuid4().hex}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, entry)
-    finally:
-        part.unlink(missing_ok=True)
+        return path_of_json(strict_json(kept["path"].tobytes().decode()))
+    except (ValueError, RecursionError, DataError):
+        return None

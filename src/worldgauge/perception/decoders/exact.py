@@ -10,9 +10,8 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.errors import ShapeError
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.frames import evenly_spaced, stationary_path
 from worldgauge.perception.decoders.poses import ground_path, heading_change_deg
-from worldgauge.perception.decoders.sampling import evenly_spaced
-from worldgauge.perception.decoders.stillness import stationary_path
 
 STILL_M, STILL_RAD = 1e-6, 1e-6
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core import polyline
 from worldgauge.perception.decoders.contract import DecodedPath, Status
-from worldgauge.perception.decoders.sampling import Indices
+from worldgauge.perception.decoders.frames import Indices
 
 MIN_REGISTERED = 0.9
 MIN_REGISTERED_PARTIAL = 0.5

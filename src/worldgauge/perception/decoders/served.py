@@ -13,12 +13,18 @@ from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, Us
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.model import Needs
 from worldgauge.core.video import Clip
-from worldgauge.perception.decoders._pictures import gray_at, working_size
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.frames import (
+    STILL_PX,
+    displacement_px,
+    evenly_spaced,
+    every_second,
+    gray_at,
+    stationary_path,
+    working_size,
+)
 from worldgauge.perception.decoders.gates import walkable
 from worldgauge.perception.decoders.poses import Layout, ground_path, poses_of, released_path
-from worldgauge.perception.decoders.sampling import evenly_spaced, every_second
-from worldgauge.perception.decoders.stillness import STILL_PX, displacement_px, stationary_path
 from worldgauge.serving import open_estimator
 from worldgauge.serving.estimator import EstimateError, Expected
 from worldgauge.serving.messages import plain

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._frames import framewise, square_frames
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
+from worldgauge.perception.networks.preprocessing import framewise, square_frames
 from worldgauge.weights import expect, read_tensors
 
 SIDE = 224

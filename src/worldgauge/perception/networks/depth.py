@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception._network_inputs import IMAGENET
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._frames import framewise
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
 from worldgauge.perception.networks.place import torch_for
+from worldgauge.perception.networks.preprocessing import IMAGENET, framewise
 
 SHORTER_PX, PATCH_PX = 518, 14
 MAX_ASPECT = 4.0

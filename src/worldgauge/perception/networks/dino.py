@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._frames import framewise, square_frames
 from worldgauge.perception.networks._pretrained import CONFIG, load_pretrained
+from worldgauge.perception.networks.preprocessing import framewise, square_frames
 
 SIDE = 224
 REGISTERS = 4

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
-from worldgauge.perception._network_inputs import IMAGENET
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._pictures import checked_frame, shown
 from worldgauge.perception.networks._pretrained import load_pretrained, load_tokenizer
 from worldgauge.perception.networks.place import inference, torch_for
+from worldgauge.perception.networks.preprocessing import IMAGENET, checked_frame, shown
 
 SCORE = 0.3
 """Least score that is told, unless another is asked for."""

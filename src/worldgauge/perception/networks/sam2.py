@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception._network_inputs import IMAGENET
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._pictures import checked_box, checked_frame, masks_of, pair, shown
 from worldgauge.perception.networks._pretrained import load_pretrained
 from worldgauge.perception.networks.place import inference, torch_for, transformers_for
+from worldgauge.perception.networks.preprocessing import IMAGENET, checked_box, checked_frame, masks_of, pair, shown
 
 _CORNERS = (2, 3)
 """What the network calls a box's first and second corner."""

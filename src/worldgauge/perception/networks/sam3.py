@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.perception.networks import Place, networks
-from worldgauge.perception.networks._pictures import checked_frame, masks_of, pair, shown
 from worldgauge.perception.networks._pretrained import load_pretrained, load_tokenizer
 from worldgauge.perception.networks.place import inference, torch_for, transformers_for
+from worldgauge.perception.networks.preprocessing import checked_frame, masks_of, pair, shown
 from worldgauge.perception.segment import CONFIDENCE
 
 Found = dict[str, list[tuple[NDArray[np.bool_], float]]]

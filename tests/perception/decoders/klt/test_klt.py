@@ -13,7 +13,7 @@ import pytest
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, relative, rotation_angle
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
-from worldgauge.perception.decoders.agreement import align_path
+from worldgauge.perception.decoders.crosscheck import align_path
 from worldgauge.perception.decoders.klt._anchor import AnchorPlace
 from worldgauge.perception.decoders.klt._fill import Views
 from worldgauge.perception.decoders.klt._map import Map

@@ -16,7 +16,7 @@ from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.video import Clip, Writer
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, as_json, open_decoder
-from worldgauge.perception.decoders.agreement import align_path
+from worldgauge.perception.decoders.crosscheck import align_path
 from worldgauge.perception.decoders.poses import ground_path
 from worldgauge.perception.decoders.sfm import decoder as sfm
 from worldgauge.perception.decoders.sfm._mapping import Model

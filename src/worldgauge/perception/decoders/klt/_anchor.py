@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.frames import Gray
 from worldgauge.perception.decoders.klt._tracks import Float32, sift, stretched
 from worldgauge.perception.decoders.klt._views import Placed, place
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.frames import Gray
 
 Float32 = NDArray[np.float32]
 

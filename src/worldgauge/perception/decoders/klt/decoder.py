@@ -20,8 +20,16 @@ from worldgauge.core import polyline
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, invert, rotation_angle
 from worldgauge.core.image import Image
-from worldgauge.perception.decoders._pictures import Gray, working_size
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders.frames import (
+    STILL_PX,
+    Gray,
+    Indices,
+    displacement_px,
+    evenly_spaced,
+    stationary_path,
+    working_size,
+)
 from worldgauge.perception.decoders.gates import Evidence, from_start, judge, walkable
 from worldgauge.perception.decoders.klt._anchor import AnchorPlace, FirstFrame, place_anchor
 from worldgauge.perception.decoders.klt._fill import Views, seen_from
@@ -29,8 +37,6 @@ from worldgauge.perception.decoders.klt._map import Map, build_map, turning_in_p
 from worldgauge.perception.decoders.klt._tracks import Tracks, follow
 from worldgauge.perception.decoders.klt._views import AGREE_PX
 from worldgauge.perception.decoders.poses import between, ground_path
-from worldgauge.perception.decoders.sampling import Indices, evenly_spaced
-from worldgauge.perception.decoders.stillness import STILL_PX, displacement_px, stationary_path
 
 FOLLOWED = 129
 """Frames looked at; a longer video is thinned out."""

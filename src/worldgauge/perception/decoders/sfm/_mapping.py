@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import MissingExtraError
 from worldgauge.core.geometry import FloatArray, invert
-from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.frames import Gray
 
 MAX_FEATURES = 2048
 CONTRAST = 0.008

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.perception.decoders.frames import Gray
 from worldgauge.perception.decoders.sfm._mapping import Matched, Model
 from worldgauge.perception.decoders.sfm._votes import Election, elect
 from worldgauge.serving.printed import Tail, how_it_ended

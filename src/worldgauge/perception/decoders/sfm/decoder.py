@@ -19,16 +19,23 @@ import numpy as np
 
 from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.perception.decoders._pictures import Gray, gray_at, working_size
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.crosscheck import FALLBACK, cross_checked, fall_back, second_opinion_version
+from worldgauge.perception.decoders.frames import (
+    STILL_PX,
+    Gray,
+    Indices,
+    displacement_px,
+    evenly_spaced,
+    gray_at,
+    stationary_path,
+    working_size,
+)
 from worldgauge.perception.decoders.gates import Evidence, from_start, judge, walkable
 from worldgauge.perception.decoders.poses import anchor_fault, between, ground_path, heading_change_deg
-from worldgauge.perception.decoders.sampling import Indices, evenly_spaced
 from worldgauge.perception.decoders.sfm._mapping import Model, pycolmap
 from worldgauge.perception.decoders.sfm._reconstruction import BrokenOffError, reconstruct
 from worldgauge.perception.decoders.sfm._votes import Election
-from worldgauge.perception.decoders.stillness import STILL_PX, displacement_px, stationary_path
 
 MIN_POINTS_UNCHECKED = 30.0
 """Points a frame below which a path is always checked against another decoder's (Target-Bench, section 9.3)."""

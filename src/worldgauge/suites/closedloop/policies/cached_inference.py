@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import MissingExtraError
-from worldgauge.perception.answer_cache import cached
+from worldgauge.perception.cache import cached
 from worldgauge.perception.networks import Ready, ready
 from worldgauge.weights import AbsentWeightsError, opened
 

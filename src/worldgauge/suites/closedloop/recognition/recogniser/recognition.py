@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Box, Image
-from worldgauge.perception.decoders.cache import cache_folder
+from worldgauge.perception.cache import cache_folder
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
 from worldgauge.suites.closedloop.recognition.recogniser.features import box_features, scene_features
 from worldgauge.worlds.indoor.homes import LABELS
@@ -134,7 +134,7 @@ def _recogniser(homes: int, given: str, _cache: str) -> Recogniser:
 def cached_file(homes: int = HOMES) -> Path | None:
     """Where the recogniser of so many train scenes is kept; None when nothing is to be kept (WORLDGAUGE_CACHE=off)."""
     folder = cache_folder()
-    return None if folder is None else folder.with_name("recogniser") / f"{_source_digest()[:16]}-{homes}.npz"
+    return None if folder is None else folder / "recogniser" / f"{_source_digest()[:16]}-{homes}.npz"
 
 
 def save(made: Recogniser, path: Path) -> None:

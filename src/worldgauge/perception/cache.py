@@ -1,12 +1,21 @@
-"""Packs: files to which one process appends answers, and which all read. Many answers are few files, and need no locks.
+"""What networks and decoders have answered, kept by what was asked: none is run twice on the same frames.
 
-A record is magic, key, length of header and of payload, CRC-32 of these; header (JSON: name, type and shape of each
-array); payload (their bytes, C order, little-endian); CRC-32 of header and payload. What a killed process left half
-written, or a disk has damaged, fails its CRC and is passed over.
+    identity = {"network": "lpips-alex", "version": 1, "weights": digest, "precision": "float32", "device": "cpu"}
+    distances = cached_rows(identity, {"x": x, "y": y}, network.answer)["distances"]
+
+Kept in the user's cache folder; the environment variable WORLDGAUGE_CACHE names another folder, or "off", and
+WORLDGAUGE_CACHE_GB how much may lie there (20), the oldest going first. Processes share it, also over NFS. What cannot
+be written or read, such as on a full disk, is computed again.
+
+On disk are packs: files to which one process appends answers, and which all read. Many answers are few files, and need
+no locks. A record is magic, key, length of header and of payload, CRC-32 of these; header (JSON: name, type and shape
+of each array); payload (their bytes, C order, little-endian); CRC-32 of header and payload. What a killed process left
+half written, or a disk has damaged, fails its CRC and is passed over.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -15,7 +24,7 @@ import struct
 import threading
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +33,11 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.errors import ShapeError, UsageError
+
+FOLDER_VARIABLE = "WORLDGAUGE_CACHE"
+LIMIT_VARIABLE = "WORLDGAUGE_CACHE_GB"
+DEFAULT_LIMIT_GB = 20.0
 FORMAT_VERSION = 1
 PACK_BYTES = 256 * 2**20
 """A pack that has grown to this is followed by another; the oldest ones go as a whole."""
@@ -35,6 +49,144 @@ _LEAD = _START.size + _CRC.size
 _TYPES = re.compile(r"[<|][biuf][1-8]")
 
 Arrays = Mapping[str, NDArray[Any]]
+
+_open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes to packs of its own
+
+
+def cached_rows(
+    identity: Mapping[str, Any], arrays: Arrays, ask: Callable[[Arrays], Arrays]
+) -> dict[str, NDArray[Any]]:
+    """What `ask(arrays)` gives, for a network that answers row by row: row i of each answer is of row i of each array.
+
+    Only rows that are not known are asked, once each and all in one call.
+
+    Args:
+        identity: JSON values of all that decides an answer besides the arrays: network, version, digest of the weights,
+            precision, and the kind of device, since the last bits differ between them.
+        arrays: Numbers or truth values by name, each (n, ...).
+        ask: Gives arrays of as many rows as it gets.
+
+    Returns:
+        Arrays by name, each (n, ...).
+
+    Raises:
+        ShapeError: Arrays or answers that differ in rows, or are not of numbers.
+        UsageError: A limit that is no number of gigabytes.
+    """
+    n = _rows(arrays, "arrays")
+    packs = _packs(identity)
+    if packs is None or n == 0:
+        return dict(ask(arrays))
+    keys = [_key({name: array[i] for name, array in arrays.items()}) for i in range(n)]
+    known = packs.read(keys)
+    asked = sorted({key: i for i, key in enumerate(keys) if key not in known}.values())
+    if asked:
+        answers = dict(ask(arrays if len(asked) == n else {name: array[asked] for name, array in arrays.items()}))
+        if _rows(answers, "answers") != len(asked):
+            raise ShapeError(f"a network answered {_rows(answers, 'answers')} rows to {len(asked)}")
+        fresh = {keys[i]: {name: answer[j] for name, answer in answers.items()} for j, i in enumerate(asked)}
+        packs.write(fresh)
+        if len(asked) == n:
+            return answers
+        known |= fresh
+    if len({_layout(known[key]) for key in keys}) > 1:
+        return dict(ask(arrays))  # rows as wide as what they were asked with: only together are they what they were
+    return {name: np.stack([known[key][name] for key in keys]) for name in known[keys[0]]}
+
+
+def cached(identity: Mapping[str, Any], content: bytes | str, make: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
+    """What `make()` gives, such as the masks of a frame.
+
+    Args:
+        identity: As of `cached_rows`.
+        content: What it is made of, or a digest of that.
+        make: Gives arrays of numbers or truth values, of any shape.
+
+    Raises:
+        ShapeError: `make` gives arrays of something else.
+        UsageError: A limit that is no number of gigabytes.
+    """
+    known = find(identity, content)
+    if known is not None:
+        return known
+    made = dict(make())
+    keep(identity, content, made)
+    return made
+
+
+def find(identity: Mapping[str, Any], content: bytes | str) -> dict[str, NDArray[Any]] | None:
+    """The answer that was kept for `content`; None where there is none. Arguments as of `cached`."""
+    packs = _packs(identity)
+    key = _content_key(content)
+    return None if packs is None else packs.read([key]).get(key)
+
+
+def keep(identity: Mapping[str, Any], content: bytes | str, answer: Arrays) -> None:
+    """Keep an answer for `find`, as far as the disk takes it. Raises ShapeError for what are no arrays of numbers."""
+    packs = _packs(identity)
+    if packs is not None:
+        _check(answer, "answers", 0)
+        packs.write({_content_key(content): answer})
+
+
+def cache_folder() -> Path | None:
+    """The user's cache folder, or what WORLDGAUGE_CACHE names; None where that is "off"."""
+    from platformdirs import user_cache_dir
+
+    given = os.environ.get(FOLDER_VARIABLE, "")
+    return None if given.lower() == "off" else Path(given or user_cache_dir("worldgauge"))
+
+
+def _packs(identity: Mapping[str, Any]) -> Packs | None:
+    """Where the answers of `identity` lie; None where none are to be kept."""
+    folder, limit = cache_folder(), _limit_bytes()
+    if folder is None or limit <= 0:
+        return None
+    who = json.dumps({**identity, "format": FORMAT_VERSION}, sort_keys=True, allow_nan=False)
+    place = folder / "answers" / hashlib.sha256(who.encode()).hexdigest()
+    return _open.setdefault((os.getpid(), place, limit), Packs(place, limit))
+
+
+def _content_key(content: bytes | str) -> bytes:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).digest()
+
+
+def _limit_bytes() -> int:
+    given = os.environ.get(LIMIT_VARIABLE, "")
+    try:
+        limit = float(given) if given else DEFAULT_LIMIT_GB
+    except ValueError:
+        limit = math.nan
+    if not 0 <= limit < math.inf:
+        raise UsageError(f"{LIMIT_VARIABLE} is '{given}'; give gigabytes, such as 20, or 0 to keep nothing")
+    return int(limit * 1e9)
+
+
+def _key(row: Arrays) -> bytes:
+    """SHA-256 of names, types, shapes and bytes: on processors that have it built in, the fastest there is."""
+    key = hashlib.sha256(repr(_layout(row)).encode())
+    for name in sorted(row):
+        key.update(np.ascontiguousarray(row[name]).reshape(-1).view(np.uint8).data)
+    return key.digest()
+
+
+def _layout(row: Arrays) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+    return tuple((name, row[name].dtype.str, row[name].shape) for name in sorted(row))
+
+
+def _rows(arrays: Arrays, what: str) -> int:
+    """How many rows all of them have."""
+    _check(arrays, what, 1)
+    numbers = {len(array) for array in arrays.values()}
+    if len(numbers) != 1:
+        raise ShapeError(f"{what} differ in rows: " + ", ".join(f"{name} {len(a)}" for name, a in arrays.items()))
+    return numbers.pop()
+
+
+def _check(arrays: Arrays, what: str, ndim: int) -> None:
+    for name, array in arrays.items():
+        if array.ndim < ndim or not is_kept(array.dtype):
+            raise ShapeError(f"{what}: '{name}' is {array.shape} {array.dtype}; {'rows of ' * ndim}numbers are needed")
 
 
 def is_kept(dtype: np.dtype[Any]) -> bool:

@@ -16,9 +16,8 @@ import pytest
 
 from support.places import TESTS
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.perception import _answer_packs, answer_cache
-from worldgauge.perception._answer_packs import Packs
-from worldgauge.perception.answer_cache import cached, cached_rows
+from worldgauge.perception import cache
+from worldgauge.perception.cache import Packs, cached, cached_rows
 
 IDENTITY = {"network": "sums", "version": 1, "weights": "ab" * 32, "precision": "float32"}
 LIMIT = 10**9
@@ -46,9 +45,9 @@ class Network:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path))
     monkeypatch.delenv("WORLDGAUGE_CACHE_GB", raising=False)
-    answer_cache._open.clear()
+    cache._open.clear()
     yield tmp_path / "answers"
-    answer_cache._open.clear()
+    cache._open.clear()
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def same(got: Arrays, expected: Arrays) -> bool:
 
 def as_new() -> None:
     """Forget what this process knows, as another process does not know it."""
-    answer_cache._open.clear()
+    cache._open.clear()
 
 
 def packs(root: Path) -> list[Path]:
@@ -262,7 +261,7 @@ def test_a_record_that_claims_to_be_huge_takes_no_memory(
     three: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack, keys = three
-    monkeypatch.setattr(_answer_packs, "PACK_BYTES", 20 << 20)
+    monkeypatch.setattr(cache, "PACK_BYTES", 20 << 20)
     start = struct.pack("<4s32sIQ", b"WGA\x01", keys[0], 8, 30 << 20)
     with pack.open("wb") as file:
         file.write(start + struct.pack("<I", zlib.crc32(start)))
@@ -277,10 +276,10 @@ def test_a_record_that_claims_to_be_huge_takes_no_memory(
 
 WRITER = """
 import sys, json, numpy as np
-from worldgauge.perception.answer_cache import cached_rows
+from worldgauge.perception.cache import cached_rows
 identity, seeds = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 sys.path.insert(0, sys.argv[3])
-from perception.test_answer_cache import Network, rows
+from perception.test_cache import Network, rows
 for seed in seeds:
     cached_rows(identity, {"x": rows(seed)}, Network())
     print(seed, flush=True)
@@ -440,7 +439,7 @@ def test_a_full_disk_is_done_without(root: Path, network: Network, monkeypatch: 
 
 
 def test_a_pack_does_not_outgrow_what_is_read(monkeypatch: pytest.MonkeyPatch, root: Path, network: Network) -> None:
-    monkeypatch.setattr(_answer_packs, "PACK_BYTES", 1000)
+    monkeypatch.setattr(cache, "PACK_BYTES", 1000)
     for seed in range(20):
         ask(network, seed)
     assert len(packs(root)) > 3

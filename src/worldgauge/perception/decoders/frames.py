@@ -1,4 +1,4 @@
-"""Does the camera of a video move at all?"""
+"""Which frames of a video a decoder looks at, at what size, and whether the camera moves between them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,62 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from worldgauge.perception.decoders._pictures import Gray
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Image
+from worldgauge.core.video import resize
 from worldgauge.perception.decoders.contract import DecodedPath
-from worldgauge.perception.decoders.sampling import Indices
+
+Indices = NDArray[np.int64]
+
+
+def evenly_spaced(n_frames: int, n: int) -> Indices:
+    """`n` frame indices from the first to the last, int(linspace); all frames when there are fewer.
+
+    Raises UsageError when either number is below 1.
+    Source: Target-Bench, sampling of the released VGGT and ViPE decoders (n = 9).
+    """
+    _check(n_frames, n)
+    if n_frames <= n:
+        return np.arange(n_frames, dtype=np.int64)
+    return np.linspace(0, n_frames - 1, n).astype(np.int64)
+
+
+def every_second(n_frames: int, fps: float, seconds: int = 8) -> Indices:
+    """The frame shown at 0, 1, ... `seconds` seconds: `seconds` + 1 indices, the last one repeated past the end.
+
+    Raises UsageError when `n_frames` is below 1 or the rate is not a positive number.
+    Source: Target-Bench, sampling of the released SpatialTrackerV2 decoder.
+    """
+    _check(n_frames, seconds + 1)
+    if not 0 < fps < np.inf:
+        raise UsageError(f"a video of {fps} frames a second; give a rate above 0")
+    return np.minimum((np.arange(seconds + 1) * fps).astype(np.int64), n_frames - 1)
+
+
+def _check(n_frames: int, n: int) -> None:
+    if n_frames < 1 or n < 1:
+        raise UsageError(f"cannot take {n} of {n_frames} frames; both must be at least 1")
+
+
+Gray = NDArray[np.uint8]
+
+LONGEST_SIDE_PX = 640
+
+
+def working_size(width: int, height: int) -> tuple[int, int]:
+    """Width and height with a longest side of `LONGEST_SIDE_PX`."""
+    factor = LONGEST_SIDE_PX / max(width, height)
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def gray_at(frame: Image, size: tuple[int, int]) -> Gray:
+    """`frame` at (width, height), then grey."""
+    import cv2
+
+    return np.asarray(cv2.cvtColor(np.ascontiguousarray(resize(frame, *size)), cv2.COLOR_RGB2GRAY), np.uint8)
+
 
 STILL_PX = 0.5
 """Target-Bench specification, section 9.3; a still room with noise and compression moves 0.1 px, a walk over 100 px."""

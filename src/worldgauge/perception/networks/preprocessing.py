@@ -1,0 +1,151 @@
+"""From frames to what networks take, and from their masks back to the pixels of a frame.
+
+Frames are (n, H, W, 3) float32 in [0, 1] unless said otherwise. torch is imported by the functions that need it.
+Source: MIND, sections on the DINO feature error and visual quality, as released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import ShapeError
+from worldgauge.perception.networks.place import Place, inference, torch_for
+
+Float32 = NDArray[np.float32]
+
+SIDE = 224
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and deviation of its colours, of 1."""
+_CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+def dino_input(frames: Float32, *, released: bool = False) -> Float32:
+    """(n, 224, 224, 3): squeezed to a square, bilinear with antialiasing, ImageNet's mean and deviation taken out.
+
+    released: divided by 255 once more before that, as the released scorer does: nearly black.
+    """
+    small = np.empty((len(frames), SIDE, SIDE, 3), np.float32)
+    for frame, out in zip(frames, small, strict=True):
+        across = _shrunk(frame).transpose(1, 0, 2)  # (W, 224, 3)
+        out[:] = _shrunk(across).transpose(1, 0, 2)
+    if released:
+        small /= np.float32(255)
+    return _normalised(small, *IMAGENET)
+
+
+def clip_input(frames: Float32) -> Float32:
+    """(n, 224, 224, 3): bicubic (a = -0.75) unsmoothed, the shorter side to 224, its centre, CLIP's constants."""
+    rows, columns = frames.shape[1:3]
+    short = min(rows, columns)
+    size = (SIDE * columns // short, SIDE * rows // short)
+    left, top = ((side - SIDE) // 2 for side in size)
+    small = [cv2.resize(frame, size, interpolation=cv2.INTER_CUBIC)[top:, left:][:SIDE, :SIDE] for frame in frames]
+    return _normalised(np.stack(small), _CLIP_MEAN, _CLIP_STD)
+
+
+def musiq_input(frames: Float32) -> Float32:
+    """(n, H, W, 3) in [-1, 1]; the network makes its three scales itself."""
+    return np.asarray(2 * frames - 1, np.float32)
+
+
+def _normalised(frames: Float32, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Float32:
+    return np.asarray((frames - np.array(mean, np.float32)) / np.array(deviation, np.float32), np.float32)
+
+
+def _shrunk(stack: Float32) -> Float32:
+    """(n, m, 3) with 224 weighted means along the first axis: (224, m, 3)."""
+    rows = np.ascontiguousarray(stack).reshape(len(stack), -1)
+    result: Float32 = (_shrinking(len(stack)) @ rows).reshape(SIDE, *stack.shape[1:])
+    return result
+
+
+@lru_cache(maxsize=8)
+def _shrinking(n: int) -> Float32:
+    """Weights (224, n) of a triangle as wide as the step between outputs, at least as that between inputs."""
+    scale = n / SIDE
+    reach = max(scale, 1.0)
+    centres = (np.arange(SIDE) + 0.5) * scale
+    weights = np.maximum(0, 1 - np.abs(np.arange(n) + 0.5 - centres[:, None]) / reach)
+    return np.asarray(weights / weights.sum(1, keepdims=True), np.float32)
+
+
+def framewise(
+    frames: NDArray[Any], place: Place, run: Callable[[Any], Any], *, sides: tuple[int, ...], at_once: int
+) -> Float32:
+    """(n, *sides) float32: what `run` gives for frames (n, H, W, 3) float32, shown to it as (at_once, 3, H, W).
+
+    They come to `run` in float32 at `place`. Raises ShapeError for other frames.
+    """
+    if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
+        raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
+    torch = torch_for("a network")
+    found = np.empty((len(frames), *sides), np.float32)
+    with inference(place):
+        for start in range(0, len(frames), at_once):
+            part = np.ascontiguousarray(frames[start : start + at_once].transpose(0, 3, 1, 2))
+            found[start : start + at_once] = run(torch.tensor(part, device=place.device)).float().cpu().numpy()
+    return found
+
+
+def square_frames(frames: NDArray[Any], side: int) -> NDArray[Any]:
+    """The same frames. Raises ShapeError unless they are `side` pixels high and wide."""
+    if frames.shape[1:3] != (side, side):
+        raise ShapeError(f"expected frames (n, {side}, {side}, 3), got {frames.shape}")
+    return frames
+
+
+def pair(side: int | Sequence[int]) -> tuple[int, int]:
+    """(height, width) of a size that a configuration gives as one number or as two."""
+    height, width = (side, side) if isinstance(side, int) else side
+    return height, width
+
+
+def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
+    """(height, width) of a frame (H, W, 3) uint8. Raises ShapeError on anything else."""
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or 0 in rgb.shape:
+        raise ShapeError(f"a frame is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
+    return rgb.shape[0], rgb.shape[1]
+
+
+def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
+    """(4,) x0, y0, x1, y1 in pixels, cut to the frame. Raises ShapeError for one that is none or lies outside."""
+    corners = np.asarray(box, np.float32)
+    if corners.shape != (4,) or not np.isfinite(corners).all():
+        raise ShapeError(f"a box is four finite numbers x0, y0, x1, y1 in pixels, got {corners.tolist()}")
+    inside = np.clip(corners, 0, np.array([width, height, width, height], np.float32))
+    if not (inside[0] < inside[2] and inside[1] < inside[3]):
+        raise ShapeError(f"the box {corners.tolist()} holds nothing of a frame of {width}x{height}")
+    return inside
+
+
+def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, place: Place) -> Any:
+    """A frame as a tensor (1, 3, height, width) of the place's precision, each channel less `mean`, over `deviation`.
+
+    Resized as the published processors do: bilinear, smoothed where it shrinks, rounded to whole levels; always on the
+    processor, so that every device is shown the same.
+    """
+    torch = torch_for("a network")
+    levels = torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))[None]
+    if rgb.shape[:2] != (height, width):
+        levels = torch.nn.functional.interpolate(levels, (height, width), mode="bilinear", antialias=True)
+    levels = levels.to(place.device, torch.float32)
+    centre, spread = (255 * torch.tensor(each, device=place.device).view(1, 3, 1, 1) for each in (mean, deviation))
+    return ((levels - centre) / spread).to(place.dtype)
+
+
+def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
+    """(n, height, width) bool of mask logits (n, h, w): resized bilinearly, in where the probability exceeds 0.5.
+
+    One at a time: of many masks, only the bits take room.
+    """
+    torch = torch_for("a network")
+    masks = np.zeros((len(logits), height, width), np.bool_)
+    for each, mask in zip(logits, masks, strict=True):
+        resized = torch.nn.functional.interpolate(each.float()[None, None], (height, width), mode="bilinear")
+        mask[:] = (resized[0, 0] > 0).cpu().numpy()
+    return masks
