@@ -12,14 +12,14 @@ import numpy as np
 from worldgauge.core.episode import Goal, WorldFacts
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.models.references.truth import Truth
-from worldgauge.suites.closedloop.imagination import Imagination
+from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.loop import run_episode
+from worldgauge.suites.closedloop.navigation.task import NavigationRules, NavigationTask
 from worldgauge.suites.closedloop.policies.contract import revisers
 from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer
-from worldgauge.suites.closedloop.protocol import Watched, kit_of
-from worldgauge.suites.closedloop.rules import Navigation
+from worldgauge.suites.closedloop.protocol import TracedEnv
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.suites.closedloop.trace import Tracer
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -73,15 +73,16 @@ def walk(home: Home, settings: Settings, number: int) -> tuple[int, int]:
     defaults = settings.of_task("navigation")
     camera, panorama = Camera.from_horizontal_fov(128, 128, 90), Panorama(1024, 576)
     rendered = _Counted(home)
-    simulator = Simulator(rendered, start, camera=camera, panorama=panorama)  # type: ignore[arg-type]
-    imagine = Imagination(Truth(), simulator, settings, defaults, WorldFacts("indoor", {"seed": 3}), number, "t")
-    kit = kit_of("navigation", defaults, settings)
+    simulator = HomeEnv(rendered, start, camera=camera, panorama=panorama)  # type: ignore[arg-type]
+    imagine = HomeImagination(Truth(), simulator, settings, defaults, WorldFacts("indoor", {"seed": 3}), number, "t")
+    kit = NavigationTask.kit(settings)
     picture = Goal(image=home.view(goal.eye(), Panorama(256, 144)).rgb)
-    rules = Navigation(simulator, goal, -1.0, defaults, settings)
+    rules = NavigationRules(simulator, goal, -1.0, defaults, settings)
     with tempfile.TemporaryDirectory() as folder, Tracer(Path(folder), simulator) as tracer:
-        place = Watched(simulator, tracer, lambda: None, lambda: None)
+        env = TracedEnv(simulator, tracer)
+        env.reset()
         reviser = revisers.get("similarity")(kit)
-        run_episode(place, picture, HeuristicProposer(kit), reviser, rules, imagine, [number], tracer.decided)
+        run_episode(env, picture, HeuristicProposer(kit), reviser, rules, imagine, [number], tracer.decided)
         return tracer.decisions, rendered.views
 
 

@@ -16,7 +16,9 @@ from support.target_fixture import make_target_data
 from support.task_context import QuietContext
 from worldgauge.core.episode import Episode
 from worldgauge.engine.collection.kernel import collect
+from worldgauge.engine.run import run
 from worldgauge.engine.suite.contract import Task
+from worldgauge.report import write_report
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
 from worldgauge.suites.closedloop.recognition.recogniser.training import train
 from worldgauge.suites.loopnav.suite import LoopNav
@@ -120,3 +122,17 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of MIND data in first and third person at 64x36: a clip of 48 frames and a start image of each."""
     few = {"families": ("urban",), "train": 0, "mem": 1, "action_space": 0, "mirror": 1, "frames": 48, "size": (64, 36)}
     return made_once(tmp_path_factory, "clips", lambda root: collect("mind", root, **few))
+
+
+@pytest.fixture(scope="session")
+def loops(episodes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An agent in a home, with no world model and with the oracle: records whose films the suite makes."""
+    root = tmp_path_factory.mktemp("loops")
+    settings = {"view_px": 48, "panorama_px": 128, "decisions": 2, "task": "navigation"}
+    run("closedloop", model=["none", "oracle"], data=episodes, out=root, settings=settings)
+    return root
+
+
+@pytest.fixture(scope="session")
+def loop_page(loops: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([loops], tmp_path_factory.mktemp("loop_page"))

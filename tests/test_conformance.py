@@ -25,10 +25,10 @@ from worldgauge.perception import estimators
 from worldgauge.perception.decoders import decoders
 from worldgauge.suites import suites
 from worldgauge.suites.build.critics import critics
+from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
-from worldgauge.suites.closedloop.manipulation.place import TablePlace
 from worldgauge.suites.closedloop.policies.contract import Plan
-from worldgauge.suites.closedloop.settings import Defaults
+from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
 from worldgauge.tools.check_model.steps import steps_question
@@ -77,9 +77,9 @@ class Noting:
 
 def table_question(model: WorldModel, context: int) -> RolloutRequest:
     """At a table, after a few poses where several frames are to be seen."""
-    place, noting = TablePlace(table(), 48), Noting(model)
+    place, noting = TableEnv(table(), 48), Noting(model)
     poses = tuple(place.observe().expert())
-    defaults = Defaults(15, 5, 5, 5, 1.0, 40.0, 48, "scripted", "similarity")
+    defaults = TaskParameters(15, 5, 5, 5, 1.0, 40.0, 48, "scripted", "similarity")
     imagine = TableImagination(noting, place, defaults, table().facts, "push", 3, "manipulation/x")
     imagine.remember()
     for pose in poses[: 2 * (context > 1)]:

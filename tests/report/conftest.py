@@ -10,7 +10,6 @@ from report.toypaths import ERROR as PATH_SUBJECTS
 from report.toypaths import ToyPaths, write_paths
 from report.toyplans import SAYS, ToyPlans, write_plans
 from worldgauge.core.registry import Entry
-from worldgauge.engine.run import run
 from worldgauge.report import write_report
 from worldgauge.suites import suites
 
@@ -68,17 +67,3 @@ def path_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
 @pytest.fixture(scope="session")
 def path_page(path_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report([path_runs], tmp_path_factory.mktemp("path_page"))
-
-
-@pytest.fixture(scope="session")
-def loops(episodes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An agent in a home, with no world model and with the oracle: records whose films the suite makes."""
-    root = tmp_path_factory.mktemp("loops")
-    settings = {"view_px": 48, "panorama_px": 128, "decisions": 2, "task": "navigation"}
-    run("closedloop", model=["none", "oracle"], data=episodes, out=root, settings=settings)
-    return root
-
-
-@pytest.fixture(scope="session")
-def loop_page(loops: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report([loops], tmp_path_factory.mktemp("loop_page"))

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from worldgauge.suites.closedloop.manipulation.place import TablePlace, TableSight
+from worldgauge.suites.closedloop.manipulation.env import TableEnv, TableSight
 from worldgauge.worlds.tabletop.world import Tabletop
 
 
@@ -15,4 +15,4 @@ def table(task: str = "push_buttons", variation: int = 2, seed: int = 1) -> Tabl
 @cache
 def table_sight(size_px: int = 448) -> TableSight:
     """What is sensed of it before anything has moved."""
-    return TablePlace(table(), size_px).observe()
+    return TableEnv(table(), size_px).observe()

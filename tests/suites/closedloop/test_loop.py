@@ -8,9 +8,11 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.episode import Goal
-from worldgauge.suites.closedloop.loop import Step, generator, run_episode
+from worldgauge.suites.closedloop.home.task_base import straight_on
+from worldgauge.suites.closedloop.loop import LoopStep, Rules, generator, run_episode
+from worldgauge.suites.closedloop.navigation.task import NavigationRules
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Candidate, Decision, Plan
-from worldgauge.suites.closedloop.rules import Navigation, Recognition, straight_on
+from worldgauge.suites.closedloop.recognition.task import RecognitionRules
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
 from worldgauge.worlds.walking.walker import Stance
@@ -34,10 +36,10 @@ class Place:
         self.geodesic = self
 
     def observe(self) -> Any:
-        class Sight:
+        class HomeSight:
             pose = np.eye(4)
 
-        return Sight()
+        return HomeSight()
 
     def turn(self, left_rad: float) -> None:
         self.turned.append(left_rad)
@@ -92,7 +94,7 @@ def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) 
     assert case["threshold"] == CONFIDENT
     settings = Settings.of({"decisions": case["K"], "budget": budget})
     place = Place(case["visible_after_action"])
-    rules = Recognition(place, settings.of_task("recognition"), settings)  # type: ignore[arg-type]
+    rules = RecognitionRules(place, settings.of_task("recognition"), settings)  # type: ignore[arg-type]
     asked: list[int] = []
 
     def answer(number: int, candidates: Sequence[Candidate]) -> Decision:
@@ -103,12 +105,12 @@ def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) 
     end = run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(answer), rules, None, [1])
     if budget == "inclusive":
         assert rules.label == case["released"]["label"]
-        assert rules.counted(place.taken, end) == case["released"]["traj_len"]
+        assert rules.count_steps(place.taken, end) == case["released"]["traj_len"]
         return
     expected = case["expected"]
     assert (rules.label, end) == (expected["label"], expected["reason"])
     assert rules.confidence == pytest.approx(expected["best_p"], abs=1e-6)
-    assert (rules.counted(place.taken, end), len(asked)) == (expected["actions"], expected["queries"])
+    assert (rules.count_steps(place.taken, end), len(asked)) == (expected["actions"], expected["queries"])
 
 
 @pytest.mark.parametrize("case", kind("imagenav_budget"))
@@ -116,44 +118,31 @@ def test_recognition_ends_as_the_vectors_say(case: dict[str, Any], budget: str) 
 def test_navigation_spends_its_budget_as_the_vectors_say(case: dict[str, Any], budget: str) -> None:
     settings = Settings.of({"decisions": case["K"], "budget": budget})
     place = Place(reach=case["reach_after_actions"])
-    rules = Navigation(place, Stance(9, 0, 0), 0.5, settings.of_task("navigation"), settings)  # type: ignore[arg-type]
+    rules = NavigationRules(place, Stance(9, 0, 0), 0.5, settings.of_task("navigation"), settings)  # type: ignore[arg-type]
     lengths = case["plan_lengths_cycle"]
     proposals = Proposals(lambda n: [Plan((Primitive.FORWARD,) * lengths[n % len(lengths)], "script")])
-    steps: list[Step] = []
+    steps: list[LoopStep] = []
     end = run_episode(place, Goal(), proposals, Answers(first), rules, None, [1], steps.append)
     expected = case["released" if budget == "inclusive" else "expected"]
     assert {"actions": place.taken, "decisions": len(steps), "success": end == "arrived"} == expected
 
 
-class Rules:
+class TwoDecisions(Rules[Primitive]):
     """Two decisions, the whole plan; one more look where asked."""
 
-    candidates, length, ratio, every_step = 3, 5, 1.0, False
-
-    def __init__(self, place: Place, asks_last: bool = False) -> None:
+    def __init__(self, place: Place, has_last_look: bool = False) -> None:
+        super().__init__(3, 5, 1.0)
         self.place = place
-        self.asks_last = asks_last
+        self.has_last_look = has_last_look
 
-    def over(self) -> str | None:
-        return None
-
-    def spent(self, history: Sequence[Any]) -> bool:
+    def truncated(self, history: Sequence[Any]) -> bool:
         return len(history) >= 2
 
-    def ends(self, decision: Decision) -> str | None:
+    def terminated_by(self, decision: Decision) -> str | None:
         return "declared" if decision.stop else None
 
-    def turn(self, decision: Decision) -> float:
-        return 0.0 if decision.plan is None else decision.plan.turn_left_rad
-
-    def steps(self, decision: Decision) -> Iterator[Primitive]:
+    def actions(self, decision: Decision) -> Iterator[Primitive]:
         return iter(() if decision.plan is None else decision.plan.steps)
-
-    def after(self) -> str | None:
-        return None
-
-    def counted(self, steps: int, end: str) -> int:
-        return steps
 
     def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
         return straight_on(self.length)
@@ -170,7 +159,7 @@ def test_equal_plans_are_imagined_once_and_all_in_one_call() -> None:
         return [None] * len(plans)
 
     plans = [Plan(from_letters("FL"), "a"), Plan(from_letters("FL"), "b"), Plan(from_letters("R"), "a")]
-    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(first), Rules(place), imagine, [1])
+    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(first), TwoDecisions(place), imagine, [1])
     assert calls == [[from_letters("FL"), from_letters("R")]] * 2
 
 
@@ -182,14 +171,14 @@ def test_plans_that_differ_in_what_they_aim_at_are_two() -> None:
         seen.append(len(candidates))
         return Decision(None)
 
-    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(decide), Rules(place), None, [1])
+    run_episode(place, Goal(), Proposals(lambda n: plans), Answers(decide), TwoDecisions(place), None, [1])
     assert seen == [2, 2]
 
 
 def test_no_plan_is_asked_for_twice_then_replaced_and_flagged() -> None:
     place, steps = Place(), []
     proposals = Proposals(lambda n: [])
-    run_episode(place, Goal(), proposals, Answers(first), Rules(place), None, [1], steps.append)
+    run_episode(place, Goal(), proposals, Answers(first), TwoDecisions(place), None, [1], steps.append)
     assert proposals.asked == 4
     assert [step.candidates[0].plan.flags for step in steps] == [("fallback",)] * 2
     assert place.taken == 10
@@ -198,14 +187,16 @@ def test_no_plan_is_asked_for_twice_then_replaced_and_flagged() -> None:
 def test_a_stop_carries_nothing_out() -> None:
     place = Place()
     decide = Answers(lambda n, candidates: Decision(candidates[0].plan, 0, stop=True))
-    assert run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), decide, Rules(place), None, [1]) == "declared"
+    assert (
+        run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), decide, TwoDecisions(place), None, [1]) == "declared"
+    )
     assert place.taken == 0
 
 
-@pytest.mark.parametrize(("asks_last", "decisions"), [(False, 2), (True, 3)])
-def test_the_last_look(asks_last: bool, decisions: int) -> None:
+@pytest.mark.parametrize(("has_last_look", "decisions"), [(False, 2), (True, 3)])
+def test_the_last_look(has_last_look: bool, decisions: int) -> None:
     place, steps = Place(), []
-    rules = Rules(place, asks_last)
+    rules = TwoDecisions(place, has_last_look)
     end = run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, None, [1], steps.append)
     assert (end, len(steps), place.taken) == ("budget", decisions, 2)
 
@@ -213,7 +204,9 @@ def test_the_last_look(asks_last: bool, decisions: int) -> None:
 def test_a_turn_at_once_comes_before_the_steps_and_its_end_is_told() -> None:
     place, steps = Place(), []
     plan = Plan(from_letters("F"), "script", turn_left_rad=0.7)
-    run_episode(place, Goal(), Proposals(lambda n: [plan]), Answers(first), Rules(place), None, [1], steps.append)
+    run_episode(
+        place, Goal(), Proposals(lambda n: [plan]), Answers(first), TwoDecisions(place), None, [1], steps.append
+    )
     assert place.turned == [0.7, 0.7]
     assert [step.turn_left_rad for step in steps] == [0.7, 0.7]
     assert [step.reason for step in steps] == [None, "budget"]
@@ -221,7 +214,7 @@ def test_a_turn_at_once_comes_before_the_steps_and_its_end_is_told() -> None:
 
 def test_what_plans_are_worth_is_told_of_where_they_were_made() -> None:
     place, steps = Place(), []
-    rules = Rules(place)
+    rules = TwoDecisions(place)
     rules.true_value = lambda plan: float(place.taken)  # type: ignore[method-assign]
     run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), Answers(first), rules, None, [1], steps.append)
     assert [step.true_values for step in steps] == [(0.0,), (1.0,)]
@@ -230,9 +223,9 @@ def test_what_plans_are_worth_is_told_of_where_they_were_made() -> None:
 @pytest.mark.parametrize(("ratio", "expected"), [(0.0, 0), (1.0, 400), (0.25, 100)])
 def test_the_model_is_asked_at_a_share_of_decisions(ratio: float, expected: int) -> None:
     place, calls = Place(), []
-    rules = Rules(place)
+    rules = TwoDecisions(place)
     rules.ratio = ratio
-    rules.spent = lambda history: len(history) >= 400  # type: ignore[method-assign]
+    rules.truncated = lambda history: len(history) >= 400  # type: ignore[method-assign]
 
     def imagine(observation: Any, plans: Sequence[Plan], number: int) -> list[None]:
         calls.append(number)

@@ -1,14 +1,16 @@
 """The closed loop: propose, simulate, revise, execute (World-in-World, section 3). It knows none of the tasks.
 
 A task supplies its rules: how many decisions, when the episode is over, when a decision ends it, and how much of a
-decision is carried out. Rollouts live for one decision.
+decision is carried out. The words are Gymnasium's: an episode is terminated by what happens in it, truncated by its
+budget. Rollouts live for one decision.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,14 +28,18 @@ from worldgauge.suites.closedloop.policies.contract import (
 )
 
 FALLBACK = "fallback"
-Does = TypeVar("Does", contravariant=True)
-Done = TypeVar("Done", covariant=True)
+"""Flag of a plan that stands in where none was proposed."""
 Action = TypeVar("Action")
 """What is carried out at once: a primitive of a walker, a pose of an arm."""
+Taken = TypeVar("Taken", contravariant=True)
 
 
-class Place(Protocol[Does]):
-    """What the loop needs of a simulator."""
+class Env(Protocol[Taken]):
+    """The environment of an episode, much as in Gymnasium; what came of an action is for the rules to say."""
+
+    def reset(self) -> Any:
+        """Put everything where the episode starts; what is sensed there."""
+        ...
 
     def observe(self) -> Any:
         """What is sensed here and now: an `Observation`, or a `TableObservation`."""
@@ -43,59 +49,72 @@ class Place(Protocol[Does]):
         """Turn on the spot, by any angle."""
         ...
 
-    def step(self, action: Does) -> bool:
-        """Take one step; whether it met something, or otherwise did not end as asked."""
+    def step(self, action: Taken) -> bool:
+        """Carry out one action.
+
+        Returns:
+            Whether it met something, or otherwise did not end as asked.
+        """
         ...
 
 
-class Rules(Protocol[Done]):
-    """What a task says. candidates: M. length: L. ratio: of the decisions at which the model is asked (TTS ratio).
+class Rules(ABC, Generic[Action]):
+    """What a task says to the loop about one episode: when it ends, and how much of a decision is carried out.
 
-    asks_last: whether one more decision is made after the budget is used up, of which nothing is carried out: tasks
-    that ask for an answer let the last step be seen. every_step: whether `over` is also asked within a decision.
+    Attributes:
+        candidates: M, plans that are proposed at each decision.
+        length: L, most primitives or poses of a plan.
+        ratio: Share of decisions at which the world model is asked (TTS ratio).
+        has_last_look: Whether one more decision is made after the budget is used up, of which nothing is carried out:
+            tasks that ask for an answer let the last step be seen.
+        checks_every_step: Whether `terminated` is also asked between the actions of a decision.
     """
 
-    candidates: int
-    length: int
-    ratio: float
-    asks_last: bool
-    every_step: bool
+    has_last_look = False
+    checks_every_step = False
 
-    def over(self) -> str | None:
-        """Why the episode is over here and now, asked before every decision; None when it is not."""
-        ...
+    def __init__(self, candidates: int, length: int, ratio: float) -> None:
+        self.candidates, self.length, self.ratio = candidates, length, ratio
 
-    def spent(self, history: History) -> bool:
+    def terminated(self) -> str | None:
+        """Why the episode is over here and now, asked before every decision; None while it goes on."""
+        return None
+
+    @abstractmethod
+    def truncated(self, history: History) -> bool:
         """Whether the budget is used up."""
-        ...
 
-    def ends(self, decision: Decision) -> str | None:
-        """Why a decision ends the episode; None when it does not."""
-        ...
+    def terminated_by(self, decision: Decision) -> str | None:
+        """Why a decision ends the episode before anything of it is carried out; None where it does not."""
+        return None
 
-    def turn(self, decision: Decision) -> float:
-        """The turn to the left in radians with which a decision is begun, at once; asked before `steps`."""
-        ...
+    def terminated_after_actions(self) -> str | None:
+        """Why the episode is over once a decision was carried out; None while it goes on."""
+        return None
 
-    def steps(self, decision: Decision) -> Iterator[Done]:
-        """What is carried out of a decision; asked for the next one after the step before has been taken."""
-        ...
+    def first_turn_rad(self, decision: Decision) -> float:
+        """The turn to the left, in radians, with which a decision begins, at once; asked before `actions`."""
+        return 0.0 if decision.plan is None else decision.plan.turn_left_rad
 
-    def after(self) -> str | None:
-        """Why the episode is over after a decision was carried out; None when it is not."""
-        ...
+    @abstractmethod
+    def actions(self, decision: Decision) -> Iterator[Action]:
+        """What is carried out of a decision; the next action is drawn after the one before was taken."""
 
-    def counted(self, steps: int, end: str) -> int:
-        """How many actions an episode of `steps` steps that ended for reason `end` took, by the task's count."""
-        ...
+    def count_steps(self, steps: int, end: str) -> int:
+        """How many actions an episode of `steps` steps that ended for the reason `end` took, by the task's count."""
+        return steps
 
+    @abstractmethod
     def true_value(self, plan: Plan) -> float | None:
-        """What a plan would really come to, higher is better."""
-        ...
+        """What a plan would really come to, higher is better; None where that is not known."""
 
+    @abstractmethod
     def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
         """The plan of a decision for which none was proposed, flagged `FALLBACK`."""
-        ...
+
+    def queries(self) -> Sequence[Any]:
+        """Notes of what a language model was asked to carry decisions out, of all decisions so far."""
+        return ()
 
 
 class Imagine(Protocol):
@@ -108,9 +127,17 @@ class Imagine(Protocol):
         ...
 
 
+class RemembersViews(Imagine, Protocol):
+    """One that is also told what is seen between decisions."""
+
+    def remember(self) -> None:
+        """Keep what is seen now: asked at the start and after every action."""
+        ...
+
+
 @dataclass(frozen=True)
-class Step:
-    """One turn of the loop, for the trace."""
+class LoopStep:
+    """One decision and what was carried out of it, for the trace."""
 
     number: int
     observation: Any
@@ -123,54 +150,63 @@ class Step:
 
 
 def run_episode(
-    place: Place[Action],
+    env: Env[Action],
     goal: Goal,
     proposer: Proposer[Any],
     reviser: Reviser[Any],
     rules: Rules[Action],
     imagine: Imagine | None,
     seed: Sequence[int],
-    note: Callable[[Step], None] = lambda step: None,
+    note: Callable[[LoopStep], None] = lambda step: None,
 ) -> str:
-    """Act until the episode is over; returns why: what the rules said, or "budget".
+    """Act until the episode is over.
 
-    imagine: None for the base policy. seed: of the episode; proposals, draws and revisions of every decision have
-    generators of their own. note: called with each decision once it is carried out.
+    Args:
+        env: Where it happens, reset.
+        goal: What the agent is told to do.
+        proposer, reviser: The agent.
+        rules: The task's.
+        imagine: The world model; None for the base policy.
+        seed: Of the episode; proposals, draws and revisions of every decision have generators of their own.
+        note: Called with each decision once it is carried out.
+
+    Returns:
+        Why it is over: what the rules say, or "budget".
     """
     history: list[Past] = []
-    reason = rules.over()
+    reason = rules.terminated()
     while reason is None:
-        last = rules.spent(history)
+        last = rules.truncated(history)
         number = len(history)
-        observation = place.observe()
+        observation = env.observe()
         plans = proposals(observation, goal, proposer, rules, history, [*seed, number])
         asked = imagine is not None and generator(seed, number, "draw").random() < rules.ratio
         rollouts = imagine(observation, plans, number) if asked and imagine is not None else [None] * len(plans)
         candidates = tuple(
-            Candidate(plan, rollout, _later(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)
+            Candidate(plan, rollout, _true_value_of(rules, plan)) for plan, rollout in zip(plans, rollouts, strict=True)
         )
         decision = reviser.revise(candidates, observation, goal, history, generator(seed, number, "revise"))
-        reason = rules.ends(decision) or ("budget" if last else None)
+        reason = rules.terminated_by(decision) or ("budget" if last else None)
         executed: list[Action] = []
         collided: list[bool] = []
         # Now, and not when they are written down: they are of where the agent stands before it acts.
         values = tuple(candidate.true_value() for candidate in candidates)
         turn = 0.0
         if reason is None:
-            turn = rules.turn(decision)
+            turn = rules.first_turn_rad(decision)
             if turn:
-                place.turn(turn)
-            for action in rules.steps(decision):
-                collided.append(place.step(action))
+                env.turn(turn)
+            for action in rules.actions(decision):
+                collided.append(env.step(action))
                 executed.append(action)
-                if rules.every_step and rules.over() is not None:
+                if rules.checks_every_step and rules.terminated() is not None:
                     break
-            reason = rules.after()
+            reason = rules.terminated_after_actions()
         history.append(Past(decision, tuple(executed), tuple(collided), observation.pose))
-        reason = reason or rules.over()
-        if reason is None and rules.spent(history) and not rules.asks_last:
+        reason = reason or rules.terminated()
+        if reason is None and rules.truncated(history) and not rules.has_last_look:
             reason = "budget"
-        note(Step(number, observation, candidates, history[-1], asked, turn, values, reason))
+        note(LoopStep(number, observation, candidates, history[-1], asked, turn, values, reason))
     return reason
 
 
@@ -191,5 +227,5 @@ def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Gener
     return np.random.default_rng([*seed, number, int.from_bytes(purpose.encode()[:6], "big")])
 
 
-def _later(rules: Rules[Any], plan: Plan) -> Callable[[], float | None]:
+def _true_value_of(rules: Rules[Any], plan: Plan) -> Callable[[], float | None]:
     return lambda: rules.true_value(plan)

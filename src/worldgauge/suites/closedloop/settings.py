@@ -13,51 +13,16 @@ from worldgauge.core.errors import UsageError
 from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
 from worldgauge.perception.naming import What
-from worldgauge.perception.networks import networks
 from worldgauge.suites.closedloop.policies.contract import proposers, revisers
-from worldgauge.suites.closedloop.policies.lpips import NETWORK
-from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
 from worldgauge.suites.closedloop.questions.judge import judges
-from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
+from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, task_names
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import read_index
-from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
 """Settings on how a language model and its prompts are reached; what it says does not depend on them."""
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Settings that name a network -> what it looks for."""
-TaskKind = Literal["recognition", "navigation", "questions", "manipulation"]
-TASKS: tuple[TaskKind, ...] = ("recognition", "navigation", "questions", "manipulation")
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """Of one task. decisions: K; of questions the number of low-level actions, of manipulation that of poses.
-
-    candidates: M. length: L. clip: frames of a clip after the first; steps beyond the plan are filled up with forward
-    ones, since the answer is read from them too; poses are spread over it. 0: only the plan's own. view_px: height of
-    the views.
-    """
-
-    decisions: int
-    candidates: int
-    length: int
-    clip: int
-    aspect: float
-    hfov_deg: float
-    view_px: int
-    proposer: str
-    reviser: str
-
-
-DEFAULTS: Mapping[TaskKind, Defaults] = {
-    "recognition": Defaults(10, 2, 4, 13, 1.0, 90.0, 384, "heuristic", "recogniser"),
-    "navigation": Defaults(20, 3, 5, 0, 1.0, 90.0, 384, "heuristic", "similarity"),
-    "questions": Defaults(250, 3, 13, 13, 448 / 384, 105.0, 384, "landmarks", "scripted-answerer"),
-    "manipulation": Defaults(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "similarity"),
-}
-
 _RELEASED = {
     "budget": "inclusive",
     "panorama_rule": "released",
@@ -91,7 +56,7 @@ class Settings:
     of their weights, found anew.
     """
 
-    task: TaskKind | None = None
+    task: str | None = None
     proposer: str | None = None
     reviser: str | None = None
     judge: str = "rules"
@@ -136,6 +101,8 @@ class Settings:
     def of(cls, options: Mapping[str, Any]) -> Settings:
         """Settings of plain values. Raises UsageError naming the option that cannot be meant."""
         settings = with_parity(settings_of(cls, SUITE, options), options, _RELEASED)
+        if settings.task is not None and settings.task not in closed_loop_tasks:
+            raise UsageError(f"{SUITE} setting 'task' must be one of {', '.join(task_names())}, got {settings.task!r}")
         for name in ("decisions", "candidates", "length"):
             check_whole(SUITE, name, getattr(settings, name), least=1, optional=True)
         for name, least, most in (("view_px", 32, 1024), ("panorama_px", 64, 4096)):
@@ -144,7 +111,7 @@ class Settings:
                 raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
-        settings._check_manipulation()
+        settings._check_expert()
         if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
             raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
         settings._check_policies()
@@ -158,11 +125,11 @@ class Settings:
         return replace(settings, prompts_digest=prompts.digest)
 
     @property
-    def asked(self) -> tuple[TaskKind, ...]:
+    def asked(self) -> tuple[str, ...]:
         """The tasks that are asked."""
-        return TASKS if self.task is None else (self.task,)
+        return task_names() if self.task is None else (self.task,)
 
-    def sees(self, task: TaskKind) -> bool:
+    def sees(self, task: str) -> bool:
         """Whether a task's policies look with the recogniser."""
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("recogniser"))
 
@@ -182,38 +149,26 @@ class Settings:
     @property
     def sees_by_network(self) -> bool:
         """Whether a policy looks with one of the networks that are named."""
-        return any(self._by_named_network(task) for task in self.asked)
+        return any(self.looks_by_named_network(task) for task in self.asked)
 
-    def networks(self, task: TaskKind) -> tuple[str, ...]:
+    def networks(self, task: str) -> tuple[str, ...]:
         """Networks that a task's policies look with, run here."""
-        if task == "questions" and self.landmarks == "detected":
-            return DETECTORS
-        if task == "recognition" and self.tracker == "sam2":
-            return (TRACKER,)
-        named = self.lpips or NETWORK
-        return (named,) if self._by_named_network(task) and named in networks else ()
+        return closed_loop_tasks.get(task).networks(self)
 
-    def _by_named_network(self, task: TaskKind) -> bool:
+    def looks_by_named_network(self, task: str) -> bool:
+        """Whether a task's reviser looks with the network that `lpips` names."""
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("network"))
 
     def _networks_digest(self) -> str | None:
         own = dict.fromkeys(name for task in self.asked for name in self.networks(task))
         return networks_digest(SUITE, self, LEARNED, own)
 
-    def _check_manipulation(self) -> None:
-        """Raises UsageError for errors of an expert that cannot be, and for policies that lack what they need."""
+    def _check_expert(self) -> None:
+        """Raises UsageError for errors of the scripted expert that are out of range."""
         for name, most in (("expert_noise_m", 1.0), ("expert_wrong", 1.0)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, (bool, str)) or not 0 <= value <= most):
                 raise UsageError(f"{SUITE} setting '{name}' must be 0 to {most:g}, got {value!r}")
-        if "manipulation" not in self.asked:
-            return
-        for proposer, name, what in (
-            ("cloned", "demonstrations", "a folder that 'worldgauge collect demonstrations' has made"),
-            ("process", "policy", "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"),
-        ):
-            if self.of_task("manipulation").proposer == proposer and getattr(self, name) is None:
-                raise UsageError(f"proposer '{proposer}' needs {what}: say which with --set {name}=...")
 
     def _check_policies(self) -> None:
         """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""
@@ -232,17 +187,7 @@ class Settings:
                     raise UsageError(
                         f"{registry.kind} '{name}' asks a language model: say which with --set chat=MODEL@URL"
                     )
-        if self.track == "declared_stop" and "navigation" in self.asked:
-            name = self.of_task("navigation").reviser
-            if not revisers.entry(name).facts.get("declares"):
-                able = " or ".join(each.name for each in revisers if each.facts.get("declares"))
-                raise UsageError(
-                    f"track=declared_stop: the reviser '{name}' never says that it has arrived; take {able}"
-                )
-            if self.goal_check == "every_step":
-                raise UsageError(
-                    "goal_check=every_step is of the track oracle_stop; who must say so is asked at decisions"
-                )
+            closed_loop_tasks.get(task).check_settings(self)
         if judges.entry(self.judge).facts["chat"] and self.chat is None:
             raise UsageError(f"the judge '{self.judge}' asks a language model: say which with --set chat=MODEL@URL")
 
@@ -250,23 +195,18 @@ class Settings:
         """Plain JSON values."""
         return asdict(self)
 
-    def of_task(self, task: TaskKind) -> Defaults:
+    def of_task(self, task: str) -> TaskParameters:
         """K, M, L and the policies of a task, as set or by default."""
-        own = DEFAULTS[task]
+        kind = closed_loop_tasks.get(task)
+        own = kind.defaults
         length = own.length if self.length is None else self.length
-        return Defaults(
-            self.decisions or own.decisions,
-            self.candidates or own.candidates,
-            length,
-            _clip(own, length, task),
-            own.aspect,
-            own.hfov_deg,
-            self.view_px or own.view_px,
-            self.proposer or own.proposer,
-            self.reviser or own.reviser,
+        return replace(
+            own,
+            decisions=self.decisions or own.decisions,
+            candidates=self.candidates or own.candidates,
+            length=length,
+            clip=kind.clip_frames(length),
+            view_px=self.view_px or own.view_px,
+            proposer=self.proposer or own.proposer,
+            reviser=self.reviser or own.reviser,
         )
-
-
-def _clip(own: Defaults, length: int, task: TaskKind) -> int:
-    """Frames of a clip after the first: all steps of a walker are in it, poses are spread or thinned out."""
-    return own.clip if task == "manipulation" or not own.clip else max(own.clip, length)

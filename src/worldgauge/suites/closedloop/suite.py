@@ -10,12 +10,12 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
-from worldgauge.suites.closedloop import protocol, published, replay, scoring, summary, tasks
-from worldgauge.suites.closedloop.policies.cached_inference import check_networks
+from worldgauge.suites.closedloop import protocol, published, scoring, summary, task_index
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import at_hand
-from worldgauge.suites.closedloop.report import view as showing
+from worldgauge.suites.closedloop.report import replay
+from worldgauge.suites.closedloop.report.view import task_details, task_view
 from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
-from worldgauge.worlds.tabletop.world import check_engine
+from worldgauge.suites.closedloop.task import closed_loop_tasks
 
 
 @suites.register(SUITE)
@@ -58,7 +58,7 @@ class ClosedLoop(Suite):
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task an episode; those whose scenes are not at hand are skipped with the reason."""
-        return tasks.tasks(source, self.options)
+        return task_index.tasks(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
         """Look whether all that policies need is here; train the recogniser where it is needed and not in the cache.
@@ -67,9 +67,7 @@ class ClosedLoop(Suite):
         with, AbsentWeightsError without the weights of these.
         """
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
-            check_networks(self.options.networks(kind))
-        if any(task.sample["kind"] == "manipulation" and task.skip is None for task in tasks):
-            check_engine("leave it out with --set task=...")
+            closed_loop_tasks.get(kind).check_installed(self.options)
         if any(self.options.sees(task.sample["kind"]) for task in tasks):
             at_hand(lambda done, of: tell("training the recogniser", done, of))
 
@@ -96,11 +94,11 @@ class ClosedLoop(Suite):
 
     def task_view(self, task: Task) -> TaskView:
         """The home, the shortest way where there is a goal, and what lies on it."""
-        return showing.picture(task, self.options)
+        return task_view(task, self.options)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
         """Where each subject's agent went, and how its episode ended."""
-        return showing.exhibit(task, scores, self.options)
+        return task_details(task, scores, self.options)
 
     def film(self, record: Record) -> Clip:
         """What was imagined for the plans that were taken, beside what then happened."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,31 +13,10 @@ from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table
 from worldgauge.engine.suite.entries import Entry, declared
 from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
-from worldgauge.suites.closedloop.settings import TASKS
+from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks, task_names
 
 BASE = "none"
 """The subject that stands for no world model: same proposer and reviser, nothing imagined."""
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "recognition": {"recognition/success": "success rate, %", "recognition/trajectory_steps": "steps"},
-    "navigation": {
-        "navigation/success": "success rate, %",
-        "navigation/trajectory_steps": "steps",
-        "navigation/spl": "SPL, %",
-    },
-    "questions": {
-        "questions/answer_score": "answer score",
-        "questions/trajectory_m": "metres",
-        "questions/answer_spl": "SPL, %",
-        "questions/seen_only/answer_score": "answer score, no blind answers",
-        "questions/with_blind/answer_spl": "SPL with blind answers, %",
-    },
-    "manipulation": {
-        "manipulation/success": "success rate, %",
-        "manipulation/trajectory_steps": "decisions",
-        "manipulation/task_progress": "progress",
-    },
-}
-"""Task -> name of the scores -> column, the paper's first."""
 IMAGINED = {
     "controllability_psnr": "PSNR (dB)",
     "controllability_ssim": "SSIM",
@@ -44,15 +24,7 @@ IMAGINED = {
 }
 LEARNED = {"controllability_lpips": "1 - LPIPS", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Columns beside those where a network has looked."""
-REGRET_UNITS = {
-    "recognition": "share of the view that the target covers",
-    "navigation": "steps left to the goal",
-    "questions": "metres left to the evidence",
-    "manipulation": "progress of the task, 0 to 1",
-}
 ALL = "all"
-_RATES = ("recognition", "navigation", "manipulation")
-"""Tasks whose success is yes or no."""
 _SEED = 20251018
 
 
@@ -63,7 +35,7 @@ def summarize(
 ) -> list[Table]:
     """All tables, success by task first. kinds, failed: see `Suite.summarize`."""
     entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
-    tasks = [task for task in TASKS if any(entry.expected(task) for entry in entries)]
+    tasks = [task for task in task_names() if any(entry.expected(task) for entry in entries)]
     if not tasks:
         return []
     tables = [by_task(entries, tasks)]
@@ -71,9 +43,8 @@ def summarize(
     if gain is not None:
         tables.append(gain)
     tables += [_as_in_paper(entries, task) for task in tasks]
-    tables += [table for task, key in _PARTS for table in _by_part(entries, task, key) if task in tasks]
-    if "manipulation" in tasks and (by_table := _gain_by_table(entries)) is not None:
-        tables.append(by_table)
+    tables += [table for task in tasks for key in _kind(task).parts for table in _by_part(entries, task, key)]
+    tables += [table for task in tasks for key in _kind(task).gain_parts for table in _gain_by_part(entries, task, key)]
     tables += [_imagined(entries), *(_regret(entries, task) for task in tasks), _cost(entries), _ends(entries)]
     return tables
 
@@ -83,13 +54,18 @@ class _Entry(Entry):
 
     def is_rate(self, metric: str, task: str | None) -> bool:
         """See `Entry`."""
-        return metric in [f"{one}/success" for one in _RATES] or (metric == HEADLINE and task in _RATES)
+        rates = [one for one in task_names() if _kind(one).is_rate]
+        return metric in [f"{one}/success" for one in rates] or (metric == HEADLINE and task in rates)
 
     def flag(self, task: str | None = None) -> str:
         """Why its row wins nothing: a rate over part of the list is no rate of the list."""
         lost = self.lost(task)
         total = len(self.of(HEADLINE, task)) + lost
         return f"{lost} of {total} episodes failed" if lost else ""
+
+
+def _kind(task: str) -> type[ClosedLoopTask[Any, Any, Any]]:
+    return closed_loop_tasks.get(task)
 
 
 def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
@@ -186,7 +162,7 @@ def _said(label: str, columns: Sequence[str], p_values: Mapping[tuple[str, str],
 
 
 def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
-    columns = COLUMNS[task]
+    columns = _kind(task).columns
     rows = [
         Row(entry.label, tuple(entry.cell(metric, task) for metric in columns), entry.kind, entry.flag(task))
         for entry in entries
@@ -210,21 +186,13 @@ def _flags_note(entries: Sequence[_Entry], task: str) -> Iterator[str]:
     for entry in entries:
         met = {
             (score.task, flag)
-            for metric in (HEADLINE, *COLUMNS[task])
+            for metric in (HEADLINE, *_kind(task).columns)
             for score in entry.of(metric, task)
             for flag in score.facts.get("flags", ())
         }
         counts = Counter(flag.replace("_", " ") for _, flag in met)
         if counts:
             yield f"{entry.label}: " + ", ".join(f"{count} x {flag}" for flag, count in sorted(counts.items())) + "."
-
-
-_PARTS = (
-    ("recognition", "difficulty"),
-    ("recognition", "category"),
-    ("questions", "category"),
-    ("manipulation", "table_task"),
-)
 
 
 def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
@@ -246,14 +214,16 @@ def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
     yield Table(f"{task}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
 
 
-def _gain_by_table(entries: Sequence[_Entry]) -> Table | None:
-    """Paired differences by what is done at the table."""
-    key = "table_task"
-    names = sorted({str(s.group[key]) for e in entries for s in e.of(HEADLINE, "manipulation") if key in s.group})
+def _gain_by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
+    """Paired differences in one task by a key of its group."""
+    names = sorted({str(s.group[key]) for e in entries for s in e.of(HEADLINE, task) if key in s.group})
     if len(names) < 2:
-        return None
-    columns = {name: {"task": "manipulation", key: name} for name in names}
-    return _gain_by(entries, columns, "manipulation/gain", "Manipulation: gain over no world model by table task")
+        return
+    columns = {name: {"task": task, key: name} for name in names}
+    title = f"{task.capitalize()}: gain over no world model by {_kind(task).gain_parts[key]}"
+    table = _gain_by(entries, columns, f"{task}/gain", title)
+    if table is not None:
+        yield table
 
 
 _ORDER = {"easy": 1, "medium": 2, "hard": 3}
@@ -303,7 +273,7 @@ def _regret(entries: Sequence[_Entry], task: str) -> Table:
     ]
     return Table(
         f"decision_regret/{task}",
-        f"Decision regret, {task}: {REGRET_UNITS[task]}",
+        f"Decision regret, {task}: {_kind(task).regret_unit}",
         "1",
         "lower",
         ("best candidate less chosen one",),

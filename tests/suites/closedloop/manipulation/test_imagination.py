@@ -11,8 +11,8 @@ from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
+from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import REMEMBERED, TableImagination
-from worldgauge.suites.closedloop.manipulation.place import TablePlace
 from worldgauge.suites.closedloop.policies.contract import Plan
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds import open_world
@@ -39,23 +39,23 @@ class Asked:
 
 
 @pytest.fixture
-def place() -> TablePlace:
-    return TablePlace(table(), 48)
+def place() -> TableEnv:
+    return TableEnv(table(), 48)
 
 
-def imagination(model: Any, place: TablePlace) -> TableImagination:
+def imagination(model: Any, place: TableEnv) -> TableImagination:
     defaults = Settings.of({"task": "manipulation"}).of_task("manipulation")
     made = TableImagination(model, place, defaults, table().facts, "push it", 7, "manipulation/x")
     made.remember()
     return made
 
 
-def plans_of(place: TablePlace, *lengths: int) -> list[Plan]:
+def plans_of(place: TableEnv, *lengths: int) -> list[Plan]:
     expert = tuple(place.observe().expert())
     return [Plan((), "test", poses=expert[:length], aim={"text": f"go {length} ways"}) for length in lengths]
 
 
-def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: TablePlace) -> None:
+def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: TableEnv) -> None:
     model = Asked()
     imagine = imagination(model, place)
     plans = plans_of(place, 1, 3, 5)
@@ -77,7 +77,7 @@ def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: Ta
     assert len(set(seeds)) == 3
 
 
-def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TablePlace) -> None:
+def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TableEnv) -> None:
     model = Asked()
     imagine = imagination(model, place)
     first, poses = place.observe().front, place.observe().expert()[:2]
@@ -97,7 +97,7 @@ def test_a_model_sees_what_was_seen_and_which_poses_led_there(place: TablePlace)
     np.testing.assert_array_equal(context.clip[0], first, "the first frame stays: the arm at home")
 
 
-def test_the_oracle_foresees_what_then_happens(place: TablePlace) -> None:
+def test_the_oracle_foresees_what_then_happens(place: TableEnv) -> None:
     plan = plans_of(place, 3)[0]
     (rollout,) = imagination(models.get("oracle")(), place)(place.observe(), [plan], 0)
     place.begin(plan.poses, 14)
@@ -109,7 +109,7 @@ def test_the_oracle_foresees_what_then_happens(place: TablePlace) -> None:
     np.testing.assert_array_equal(rollout.frames[1:], np.stack(seen))
 
 
-def test_words_a_world_and_depth_are_given_where_they_are_asked_for(place: TablePlace) -> None:
+def test_words_a_world_and_depth_are_given_where_they_are_asked_for(place: TableEnv) -> None:
     model = Asked(control="text", inputs=frozenset({"world", "depth"}))
     place.step(place.observe().expert()[0])
     imagine = imagination(model, place)
@@ -127,7 +127,7 @@ def test_words_a_world_and_depth_are_given_where_they_are_asked_for(place: Table
     np.testing.assert_array_equal(request.context.depth(0), place.observe().depth)
 
 
-def test_a_plan_that_cannot_be_begun_is_not_asked_about(place: TablePlace) -> None:
+def test_a_plan_that_cannot_be_begun_is_not_asked_about(place: TableEnv) -> None:
     model = Asked()
     plans = [Plan((), "test"), *plans_of(place, 1), Plan((), "test", poses=place.observe().expert()[0:1] * 6)]
     rollouts = imagination(model, place)(place.observe(), plans, 0)
@@ -138,12 +138,12 @@ def test_a_plan_that_cannot_be_begun_is_not_asked_about(place: TablePlace) -> No
 @pytest.mark.parametrize(
     ("spec", "said"), [({"view": "panorama"}, "panoramas"), ({"control": "camera"}, "camera path")]
 )
-def test_models_that_need_a_moving_camera_are_not_asked(place: TablePlace, spec: dict[str, Any], said: str) -> None:
+def test_models_that_need_a_moving_camera_are_not_asked(place: TableEnv, spec: dict[str, Any], said: str) -> None:
     with pytest.raises(NotApplicableError, match=said):
         imagination(Asked(**spec), place)
 
 
-def test_a_model_may_have_a_size_of_its_own(place: TablePlace) -> None:
+def test_a_model_may_have_a_size_of_its_own(place: TableEnv) -> None:
     model = Asked(frame_size=(32, 32), crop=(2, 1))
     (rollout,) = imagination(model, place)(place.observe(), plans_of(place, 1), 0)
     assert rollout is not None
@@ -151,7 +151,7 @@ def test_a_model_may_have_a_size_of_its_own(place: TablePlace) -> None:
     assert (rollout.camera.width, rollout.camera.height) == (32, 32)
 
 
-def test_a_broken_promise_is_the_model_s_fault(place: TablePlace) -> None:
+def test_a_broken_promise_is_the_model_s_fault(place: TableEnv) -> None:
     class Short(Asked):
         def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
             return [[frames[0][:2]] for frames in super().rollout_batch(requests)]

@@ -133,13 +133,13 @@ def box(mask: Any) -> Any:
 
 
 def test_networks_that_are_never_wrong_find_the_exact_landmarks() -> None:
-    from worldgauge.suites.closedloop.simulator import Simulator
+    from worldgauge.suites.closedloop.home.env import HomeEnv
     from worldgauge.worlds.walking.geodesic import Geodesic
     from worldgauge.worlds.walking.walker import Stance
 
     home = Home(3)
     x, y = Geodesic(home.floor).random_point(np.random.default_rng(2))
-    place = Simulator(home, Stance(x, y, 0.5), camera=CAMERA, panorama=Panorama(96, 48)).observe()
+    place = HomeEnv(home, Stance(x, y, 0.5), camera=CAMERA, panorama=Panorama(96, 48)).observe()
     knowing = standing_in(AllKnowing(place))
     seen, truth = Landmarks(Detector(knowing, knowing)), Landmarks()
     masks, true = seen.look(place), truth.look(place)

@@ -7,12 +7,12 @@ import pytest
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
+from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.policies.contract import Candidate, Kit, Past, Plan, Rollout, proposers, revisers
 from worldgauge.suites.closedloop.questions.generate.episodes import ask_questions
 from worldgauge.suites.closedloop.questions.generate.templates import read_question
 from worldgauge.suites.closedloop.questions.proposer import WANTED, LandmarkProposer
 from worldgauge.suites.closedloop.questions.reviser import ScriptedAnswerer
-from worldgauge.suites.closedloop.simulator import Simulator
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -35,7 +35,7 @@ def question(home):
 
 
 def simulator(home, start):
-    return Simulator(home, start, camera=CAMERA, panorama=PANORAMA)
+    return HomeEnv(home, start, camera=CAMERA, panorama=PANORAMA)
 
 
 def imagined(observation, shade):

@@ -1,4 +1,4 @@
-"""From plans of poses to what a world model imagines for them, as `imagining` does for walkers: a batch a decision."""
+"""From plans of poses to what a world model imagines for them, a batch a decision."""
 
 from __future__ import annotations
 
@@ -15,15 +15,12 @@ from worldgauge.core.image import Image
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
-from worldgauge.suites.closedloop.manipulation.episode import plan_fault
-from worldgauge.suites.closedloop.manipulation.place import FPS, TablePlace, TableSight
+from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
 from worldgauge.suites.closedloop.policies.contract import Depth, Plan, Rollout
-from worldgauge.suites.closedloop.settings import Defaults
+from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, as_actions, clip_plan
 from worldgauge.worlds.walking.primitives import render_text
 
-TEXT = "manip/v1"
-"""Renderer of the words that models of text are given."""
 REMEMBERED = 16
 """Frames that a model is shown at most: the first, and those after the last poses, the present one last."""
 
@@ -34,8 +31,8 @@ class TableImagination:
     def __init__(
         self,
         subject: WorldModel,
-        place: TablePlace,
-        defaults: Defaults,
+        env: TableEnv,
+        parameters: TaskParameters,
         world: WorldFacts,
         instruction: str,
         seed: int,
@@ -46,7 +43,7 @@ class TableImagination:
             raise NotApplicableError(f"'{spec.name}' takes panoramas: a table is seen by a camera that stands still")
         if spec.control == "camera":
             raise NotApplicableError(f"'{spec.name}' is driven by a camera path: at a table the camera stands still")
-        self._subject, self._place, self._defaults = subject, place, defaults
+        self._subject, self._env, self._parameters = subject, env, parameters
         self._world, self._instruction, self._seed, self._task = world, instruction, seed, task
         self._frames: list[Image] = []
         self._hands: list[Any] = []
@@ -54,7 +51,7 @@ class TableImagination:
 
     def remember(self) -> None:
         """Keep in mind what is seen now: at the start, and after every pose."""
-        sight = self._place.observe()
+        sight = self._env.observe()
         self._frames, self._hands = [*self._frames, sight.front], [*self._hands, sight.hand]
         if len(self._frames) > REMEMBERED:
             # The first stays: with the arm at home, it shows all that lies on the table.
@@ -67,8 +64,8 @@ class TableImagination:
         """
         told = [
             None
-            if plan_fault(plan.poses, self._defaults.length) is not None
-            else clip_plan(sight.hand, np.array(plan.poses), self._defaults.clip + 1)
+            if plan_fault(plan.poses, self._parameters.length) is not None
+            else clip_plan(sight.hand, np.array(plan.poses), self._parameters.clip + 1)
             for plan in plans
         ]
         asks = [
@@ -91,14 +88,14 @@ class TableImagination:
         depth = _depth_of(sight, len(seen)) if own else None
         before = as_actions(np.array(self._hands[1:]).reshape(-1, 8)) if len(seen) > 1 else _no_actions()
         context = fit_context(Context(seen, still, before, sight.camera, depth), spec, None, None)
-        film = self._place.film(plan.poses, told, sight.state) if "truth" in spec.inputs else None
+        film = self._env.film(plan.poses, told, sight.state) if "truth" in spec.inputs else None
         words = str((plan.aim or {}).get("text") or self._instruction)
         return RolloutRequest(
             context=context,
             horizon=len(told.step) - 1,
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
             actions=as_actions(told.poses[1:]) if spec.control == "actions" else None,
-            text=render_text(TEXT, words=words) if spec.control == "text" else None,
+            text=render_text(self._env.text_renderer, words=words) if spec.control == "text" else None,
             world=_now(self._world, sight) if "world" in spec.inputs else None,
             truth=None if film is None else fit_truth(film, spec),
             truth_poses=None if film is None else np.repeat(sight.pose[None], len(film), axis=0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -266,15 +267,20 @@ class Kit:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-_ROOMS = tuple(
-    f"worldgauge.suites.closedloop.{room}"
-    for room in ("policies", "recognition", "navigation", "questions", "manipulation")
-)
+_SUITE = Path(__file__).parent.parent
+TASK_ROOMS = tuple(f"worldgauge.suites.closedloop.{path.parent.name}" for path in sorted(_SUITE.glob("*/task.py")))
+"""Packages of the tasks: the folders of the suite that hold a `task.py`."""
+_ROOMS = ("worldgauge.suites.closedloop.policies", *TASK_ROOMS)
 
 proposers: Registry[Callable[[Kit], Proposer[Any]]] = Registry("proposer", *_ROOMS, group="worldgauge.proposers")
 """Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
 revisers: Registry[Callable[[Kit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
 """Facts as of proposers; and imagines, whether it looks at rollouts at all."""
+
+
+def queries_of(policy: object) -> list[Any]:
+    """Notes of what a policy asked a language model last; none of one that asks none."""
+    return list(getattr(policy, "asked", ()))
 
 
 def merged(plans: Sequence[Plan]) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""A place with a walker in it: what the agent senses, where its steps lead, and what a plan would really come to."""
+"""A home with a walker in it: what the agent senses, where its steps lead, and what a plan would really come to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Depth, Side
+from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Depth, Plan, Side, letters
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
@@ -29,10 +29,10 @@ MIN_SHARE = 0.0005
 """Of the pixels of a view, which a target must cover to count as seen: 25 of 224x224."""
 
 
-class Sight:
+class HomeSight:
     """What is sensed from one stance (`agents.contract.Observation`); rendered when asked for, once."""
 
-    def __init__(self, simulator: Simulator, stance: Stance) -> None:
+    def __init__(self, simulator: HomeEnv, stance: Stance) -> None:
         self.stance = stance
         self.camera = simulator.camera
         self.pose: FloatArray = simulator.pose(stance)
@@ -91,8 +91,10 @@ class Sight:
         return self._views[side]
 
 
-class Simulator:
+class HomeEnv:
     """A walker in an embedded world. target: the object that recognition is about, None elsewhere."""
+
+    text_renderer = "nav/v1"
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class Simulator:
     ) -> None:
         self.world: World = world
         self.floor: FloorPlan = world.floor
-        self.stance = start
+        self.stance = self._start = start
         self.camera = camera
         self.panorama = panorama
         self.height_m = height_m
@@ -119,13 +121,23 @@ class Simulator:
         """Distances on the floor."""
         return _geodesic(self.floor)
 
-    def observe(self) -> Sight:
-        """What is sensed here and now."""
-        return Sight(self, self.stance)
+    @property
+    def position_m(self) -> tuple[float, ...]:
+        """Where the walker stands, x and y."""
+        return tuple(self.stance[:2])
 
-    def sight(self, stance: Stance) -> Sight:
+    def reset(self) -> HomeSight:
+        """Stand at the start again; what is sensed there."""
+        self.stance = self._start
+        return self.observe()
+
+    def observe(self) -> HomeSight:
+        """What is sensed here and now."""
+        return HomeSight(self, self.stance)
+
+    def sight(self, stance: Stance) -> HomeSight:
         """What would be sensed from `stance`."""
-        return Sight(self, stance)
+        return HomeSight(self, stance)
 
     def turn(self, left_rad: float) -> None:
         """Turn on the spot."""
@@ -135,6 +147,22 @@ class Simulator:
         """Take one step; whether it met something."""
         self.stance, collided = walked(self.floor, self.stance, primitive)
         return collided
+
+    def views_of_step(self) -> list[Image]:
+        """The view from where the step led."""
+        return [self.observe().front]
+
+    def info(self, observation: HomeSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
+        """Where a decision was made."""
+        return {"stance": list(observation.stance)}
+
+    def plain_actions(self, actions: Sequence[Primitive]) -> str:
+        """Steps as letters."""
+        return letters(tuple(actions))
+
+    def plain_plan(self, plan: Plan) -> str:
+        """Steps as letters."""
+        return letters(plan.steps)
 
     def pose(self, stance: Stance) -> FloatArray:
         """Camera-to-world pose (4, 4) of the eye at `stance`."""

@@ -16,9 +16,10 @@ from worldgauge.core.model import RolloutRequest, View, WorldModel, checked_batc
 from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
+from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
 from worldgauge.suites.closedloop.policies.contract import Depth, Observation, Plan, Rollout
-from worldgauge.suites.closedloop.settings import Defaults, Settings
-from worldgauge.suites.closedloop.simulator import Sight, Simulator
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.worlds.walking.primitives import (
     NAV_STEPS,
     Leading,
@@ -31,19 +32,16 @@ from worldgauge.worlds.walking.primitives import (
 )
 from worldgauge.worlds.walking.walker import Stance
 
-TEXT = "nav/v1"
-"""Renderer of the words that models of text are given."""
 
-
-class Imagination:
+class HomeImagination:
     """Asks `subject` for all plans of a decision. calls: rollouts asked of it so far."""
 
     def __init__(
         self,
         subject: WorldModel,
-        simulator: Simulator,
+        simulator: HomeEnv,
         settings: Settings,
-        defaults: Defaults,
+        parameters: TaskParameters,
         world: WorldFacts,
         seed: int,
         task: str,
@@ -51,12 +49,15 @@ class Imagination:
         self._subject = subject
         self._simulator = simulator
         self._leading: Leading = settings.leading_turns
-        self._clip = defaults.clip
+        self._clip = parameters.clip
         self._rule: Rule = settings.panorama_rule
         self._world = world
         self._seed = seed
         self._task = task
         self.calls = 0
+
+    def remember(self) -> None:
+        """Nothing: a walker's model is shown what is seen at a decision."""
 
     def __call__(self, observation: Observation, plans: Sequence[Plan], number: int) -> list[Rollout]:
         """A rollout for each plan, in order. Raises SubjectError when the model breaks its promise."""
@@ -103,7 +104,7 @@ class Imagination:
             seed=int(np.random.SeedSequence([self._seed, number, candidate]).generate_state(1)[0]),
             actions=as_actions(asked) if spec.control == "actions" else None,
             poses=ahead if spec.control == "camera" else None,
-            text=render_text(TEXT, steps=asked) if spec.control == "text" else None,
+            text=render_text(simulator.text_renderer, steps=asked) if spec.control == "text" else None,
             world=self._world if "world" in spec.inputs else None,
             truth=fit_truth(simulator.film(stances, camera), spec) if stances else None,
             truth_poses=path,
@@ -143,12 +144,12 @@ class _Ask:
         )
 
 
-def _turned(panorama: Image, simulator: Simulator, stance: Stance) -> Image:
+def _turned(panorama: Image, simulator: HomeEnv, stance: Stance) -> Image:
     """The panorama as it is after turning on the spot: the same one, rolled."""
     return rolled(panorama, _right_deg(simulator, stance))
 
 
-def _depth_of(sight: Sight, observation: Observation, simulator: Simulator, view: View, index: int) -> Depth:
+def _depth_of(sight: HomeSight, observation: Observation, simulator: HomeEnv, view: View, index: int) -> Depth:
     """Depth of the one frame of a context. A panorama that is turned by whole pixels is the real one, rolled."""
     if view == "perspective":
         return sight.depth("front")
@@ -158,6 +159,6 @@ def _depth_of(sight: Sight, observation: Observation, simulator: Simulator, view
     return sight.panorama_depth
 
 
-def _right_deg(simulator: Simulator, stance: Stance) -> float:
+def _right_deg(simulator: HomeEnv, stance: Stance) -> float:
     """How far `stance` is turned from where the walker looks; rounded, so that turns of 22.5 degrees are just that."""
     return round(math.degrees(simulator.stance.yaw - stance.yaw), 9)

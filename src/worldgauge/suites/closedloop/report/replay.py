@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -21,30 +20,13 @@ from numpy.typing import NDArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record
-from worldgauge.suites.closedloop.format import layout as closedloop
-from worldgauge.suites.closedloop.format.layout import (
-    Episode,
-    ManipulationEpisode,
-    NavigationEpisode,
-    QuestionEpisode,
-    RecognitionEpisode,
-)
-from worldgauge.suites.closedloop.manipulation.episode import SOLVED, UNSTABLE
 from worldgauge.suites.closedloop.metrics.controllability import decision_regret
-from worldgauge.suites.closedloop.protocol import simulator_of
-from worldgauge.suites.closedloop.questions.rules import STUCK
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.report.drawing import ALARM, CHOSEN, FAINT, INK, Sheet
-from worldgauge.suites.closedloop.rules import LOST
 from worldgauge.suites.closedloop.settings import Settings
-from worldgauge.suites.closedloop.simulator import Simulator
-from worldgauge.suites.closedloop.tasks import episode_of
+from worldgauge.suites.closedloop.task_index import open_task
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, read_trace
-from worldgauge.worlds.walking.primitives import from_letters
-from worldgauge.worlds.walking.walker import Stance
 
-FPS, TABLE_FPS = 3.0, 6.0
-"""Slow enough to read; of a table, where there are several frames on the way to a pose."""
 WIDTH, MARGIN, GAP = 448, 8, 8
 PANEL = (WIDTH - 2 * MARGIN - GAP) // 2
 THUMB_PX = 62
@@ -60,26 +42,23 @@ def replay(record: Record, settings: Settings) -> Clip:
 
     Raises DataError when the trace, its films or the episode's data are gone.
     """
-    scene = _Scene(record, settings)
-    fps = TABLE_FPS if record.task.sample["kind"] == "manipulation" else FPS
-    return Clip(scene, range(len(scene.cues)), fps, (WIDTH, scene.height))
+    film = _EpisodeFilm(record, settings)
+    return Clip(film, range(len(film.cues)), film.task.fps, (WIDTH, film.height))
 
 
-class _Scene:
+class _EpisodeFilm:
     """Draws frames. cues: (decision, step of it) of each frame; the decision after the last is the end."""
 
     def __init__(self, record: Record, settings: Settings) -> None:
-        self._record, self._settings = record, settings
+        self._record = record
         self._trace = read_trace(record.directory)
-        self._episode, self._world = episode_of(record.task)
+        self.task = open_task(record.task, settings)
         self._seen = Clip.open(record.directory / SEEN)
         path = record.directory / IMAGINED
         self._imagined = Clip.open(path) if path.exists() else None
         self._panel = PANEL, 2 * round(PANEL * self._seen.height / self._seen.width / 2)
-        self._goal = None
-        if isinstance(self._episode, NavigationEpisode):
-            self._goal = closedloop.goal_image(self._episode)
-        self._asked = drawing.wrapped(_asked(self._episode), WIDTH - 2 * MARGIN)
+        self._goal = self.task.goal_picture()
+        self._asked = drawing.wrapped(self.task.instruction, WIDTH - 2 * MARGIN)
         self.cues = [(n, k) for n, line in enumerate(self._trace) for k in range(len(_steps(line)) + 1)]
         self.cues.append((len(self._trace), 0))
         below = GAP + THUMB_PX + GAP + WORDS * drawing.LINE_PX + MARGIN
@@ -108,7 +87,8 @@ class _Scene:
             at = _steps(line)[step - 1] if step else 0
             sheet = self._sheet(f"decision {number + 1} of {len(self._trace)}" + (f", step {at}" if step else ""))
             y = self._top
-            view = self._boxed(self._sized(seen[step]), number, step)
+            size = self._seen.width, self._seen.height
+            view = self.task.marked(self._sized(seen[step]), self._trace, number, step, size)
             sheet.picture(view, MARGIN, y)
             met = bool(step and line["collided"][at - 1])
             sheet.note(_met(line, at) if met else "seen", MARGIN, y, ALARM if met else INK)
@@ -191,7 +171,7 @@ class _Scene:
             sheet.picture(last, MARGIN, y)
             sheet.note("seen last", MARGIN, y)
             x = MARGIN + self._panel[0] + GAP
-            for k, text in enumerate(_outcome(self._record, self._episode)):
+            for k, text in enumerate(self._outcome()):
                 for part in drawing.wrapped(text, self._panel[0] - GAP):
                     sheet.text(part, x, y + drawing.LINE_PX, INK if k else CHOSEN)
                     y += drawing.LINE_PX
@@ -214,30 +194,12 @@ class _Scene:
     def _sized(self, frame: Image) -> Image:
         return resize(frame, *self._panel)
 
-    def _boxed(self, view: Image, number: int, step: int) -> Image:
-        """The view with the red box of recognition; that of a step is the one of the next decision."""
-        if not isinstance(self._episode, RecognitionEpisode):
-            return view
-        line, following = self._trace[number], number + step
-        notes = self._trace[following]["notes"] if following < len(self._trace) else {}
-        if "box" in notes:
-            box, size = notes["box"], (self._seen.width, self._seen.height)
-        else:
-            stances = [Stance(*line["stance"])]
-            stances += self._simulator.replayed(stances[0], from_letters(line["executed"]))
-            camera = self._simulator.camera
-            box, size = self._simulator.sight(stances[step]).box, (camera.width, camera.height)
-        if box is None:
-            return view
-        across, down = self._panel[0] / size[0], self._panel[1] / size[1]
-        return drawing.boxed(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
-
-    @cached_property
-    def _simulator(self) -> Simulator:
-        """Built only for a target's box that the reviser did not note."""
-        assert not isinstance(self._episode, ManipulationEpisode)
-        defaults = self._settings.of_task(self._record.task.sample["kind"])
-        return simulator_of(self._episode, self._world, defaults, self._settings)
+    def _outcome(self) -> Iterator[str]:
+        """What came of it, a line each."""
+        facts = self._record.facts
+        yield self.task.end_words(str(facts["end"]))
+        yield from self.task.outcome_words(facts)
+        yield f"{facts['steps']} steps, {facts['decisions']} decisions, {facts['calls']} rollouts"
 
 
 def _steps(line: Mapping[str, Any]) -> list[int]:
@@ -298,50 +260,3 @@ def _short(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value + 0.0:.2f}".replace("-0.00", "0.00")
-
-
-def _asked(episode: Episode) -> str:
-    if isinstance(episode, QuestionEpisode):
-        return episode.question
-    if isinstance(episode, NavigationEpisode):
-        return "Go where the goal image was taken."
-    if isinstance(episode, ManipulationEpisode):
-        return episode.instruction.capitalize() + "."
-    return "What is in the red box?"
-
-
-ENDS = {
-    "arrived": "arrived: the oracle says so",
-    "declared": "says that it has arrived",
-    "budget": "the budget is used up",
-    "confident": "is sure of its answer",
-    LOST: "the target is out of sight",
-    STUCK: "its plans have led nowhere",
-    "unseen": "the target is not seen at the start",
-    "answered": "has given its answer",
-    SOLVED: "solved: the simulator says so",
-    UNSTABLE: "the physics became unstable",
-}
-
-
-def _outcome(record: Record, episode: Episode) -> Iterator[str]:
-    """What came of it, a line each."""
-    facts = record.facts
-    yield ENDS.get(facts["end"], str(facts["end"]))
-    if isinstance(episode, NavigationEpisode):
-        metres = facts["distance_m"]
-        yield (
-            "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {episode.radius_m:g} m do"
-        )
-    elif isinstance(episode, RecognitionEpisode):
-        sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
-        yield f"answer: {facts['label'] or 'none'}{sure}"
-        yield f"it is: {episode.category}"
-    elif isinstance(episode, ManipulationEpisode):
-        yield f"{facts['progress']:.0%} of the task is done"
-        if facts["failed_poses"]:
-            yield f"{len(facts['failed_poses'])} poses failed, the last: {facts['failed_poses'][-1]}"
-    else:
-        yield f"answer: {facts['answer'] or 'none'}"
-        yield f"expected: {episode.answer}"
-    yield f"{facts['steps']} steps, {facts['decisions']} decisions, {facts['calls']} rollouts"

@@ -12,10 +12,11 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.models import models
-from worldgauge.suites.closedloop import replay as the_replay
-from worldgauge.suites.closedloop.replay import GAP, MARGIN, PANEL, WIDTH
+from worldgauge.suites.closedloop.report import replay as the_replay
 from worldgauge.suites.closedloop.report.drawing import ALARM, BOX, VOID, Sheet, text_px, wrapped
+from worldgauge.suites.closedloop.report.replay import GAP, MARGIN, PANEL, WIDTH
 from worldgauge.suites.closedloop.suite import ClosedLoop
+from worldgauge.suites.closedloop.task import FPS
 from worldgauge.suites.closedloop.trace import IMAGINED, SEEN, TRACE, read_trace
 
 SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 3}
@@ -49,7 +50,7 @@ def test_a_frame_before_each_decision_and_after_each_step_and_one_for_the_end(wa
     trace = read_trace(walked.directory)
     assert len(film) == sum(1 + len(line["executed"]) for line in trace) + 1
     assert film.width == WIDTH
-    assert film.fps == the_replay.FPS
+    assert film.fps == FPS
 
 
 def test_left_is_what_was_seen_and_right_what_was_imagined_for_that_step(walked: Record) -> None:

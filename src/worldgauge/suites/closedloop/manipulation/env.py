@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.policies.contract import Depth, SeenThing
+from worldgauge.suites.closedloop.policies.contract import Depth, Plan, SeenThing, letters
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, HandPose, clip_plan
@@ -29,7 +29,7 @@ _FUTURES = 32
 class TableSight:
     """What is sensed in one state (`agents.contract.TableObservation`); rendered when asked for, once."""
 
-    def __init__(self, place: TablePlace, state: State) -> None:
+    def __init__(self, place: TableEnv, state: State) -> None:
         self.state = state
         self.camera = place.camera
         self.pose: FloatArray = front_pose()
@@ -79,11 +79,13 @@ class Future:
     progress: float
 
 
-class TablePlace:
+class TableEnv:
     """What the loop needs of a table. size_px: side of the front picture.
 
     reasons: of every step, why it did not end as asked, None where it did. unstable: whether the physics blew up.
     """
+
+    text_renderer = "manip/v1"
 
     def __init__(self, world: Tabletop, size_px: int) -> None:
         self.camera: Camera = front_camera(size_px)
@@ -110,6 +112,18 @@ class TablePlace:
     def hand(self) -> HandPose:
         """Where the hand is now."""
         return self._simulation.hand
+
+    @property
+    def position_m(self) -> tuple[float, ...]:
+        """Where the hand is, x, y and z."""
+        return tuple(self.hand[:3])
+
+    def reset(self) -> TableSight:
+        """Put everything back where it was at first; what is sensed then."""
+        self.reasons, self.unstable, self.shares, self.seen = [], False, (), []
+        if self.state != self._start:
+            self._simulation.restore(self._start)
+        return self.observe()
 
     def observe(self) -> TableSight:
         """What is sensed now."""
@@ -149,6 +163,29 @@ class TablePlace:
         if not self.seen and (last or reason is not None or self.progress >= 1):
             self.seen = [states[-1]]
         return reason is not None
+
+    def views_of_step(self) -> list[Image]:
+        """The views on the way to the last pose, of `seen`."""
+        return list(self.clip(self.seen))
+
+    def info(self, observation: TableSight, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
+        """Where the hand and all things were at a decision, and how its poses ended."""
+        return {
+            "hand": list(observation.hand),
+            "state": observation.state.plain(),
+            "reasons": self.reasons[len(self.reasons) - actions :],
+            "under_way": list(view_steps),
+        }
+
+    def plain_actions(self, actions: Sequence[HandPose | Refused]) -> Any:
+        """Poses as lists of 8 numbers; a plan that was refused as an empty one."""
+        return [[] if isinstance(one, Refused) else [float(value) for value in one] for one in actions]
+
+    def plain_plan(self, plan: Plan) -> Any:
+        """Poses as lists of 8 numbers; none where a pose is not one."""
+        if not plan.poses:
+            return letters(plan.steps)
+        return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
     def future(self, poses: Sequence[HandPose], state: State | None = None) -> Future:
         """What `poses` would really lead to from `state`, the present one if left out; nothing moves."""
@@ -193,6 +230,19 @@ class TablePlace:
     def at(self, state: State) -> _Visit:
         """The simulation in another state for the length of a `with` block, after which all is as it was."""
         return _Visit(self._simulation, state)
+
+
+def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:
+    """Why a plan cannot be begun; None where it can. What is wrong with a single pose is found when it is its turn."""
+    if not 1 <= len(poses) <= length:
+        return f"the plan has {len(poses)} poses, 1 to {length} can be carried out"
+    for number, pose in enumerate(poses, start=1):
+        values = np.asarray(pose, np.float64)
+        if values.shape != (8,) or not np.isfinite(values).all():
+            return f"pose {number} of the plan is not 8 finite numbers"
+        if not 0.99 < np.linalg.norm(values[3:7]) < 1.01:
+            return f"the quaternion of pose {number} of the plan does not have length 1"
+    return None
 
 
 class _Visit:

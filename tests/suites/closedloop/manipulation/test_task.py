@@ -9,8 +9,8 @@ import pytest
 from support.table_sight import table
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.loop import FALLBACK
-from worldgauge.suites.closedloop.manipulation.episode import SOLVED, UNSTABLE, Manipulation, plan_fault
-from worldgauge.suites.closedloop.manipulation.place import Refused, TablePlace
+from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv, plan_fault
+from worldgauge.suites.closedloop.manipulation.task import SOLVED, UNSTABLE, ManipulationRules
 from worldgauge.suites.closedloop.policies.contract import REFUSED, Decision, Plan
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.tabletop.pose_plans import HandPose
@@ -19,22 +19,22 @@ POSE = HandPose(0.3, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.fixture
-def place() -> TablePlace:
-    return TablePlace(table(), 48)
+def place() -> TableEnv:
+    return TableEnv(table(), 48)
 
 
-def rules_of(place: TablePlace, **options: Any) -> Manipulation:
+def rules_of(place: TableEnv, **options: Any) -> ManipulationRules:
     settings = Settings.of({"task": "manipulation", **options})
-    return Manipulation(place, settings.of_task("manipulation"), settings)
+    return ManipulationRules(place, settings.of_task("manipulation"), settings)
 
 
 def plan_of(*poses: HandPose) -> Plan:
     return Plan((), "test", poses=poses)
 
 
-def carried_out(rules: Manipulation, place: TablePlace, plan: Plan | None) -> list[object]:
+def carried_out(rules: ManipulationRules, place: TableEnv, plan: Plan | None) -> list[object]:
     done = []
-    for action in rules.steps(Decision(plan)):
+    for action in rules.actions(Decision(plan)):
         place.step(action)
         done.append(action)
     return done
@@ -47,17 +47,17 @@ def test_the_paper_s_numbers() -> None:
     assert (long.length, long.clip) == (50, 13), "a longer plan is thinned out, its clip is as long"
 
 
-def test_whole_plans_as_far_as_poses_are_left(place: TablePlace) -> None:
+def test_whole_plans_as_far_as_poses_are_left(place: TableEnv) -> None:
     rules = rules_of(place, decisions=3, length=2)
     assert carried_out(rules, place, plan_of(POSE, POSE)) == [POSE, POSE]
-    assert not rules.spent(())
+    assert not rules.truncated(())
     assert carried_out(rules, place, plan_of(POSE, POSE)) == [POSE]
-    assert rules.spent(())
+    assert rules.truncated(())
     assert rules.taken == 3
 
 
 @pytest.mark.parametrize("poses", [(), (POSE,) * 6, (POSE, POSE._replace(x=math.nan)), (POSE._replace(qx=0.0),)])
-def test_a_plan_that_cannot_be_begun_is_one_failed_step(place: TablePlace, poses: tuple[HandPose, ...]) -> None:
+def test_a_plan_that_cannot_be_begun_is_one_failed_step(place: TableEnv, poses: tuple[HandPose, ...]) -> None:
     rules = rules_of(place)
     (done,) = carried_out(rules, place, plan_of(*poses))
     assert isinstance(done, Refused)
@@ -66,25 +66,25 @@ def test_a_plan_that_cannot_be_begun_is_one_failed_step(place: TablePlace, poses
     assert (rules.taken, rules.true_value(plan_of(*poses))) == (1, None)
 
 
-def test_no_plan_is_one_failed_step_too(place: TablePlace) -> None:
+def test_no_plan_is_one_failed_step_too(place: TableEnv) -> None:
     (done,) = carried_out(rules_of(place), place, None)
     assert isinstance(done, Refused)
 
 
-def test_it_is_over_when_it_is_solved(place: TablePlace) -> None:
+def test_it_is_over_when_it_is_solved(place: TableEnv) -> None:
     rules = rules_of(place)
-    assert rules.over() is None
-    assert rules.every_step
+    assert rules.terminated() is None
+    assert rules.checks_every_step
     for pose in place.observe().expert():
         place.step(pose)
-        if rules.over():
+        if rules.terminated():
             break
-    assert rules.over() == SOLVED
+    assert rules.terminated() == SOLVED
     place.unstable = True
-    assert rules.over() == UNSTABLE, "whatever it looks like"
+    assert rules.terminated() == UNSTABLE, "whatever it looks like"
 
 
-def test_the_true_value_is_the_progress_in_the_end(place: TablePlace) -> None:
+def test_the_true_value_is_the_progress_in_the_end(place: TableEnv) -> None:
     rules = rules_of(place)
     expert = tuple(place.observe().expert())[:5]
     first = rules.true_value(plan_of(*expert[:2]))
@@ -95,7 +95,7 @@ def test_the_true_value_is_the_progress_in_the_end(place: TablePlace) -> None:
     assert rules.true_value(plan_of(POSE)) == 0.0
 
 
-def test_the_fallback_is_one_random_pose_with_an_open_gripper(place: TablePlace) -> None:
+def test_the_fallback_is_one_random_pose_with_an_open_gripper(place: TableEnv) -> None:
     rules = rules_of(place)
     made = [rules.fallback(place.observe(), np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
@@ -106,7 +106,7 @@ def test_the_fallback_is_one_random_pose_with_an_open_gripper(place: TablePlace)
         assert plan_fault(plan.poses, 1) is None
 
 
-def test_a_plan_that_was_refused_before_is_a_failed_step_for_that_reason(place: TablePlace) -> None:
+def test_a_plan_that_was_refused_before_is_a_failed_step_for_that_reason(place: TableEnv) -> None:
     plan = Plan((), "test", aim={"text": "policy 'odd' gives plans of 6 poses"}, flags=(REFUSED,))
     (done,) = carried_out(rules_of(place), place, plan)
     assert done == Refused("policy 'odd' gives plans of 6 poses")

@@ -1,24 +1,19 @@
-"""Tasks: one an episode of the data, and how a task finds its episode again."""
+"""The tasks of a data folder, one an episode, and how one of them finds its episode again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.closedloop.format import layout as closedloop
-from worldgauge.suites.closedloop.format.layout import (
-    ClosedLoop,
-    Episode,
-    ManipulationEpisode,
-    QuestionEpisode,
-    RecognitionEpisode,
-)
+from worldgauge.suites.closedloop.format.layout import ClosedLoop
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import identity
-from worldgauge.suites.closedloop.settings import SUITE, Settings, TaskKind
+from worldgauge.suites.closedloop.settings import SUITE, Settings
+from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
@@ -29,7 +24,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     """
     data = closedloop.load(Path(source))
     kinds = settings.asked
-    found = [(kind, episode) for kind in kinds for episode in episodes_of(data, kind)]
+    found = [(kind, episode) for kind in kinds for episode in closed_loop_tasks.get(kind).episodes(data)]
     if not found and not data.faults:
         raise DataError(
             f"{source}: no episodes of {' or '.join(kinds)}; "
@@ -47,41 +42,29 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             id=f"{kind}/{episode.id}",
             sample={"source": str(Path(source).resolve()), "kind": kind, "episode": episode.id},
             fingerprint=closedloop.fingerprint_of(episode, world) + eyes[kind],
-            group={"task": kind, **_group(episode)},
+            group={"task": kind, **closed_loop_tasks.get(kind).group(episode)},
             skip=closedloop.scene_missing(episode.scene) if world is None else None,
         )
 
 
-def episodes_of(data: ClosedLoop, kind: TaskKind) -> tuple[Episode, ...]:
-    """The episodes of one task."""
-    episodes: tuple[Episode, ...] = getattr(data, kind)
-    return episodes
+def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
+    """A task with its episode and scene.
 
-
-def episode_of(task: Task) -> tuple[Episode, WorldFacts]:
-    """The episode of a task and its scene. Raises DataError when it is faulty, gone, or its scene is not at hand."""
+    Raises DataError when the episode is faulty, gone, or its scene is not at hand.
+    """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     data = _loaded(task.sample["source"])
-    for episode in episodes_of(data, task.sample["kind"]):
+    kind = closed_loop_tasks.get(task.sample["kind"])
+    for episode in kind.episodes(data):
         if episode.id == task.sample["episode"]:
             world = data.scenes[episode.scene]
             if world is None:
                 raise DataError(f"{task.id}: {closedloop.scene_missing(episode.scene)}")
-            return episode, world
+            return kind(episode, world, settings)
     raise DataError(f"{task.sample['source']}: episode '{task.id}' is gone; plan the run again")
 
 
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> ClosedLoop:
     return closedloop.load(Path(source))
-
-
-def _group(episode: Episode) -> dict[str, object]:
-    if isinstance(episode, RecognitionEpisode):
-        return {"category": episode.category, "difficulty": ("easy", "medium", "hard")[episode.difficulty]}
-    if isinstance(episode, QuestionEpisode):
-        return {"category": episode.category}
-    if isinstance(episode, ManipulationEpisode):
-        return {"table_task": episode.table_task.replace("_", " ")}
-    return {}

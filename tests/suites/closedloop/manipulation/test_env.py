@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.table_sight import table
-from worldgauge.suites.closedloop.manipulation.place import Refused, TablePlace
+from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
 
@@ -14,11 +14,11 @@ FRAMES = 14
 
 
 @pytest.fixture
-def place() -> TablePlace:
-    return TablePlace(table(), 64)
+def place() -> TableEnv:
+    return TableEnv(table(), 64)
 
 
-def test_what_is_foreseen_is_what_then_happens(place: TablePlace) -> None:
+def test_what_is_foreseen_is_what_then_happens(place: TableEnv) -> None:
     poses = list(place.observe().expert())[:3]
     told = clip_plan(place.hand, np.array(poses), FRAMES)
     before = place.state
@@ -36,7 +36,7 @@ def test_what_is_foreseen_is_what_then_happens(place: TablePlace) -> None:
     assert len(seen) == FRAMES - 1
 
 
-def test_a_solved_task_ends_what_is_foreseen(place: TablePlace) -> None:
+def test_a_solved_task_ends_what_is_foreseen(place: TableEnv) -> None:
     poses = list(place.observe().expert())
     future = place.future([*poses, poses[0], poses[0]])
     assert future.progress == 1.0
@@ -57,7 +57,7 @@ def test_a_solved_task_ends_what_is_foreseen(place: TablePlace) -> None:
     ],
 )
 def test_what_cannot_be_done_is_a_failed_step_and_moves_nothing(
-    place: TablePlace, pose: HandPose | Refused, said: str
+    place: TableEnv, pose: HandPose | Refused, said: str
 ) -> None:
     before = place.state
     assert place.step(pose)
@@ -68,7 +68,7 @@ def test_what_cannot_be_done_is_a_failed_step_and_moves_nothing(
     assert place.reasons[1] is None
 
 
-def test_physics_that_blow_up_end_it(place: TablePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_physics_that_blow_up_end_it(place: TableEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     def blow_up(self: Simulation, pose: object) -> None:
         raise UnstableError("the physics of the table became unstable")
 
@@ -81,7 +81,7 @@ def test_physics_that_blow_up_end_it(place: TablePlace, monkeypatch: pytest.Monk
     assert "unstable" in str(place.reasons[-1])
 
 
-def test_an_agent_senses_the_table(place: TablePlace) -> None:
+def test_an_agent_senses_the_table(place: TableEnv) -> None:
     sight = place.observe()
     assert sight.front.shape == (64, 64, 3)
     assert sight.depth.shape == sight.instances.shape == (64, 64)
@@ -92,7 +92,7 @@ def test_an_agent_senses_the_table(place: TablePlace) -> None:
     assert place.observe().expert()[0] != sight.expert()[0]
 
 
-def test_the_goal_is_shown_without_doing_anything(place: TablePlace) -> None:
+def test_the_goal_is_shown_without_doing_anything(place: TableEnv) -> None:
     before = place.state
     start, goal = place.goal_picture()
     assert place.state == before
@@ -102,7 +102,7 @@ def test_the_goal_is_shown_without_doing_anything(place: TablePlace) -> None:
     assert changed < 0.1, "three buttons light up, nothing else"
 
 
-def test_of_a_plan_that_is_thinned_out_the_frames_of_its_clip_are_seen(place: TablePlace) -> None:
+def test_of_a_plan_that_is_thinned_out_the_frames_of_its_clip_are_seen(place: TableEnv) -> None:
     hand = place.hand
     poses = [hand._replace(z=hand.z - 0.004 * k) for k in range(1, 31)]
     told = clip_plan(hand, np.array(poses), FRAMES)
@@ -115,7 +115,7 @@ def test_of_a_plan_that_is_thinned_out_the_frames_of_its_clip_are_seen(place: Ta
     np.testing.assert_array_equal(place.clip(seen).to_array(), film)
 
 
-def test_where_it_ends_is_seen_although_the_clip_has_no_frame_there(place: TablePlace) -> None:
+def test_where_it_ends_is_seen_although_the_clip_has_no_frame_there(place: TableEnv) -> None:
     hand = place.hand
     place.begin([hand] * 30, FRAMES)
     assert place.step(HandPose(9, 9, 9, 1, 0, 0, 0, 1))

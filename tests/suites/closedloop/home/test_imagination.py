@@ -13,10 +13,10 @@ from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
-from worldgauge.suites.closedloop.imagination import Imagination
+from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.policies.contract import Plan, Rollout
-from worldgauge.suites.closedloop.settings import Settings, TaskKind
-from worldgauge.suites.closedloop.simulator import Simulator
+from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import from_letters
@@ -32,9 +32,9 @@ def home() -> Home:
 
 
 @pytest.fixture
-def simulator(home: Home) -> Simulator:
+def simulator(home: Home) -> HomeEnv:
     spot = Geodesic(home.floor).random_point(np.random.default_rng(4))
-    return Simulator(home, Stance(float(spot[0]), float(spot[1]), 0.3), camera=CAMERA, panorama=PANORAMA)
+    return HomeEnv(home, Stance(float(spot[0]), float(spot[1]), 0.3), camera=CAMERA, panorama=PANORAMA)
 
 
 class Asked:
@@ -56,22 +56,22 @@ class Asked:
 
 
 def imagined(
-    model: Any, simulator: Simulator, steps: Sequence[str], task: TaskKind = "navigation", **settings: Any
+    model: Any, simulator: HomeEnv, steps: Sequence[str], task: str = "navigation", **settings: Any
 ) -> list[Rollout]:
     chosen = Settings.of(settings)
-    imagination = Imagination(model, simulator, chosen, chosen.of_task(task), FACTS, 5, "t")
+    imagination = HomeImagination(model, simulator, chosen, chosen.of_task(task), FACTS, 5, "t")
     plans = [Plan(from_letters(one), "test") for one in steps]
     return imagination(simulator.observe(), plans, 0)
 
 
-def test_all_plans_of_a_decision_are_one_batch(simulator: Simulator) -> None:
+def test_all_plans_of_a_decision_are_one_batch(simulator: HomeEnv) -> None:
     model = Asked()
     imagined(model, simulator, ["FF", "FL", "FR"])
     assert model.batches == [3]
     assert len({request.seed for request in model.requests}) == 3
 
 
-def test_leading_turns_are_real_frames_and_not_asked_for(simulator: Simulator) -> None:
+def test_leading_turns_are_real_frames_and_not_asked_for(simulator: HomeEnv) -> None:
     model = Asked()
     (rollout,) = imagined(model, simulator, ["LLFR"])
     (request,) = model.requests
@@ -85,21 +85,21 @@ def test_leading_turns_are_real_frames_and_not_asked_for(simulator: Simulator) -
     assert (rollout.frames[3:] == 99).all()
 
 
-def test_leading_turns_are_left_to_the_model_when_asked(simulator: Simulator) -> None:
+def test_leading_turns_are_left_to_the_model_when_asked(simulator: HomeEnv) -> None:
     model = Asked()
     (rollout,) = imagined(model, simulator, ["LLF"], leading_turns="model")
     assert model.requests[0].horizon == 3
     assert rollout.exact == 1
 
 
-def test_a_plan_of_one_turn_asks_nothing(simulator: Simulator) -> None:
+def test_a_plan_of_one_turn_asks_nothing(simulator: HomeEnv) -> None:
     model = Asked()
     (rollout,) = imagined(model, simulator, ["LLL"])
     assert model.batches == []
     assert (rollout.exact, len(rollout.frames)) == (4, 4)
 
 
-def test_padding_is_never_taken_for_plan(simulator: Simulator) -> None:
+def test_padding_is_never_taken_for_plan(simulator: HomeEnv) -> None:
     model = Asked()
     (rollout,) = imagined(model, simulator, ["RFFL"], "recognition")
     assert model.requests[0].horizon == 13
@@ -107,7 +107,7 @@ def test_padding_is_never_taken_for_plan(simulator: Simulator) -> None:
     assert rollout.frame_to_action.tolist() == [0, 1, 2, 3, 4, *[-1] * 10]
 
 
-def test_camera_and_text_say_the_same_steps(simulator: Simulator) -> None:
+def test_camera_and_text_say_the_same_steps(simulator: HomeEnv) -> None:
     camera, text = Asked(control="camera"), Asked(control="text")
     imagined(camera, simulator, ["FL"])
     (told,) = imagined(text, simulator, ["FL"])
@@ -120,7 +120,7 @@ def test_camera_and_text_say_the_same_steps(simulator: Simulator) -> None:
     assert not told.aligned
 
 
-def test_the_oracle_sees_walls(simulator: Simulator) -> None:
+def test_the_oracle_sees_walls(simulator: HomeEnv) -> None:
     rollout = imagined(models.get("oracle")(), simulator, ["F" * 40])[0]
     assert rollout.frames.shape == (41, 48, 48, 3)
     stances = simulator.replayed(simulator.stance, from_letters("F" * 40))
@@ -129,7 +129,7 @@ def test_the_oracle_sees_walls(simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize("name", ["oracle", "freeze", "warp", "roll"])
-def test_panoramas_show_every_side(name: str, simulator: Simulator) -> None:
+def test_panoramas_show_every_side(name: str, simulator: HomeEnv) -> None:
     model = models.get(name)(view="panorama")
     (rollout,) = imagined(model, simulator, ["LF"])
     assert rollout.frames.shape == (3, 72, 128, 3)
@@ -141,7 +141,7 @@ def test_panoramas_show_every_side(name: str, simulator: Simulator) -> None:
     assert off < 0.7 * np.abs(seen - simulator.observe().front.astype(int)).mean()
 
 
-def test_depth_is_that_of_the_turned_view(simulator: Simulator) -> None:
+def test_depth_is_that_of_the_turned_view(simulator: HomeEnv) -> None:
     for view in ("perspective", "panorama"):
         model = Asked(view=view, inputs=frozenset({"depth"}))
         imagined(model, simulator, ["RF"])
@@ -153,14 +153,14 @@ def test_depth_is_that_of_the_turned_view(simulator: Simulator) -> None:
         assert np.quantile(np.abs(context.depth(0) - real), 0.95) < 1e-4
 
 
-def test_a_model_of_its_own_size_is_given_that(simulator: Simulator) -> None:
+def test_a_model_of_its_own_size_is_given_that(simulator: HomeEnv) -> None:
     model = Asked(frame_size=(32, 24))
     (rollout,) = imagined(model, simulator, ["LF"])
     assert model.requests[0].frame_size == (32, 24)
     assert rollout.frames.shape == (3, 24, 32, 3)
 
 
-def test_a_model_that_breaks_its_promise_is_named(simulator: Simulator) -> None:
+def test_a_model_that_breaks_its_promise_is_named(simulator: HomeEnv) -> None:
     class Short(Asked):
         def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
             return [[chunk[:1] for chunk in chunks] for chunks in super().rollout_batch(requests)]
@@ -169,7 +169,7 @@ def test_a_model_that_breaks_its_promise_is_named(simulator: Simulator) -> None:
         imagined(Short(), simulator, ["FF", "FR"])
 
 
-def test_the_same_again_is_the_same(simulator: Simulator) -> None:
+def test_the_same_again_is_the_same(simulator: HomeEnv) -> None:
     one, two = (imagined(models.get("degraded")(level=0.5), simulator, ["FF", "FR"]) for _ in range(2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.frames, b.frames)

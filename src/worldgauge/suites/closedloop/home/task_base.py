@@ -1,0 +1,114 @@
+"""What the tasks have in common in which an agent walks about a home."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import TaskView
+from worldgauge.suites.closedloop.format.episode import HomeEpisode
+from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home.imagination import HomeImagination
+from worldgauge.suites.closedloop.loop import FALLBACK, Rules
+from worldgauge.suites.closedloop.policies.contract import Observation, Plan
+from worldgauge.suites.closedloop.task import ClosedLoopTask
+from worldgauge.worlds import open_world
+from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters
+from worldgauge.worlds.walking.walker import Stance
+
+HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
+HomeRulesT = TypeVar("HomeRulesT", bound="HomeRules")
+REACH_M = 1.0
+"""How near the shortest way leads to what a question or a red box is about."""
+
+
+class HomeRules(Rules[Primitive]):
+    """Rules of a walker."""
+
+    def fallback(self, observation: Observation, rng: np.random.Generator) -> Plan:
+        """See `straight_on`."""
+        return straight_on(self.length)
+
+
+def straight_on(length: int) -> Plan:
+    """What a walker does for want of a plan: L steps forward, flagged."""
+    return Plan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))
+
+
+class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):
+    """A task of a walker in a home."""
+
+    @property
+    def target(self) -> int | None:
+        """The object that the episode is about, shown in a red box; None without one."""
+        return None
+
+    @property
+    def hfov_deg(self) -> float:
+        """Of the views, across."""
+        return self.parameters.hfov_deg
+
+    def make_env(self) -> HomeEnv:
+        """The home with a walker at the episode's start."""
+        episode, height = self.episode, self.parameters.view_px
+        world = cast(Walkable, open_world(self.world))
+        self.check_scene(world)
+        return HomeEnv(
+            world,
+            episode.start,
+            camera=Camera.from_horizontal_fov(round(height * self.parameters.aspect), height, self.hfov_deg),
+            panorama=Panorama(self.settings.panorama_px, self.settings.panorama_px * 9 // 16),
+            height_m=episode.floor_m + episode.height_m,
+            target=self.target,
+        )
+
+    def check_scene(self, world: Walkable) -> None:
+        """Raises DataError for an episode that is of another scene: it must not become a score."""
+        episode = self.episode
+        if world.floor.clearance_at(np.array(episode.start[:2])) <= 0:
+            raise DataError(
+                f"{episode.id}: its start ({episode.start.x:.2f}, {episode.start.y:.2f}) is no place to stand in "
+                f"'{episode.scene}'; correct start_position or leave the episode out"
+            )
+
+    def imagination(self, subject: WorldModel, env: HomeEnv, seed: int, task_id: str) -> HomeImagination:
+        """Asks for all plans of a decision, leading turns taken out."""
+        return HomeImagination(subject, env, self.settings, self.parameters, self.world, seed, task_id)
+
+    def simulated(self, env: HomeEnv, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
+        """What is seen along the steps of a candidate, after its leading turns."""
+        start = Stance(*line["stance"]).turned(candidate["turn_left_rad"])
+        stances = env.replayed(start, from_letters(candidate["steps"]))
+        return env.film(stances[candidate["exact"] :], camera)
+
+    def view(self) -> TaskView:
+        """The shortest way to what is asked for."""
+        env, start = self.make_env(), self.episode.start
+        steps: Steps = ()
+        marks: dict[str, tuple[float, float]] = {}
+        for name, place, radius_m in self.aims(env):
+            marks[name] = (float(place[0]), float(place[1]))
+            steps = steps or env.geodesic.steps_to(start, env.geodesic.nearest(place), radius_m) or ()
+        stances = [start, *env.replayed(start, steps)]
+        if len(stances) == 1:
+            stances *= 2
+        poses = np.stack([env.pose(stance) for stance in stances])
+        return TaskView(env.film(stances, env.camera), poses, 0, self.world, marks)
+
+    @abstractmethod
+    def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
+        """Name, place (2,) in metres and radius in metres of what is sought."""
+
+
+def aims_of_things(env: HomeEnv, numbers: Sequence[int]) -> list[tuple[str, FloatArray, float]]:
+    """Name, middle (2,) and radius in metres of those objects that are in the home."""
+    things = [env.things[number] for number in numbers if number in env.things]
+    return [(thing.name, (np.array(thing.low) + np.array(thing.high))[:2] / 2, REACH_M) for thing in things]

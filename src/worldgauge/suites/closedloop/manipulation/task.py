@@ -1,0 +1,236 @@
+"""Manipulation: do with an arm what the instruction says (World-in-World, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, TaskView
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.suites.closedloop.format.episode import ManipulationEpisode
+from worldgauge.suites.closedloop.loop import FALLBACK, Rules
+from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv, plan_fault
+from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
+from worldgauge.suites.closedloop.metrics.success import success, task_progress, trajectory_steps
+from worldgauge.suites.closedloop.policies.contract import REFUSED, Decision, History, Plan, TableObservation
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.worlds import open_world
+from worldgauge.worlds.tabletop.picture import FRONT_FOV_DEG
+from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
+from worldgauge.worlds.tabletop.simulation import State
+from worldgauge.worlds.tabletop.world import Tabletop, check_engine
+
+SOLVED, UNSTABLE = "solved", "unstable"
+EXPERT_FRAMES = 28
+"""Of what the expert does at a table, in reports."""
+
+
+@closed_loop_tasks.register("manipulation")
+class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "ManipulationRules"]):
+    """Do something at a table with an arm."""
+
+    name, order = "manipulation", 4
+    defaults = TaskParameters(15, 5, 5, 13, 1.0, FRONT_FOV_DEG, 448, "scripted", "similarity")
+    columns: ClassVar[Mapping[str, str]] = {
+        "manipulation/success": "success rate, %",
+        "manipulation/trajectory_steps": "decisions",
+        "manipulation/task_progress": "progress",
+    }
+    regret_unit = "progress of the task, 0 to 1"
+    parts = ("table_task",)
+    gain_parts: ClassVar[Mapping[str, str]] = {"table_task": "table task"}
+    ends: ClassVar[Mapping[str, str]] = {
+        SOLVED: "solved: the simulator says so",
+        UNSTABLE: "the physics became unstable",
+    }
+    fps = 6.0  # there are several frames on the way to a pose
+    policy_options: ClassVar[Mapping[str, str]] = {
+        "noise_m": "expert_noise_m",
+        "wrong": "expert_wrong",
+        "demonstrations": "demonstrations",
+        "moves": "cloned_moves",
+        "policy": "policy",
+        "revision": "revision",
+    }
+
+    @classmethod
+    def group(cls, episode: ManipulationEpisode) -> dict[str, object]:
+        """By what is done at the table."""
+        return {"table_task": episode.table_task.replace("_", " ")}
+
+    @classmethod
+    def clip_frames(cls, length: int) -> int:
+        """The same of any plan: poses are spread over it, or thinned out."""
+        return cls.defaults.clip
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """Raises UsageError for a proposer that lacks what it needs."""
+        for proposer, name, what in (
+            ("cloned", "demonstrations", "a folder that 'worldgauge collect demonstrations' has made"),
+            ("process", "policy", "a policy of yours, such as cmd:python -m worldgauge_serve my_policy.py:Mine"),
+        ):
+            if settings.of_task(cls.name).proposer == proposer and getattr(settings, name) is None:
+                raise UsageError(f"proposer '{proposer}' needs {what}: say which with --set {name}=...")
+
+    @classmethod
+    def check_installed(cls, settings: Settings) -> None:
+        """See `ClosedLoopTask`; the physics must be installed."""
+        super().check_installed(settings)
+        check_engine("leave it out with --set task=...")
+
+    def make_env(self) -> TableEnv:
+        """The table, nothing moved."""
+        episode, table = self.episode, open_world(self.world)
+        expected = {"task": episode.table_task, "variation": episode.variation}
+        found = {name: self.world.params.get(name) for name in expected}
+        if not isinstance(table, Tabletop) or found != expected or table.task.instruction != episode.instruction:
+            raise DataError(
+                f"{episode.id}: '{episode.scene}' is no table of {episode.table_task} {episode.variation} on which to "
+                f"{episode.instruction}; correct the trial, or collect again"
+            )
+        return TableEnv(table, self.parameters.view_px)
+
+    def goal(self, env: TableEnv) -> Goal:
+        """The instruction, and how the table looks before and after."""
+        before, after = env.goal_picture()
+        return Goal(image=after, text=self.episode.instruction, before=before)
+
+    def rules(self, env: TableEnv, seed: int) -> ManipulationRules:
+        """See `ManipulationRules`."""
+        return ManipulationRules(env, self.parameters, self.settings)
+
+    def imagination(self, subject: WorldModel, env: TableEnv, seed: int, task_id: str) -> TableImagination:
+        """Asks for all plans of a decision; it is shown what was seen before."""
+        return TableImagination(subject, env, self.parameters, self.world, self.episode.instruction, seed, task_id)
+
+    def outcome(self, rules: ManipulationRules, env: TableEnv) -> dict[str, Any]:
+        """How far the task is done, and which poses failed."""
+        failed = [reason for reason in env.reasons if reason is not None]
+        return {"progress": round(env.progress, 6), "unstable": env.unstable, "failed_poses": failed}
+
+    def scores(self, record: Record) -> Iterator[Score]:
+        """Success, decisions and progress."""
+        facts = record.facts
+        solved = success(facts["end"] == SOLVED)
+        head_facts = {
+            **walked_facts(record),
+            "progress": facts["progress"],
+            "failed_poses": facts["failed_poses"],
+            "flags": ["unstable"] if facts["unstable"] else [],
+        }
+        yield score_of(record, "success", solved, facts=head_facts, prefix="task/")
+        yield score_of(record, "success", solved, prefix="manipulation/")
+        decisions = trajectory_steps(facts["decisions"])
+        yield score_of(record, "trajectory_steps", decisions, prefix="manipulation/")
+        yield score_of(record, "task_progress", task_progress(facts["progress"]), prefix="manipulation/")
+
+    def simulated(self, env: TableEnv, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
+        """What is seen on the way through the poses of a candidate."""
+        frames = candidate["imagined"][1] - candidate["imagined"][0] + 1
+        poses = [HandPose(*pose) for pose in candidate["steps"]]
+        plan = clip_plan(line["hand"], np.array(poses), frames)
+        return env.film(poses, plan, State.of(line["state"])).cropped(camera.width, camera.height)
+
+    @property
+    def instruction(self) -> str:
+        """The instruction."""
+        return self.caption + "."
+
+    @property
+    def caption(self) -> str:
+        """The instruction."""
+        return self.episode.instruction.capitalize()
+
+    def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """How far the task is done, and what failed."""
+        yield f"{facts['progress']:.0%} of the task is done"
+        if facts["failed_poses"]:
+            yield f"{len(facts['failed_poses'])} poses failed, the last: {facts['failed_poses'][-1]}"
+
+    def view(self) -> TaskView:
+        """What the expert does, and where the things lie."""
+        env = self.make_env()
+        sight = env.observe()
+        poses = sight.expert()
+        plan = clip_plan(sight.hand, np.array(poses), EXPERT_FRAMES)
+        film = env.film(poses, plan)
+        ways = np.repeat(sight.pose[None], len(film), axis=0)
+        ways[:, :3, 3] = plan.poses[1:, :3]
+        marks = {thing.name: (thing.place_m[0], thing.place_m[1]) for thing in sight.things}
+        return TaskView(film, ways, 0, self.world, marks)
+
+
+class ManipulationRules(Rules[HandPose | Refused]):
+    """Bring a table into the state that the instruction asks for, within so many poses.
+
+    `decisions` of the parameters are the poses. Whole plans are carried out, as far as poses are left; success is
+    checked after every pose. A plan without poses, with more than L, or with poses that are none is one failed step.
+    """
+
+    checks_every_step = True
+
+    def __init__(self, env: TableEnv, parameters: TaskParameters, settings: Settings) -> None:
+        super().__init__(parameters.candidates, parameters.length, settings.tts_ratio)
+        self._poses = parameters.decisions
+        self._frames = parameters.clip + 1
+        self._env = env
+        self.taken = 0
+
+    def terminated(self) -> str | None:
+        """When it is solved, or nothing can be solved any more."""
+        if self._env.unstable:
+            return UNSTABLE
+        return SOLVED if self._env.progress >= 1 else None
+
+    def truncated(self, history: History) -> bool:
+        """After K poses."""
+        return self.taken >= self._poses
+
+    def first_turn_rad(self, decision: Decision) -> float:
+        """None."""
+        return 0.0
+
+    def actions(self, decision: Decision) -> Iterator[HandPose | Refused]:
+        """The whole plan, as far as poses are left."""
+        plan = decision.plan
+        fault = "no plan was made" if plan is None else _fault_of(plan, self.length)
+        if plan is None or fault is not None:
+            self.taken += 1
+            yield Refused(fault or "")
+            return
+        self._env.begin(plan.poses, self._frames)
+        for pose in plan.poses[: self._left]:
+            self.taken += 1
+            yield pose
+
+    def true_value(self, plan: Plan) -> float | None:
+        """How far the task would really be done after as much of the plan as poses are left for, in [0, 1].
+
+        None for a plan that cannot be begun.
+        """
+        if plan_fault(plan.poses, self.length) is not None:
+            return None
+        return self._env.future(plan.poses[: self._left]).progress
+
+    @property
+    def _left(self) -> int:
+        """Poses that may still be taken."""
+        return self._poses - self.taken
+
+    def fallback(self, observation: TableObservation, rng: np.random.Generator) -> Plan:
+        """One pose drawn from all bins, with the gripper open (released code)."""
+        return Plan((), "random pose", flags=(FALLBACK,), poses=(random_pose(rng),))
+
+
+def _fault_of(plan: Plan, length: int) -> str | None:
+    """As `plan_fault`; who refused a plan knows better why."""
+    return str((plan.aim or {}).get("text")) if REFUSED in plan.flags else plan_fault(plan.poses, length)

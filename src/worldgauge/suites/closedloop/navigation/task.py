@@ -1,0 +1,168 @@
+"""Image-goal navigation: go to where a picture was taken (World-in-World, section 5.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Image
+from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.suites.closedloop.format.episode import NavigationEpisode
+from worldgauge.suites.closedloop.format.files import goal_image
+from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask
+from worldgauge.suites.closedloop.metrics.success import spl, success, trajectory_steps
+from worldgauge.suites.closedloop.policies.contract import Decision, History, Plan, revisers
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
+from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge.worlds.walking.walker import Stance
+
+_UNREACHABLE = "the goal cannot be reached: the episode is invalid"
+
+
+@closed_loop_tasks.register("navigation")
+class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
+    """Go to where the goal image was taken."""
+
+    name, order = "navigation", 2
+    defaults = TaskParameters(20, 3, 5, 0, 1.0, 90.0, 384, "heuristic", "similarity")
+    columns: ClassVar[Mapping[str, str]] = {
+        "navigation/success": "success rate, %",
+        "navigation/trajectory_steps": "steps",
+        "navigation/spl": "SPL, %",
+    }
+    regret_unit = "steps left to the goal"
+    ends: ClassVar[Mapping[str, str]] = {
+        "arrived": "arrived: the oracle says so",
+        "declared": "says that it has arrived",
+    }
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """Raises UsageError where the agent must say that it has arrived, and never does."""
+        if settings.track != "declared_stop":
+            return
+        name = settings.of_task(cls.name).reviser
+        if not revisers.entry(name).facts.get("declares"):
+            able = " or ".join(each.name for each in revisers if each.facts.get("declares"))
+            raise UsageError(f"track=declared_stop: the reviser '{name}' never says that it has arrived; take {able}")
+        if settings.goal_check == "every_step":
+            raise UsageError("goal_check=every_step is of the track oracle_stop; who must say so is asked at decisions")
+
+    @classmethod
+    def policy_options_of(cls, settings: Settings) -> dict[str, Any]:
+        """Whether the agent must say that it has arrived."""
+        return {**super().policy_options_of(settings), "declared": settings.track == "declared_stop"}
+
+    def goal(self, env: HomeEnv) -> Goal:
+        """The goal image."""
+        return Goal(image=self.goal_picture())
+
+    def rules(self, env: HomeEnv, seed: int) -> NavigationRules:
+        """See `NavigationRules`."""
+        return NavigationRules(env, self.episode.goal, self.episode.radius_m, self.parameters, self.settings)
+
+    def outcome(self, rules: NavigationRules, env: HomeEnv) -> dict[str, Any]:
+        """How far the goal is."""
+        metres = rules.distance_m()
+        return {"arrived": rules.arrived(), "distance_m": round(metres, 6) if metres < float("inf") else None}
+
+    def scores(self, record: Record) -> Iterator[Score]:
+        """Success, steps and SPL."""
+        facts = record.facts
+        arrived = facts["arrived"] and (facts["track"] == "oracle_stop" or facts["end"] == "declared")
+        invalid = ("unreachable",) if facts["distance_m"] is None else ()
+        head_facts = {**walked_facts(record), "distance_m": facts["distance_m"], "flags": invalid}
+        yield score_of(record, "success", success(arrived), facts=head_facts, prefix="task/")
+        yield score_of(record, "success", success(arrived), prefix="navigation/")
+        yield score_of(record, "trajectory_steps", trajectory_steps(facts["steps"]), prefix="navigation/")
+        reference = math.inf if invalid else self.episode.step_to_goal
+        term = spl(arrived, reference, facts["steps"])
+        yield score_of_term(record, "spl", term, _UNREACHABLE, prefix="navigation/")
+
+    @property
+    def instruction(self) -> str:
+        """In words, as the agent is told by the image alone."""
+        return "Go where the goal image was taken."
+
+    @property
+    def caption(self) -> str:
+        """How far that is."""
+        return f"Go where the goal image was taken, {self.episode.step_to_goal} steps away"
+
+    def goal_picture(self) -> Image:
+        """The goal image."""
+        return goal_image(self.episode)
+
+    def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """How far it stopped from the goal."""
+        metres, radius_m = facts["distance_m"], self.episode.radius_m
+        yield "no way leads to the goal" if metres is None else f"{metres:.2f} m from the goal, {radius_m:g} m do"
+
+    def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
+        """The goal."""
+        goal = self.episode.goal
+        return [("goal", np.array([goal.x, goal.y]), self.episode.radius_m)]
+
+
+class NavigationRules(HomeRules):
+    """Reach the place where the goal image was taken; its heading does not matter.
+
+    Track oracle_stop: the episode ends where the geodesic distance is within the radius at a decision. Track
+    declared_stop: where the agent says so.
+    """
+
+    def __init__(
+        self, env: HomeEnv, goal: Stance, radius_m: float, parameters: TaskParameters, settings: Settings
+    ) -> None:
+        super().__init__(parameters.candidates, parameters.length, settings.tts_ratio)
+        self.checks_every_step = settings.goal_check == "every_step" and settings.track == "oracle_stop"
+        self._declared = settings.track == "declared_stop"
+        self._decisions = parameters.decisions + (settings.budget == "inclusive")
+        self._env = env
+        self._goal = (goal.x, goal.y)
+        self._radius_m = radius_m
+
+    def distance_m(self, stance: Stance | None = None) -> float:
+        """Geodesic metres from a stance, the present one if left out, to the goal; infinite where there is no way."""
+        there = stance or self._env.stance
+        return self._env.geodesic.distance((there.x, there.y), self._goal)
+
+    def arrived(self) -> bool:
+        """Whether the goal is within the radius."""
+        return self.distance_m() <= self._radius_m
+
+    def terminated(self) -> str | None:
+        """When the oracle says so."""
+        return "arrived" if not self._declared and self.arrived() else None
+
+    def truncated(self, history: History) -> bool:
+        """After K decisions."""
+        return len(history) >= self._decisions
+
+    def terminated_by(self, decision: Decision) -> str | None:
+        """When the agent says that it is there, where that is its task."""
+        return "declared" if self._declared and decision.stop else None
+
+    def actions(self, decision: Decision) -> Iterator[Primitive]:
+        """All but the last two of a plan, at least one: L - 2 = 3 of 5."""
+        if decision.plan is None:
+            return iter(())
+        return iter(decision.plan.steps[: max(len(decision.plan.steps) - 2, 1)])
+
+    def true_value(self, plan: Plan) -> float | None:
+        """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a way.
+
+        Metres alone would not tell a turn the right way from one the wrong way.
+        """
+        there = self._env.led_to(plan.turn_left_rad, plan.steps)
+        left = self._env.geodesic.steps_left(there, self._goal, self._radius_m)
+        return -left if left < float("inf") else None

@@ -1,0 +1,195 @@
+"""Recognition: say what is in the red box (World-in-World, section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.image import Image
+from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.suites.closedloop.format.episode import RecognitionEpisode
+from worldgauge.suites.closedloop.home.env import HomeEnv
+from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Decision, History, Plan
+from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
+from worldgauge.suites.closedloop.report import drawing
+from worldgauge.suites.closedloop.settings import Settings
+from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.primitives import Primitive, from_letters
+from worldgauge.worlds.walking.walker import Stance
+
+LOST, UNSEEN = "target_lost", "unseen"
+DIFFICULTIES = ("easy", "medium", "hard")
+_UNSEEN = "the target is not seen at the start: the episode could not begin"
+
+
+@closed_loop_tasks.register("recognition")
+class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
+    """Say what the boxed object is."""
+
+    name, order = "recognition", 1
+    defaults = TaskParameters(10, 2, 4, 13, 1.0, 90.0, 384, "heuristic", "recogniser")
+    columns: ClassVar[Mapping[str, str]] = {
+        "recognition/success": "success rate, %",
+        "recognition/trajectory_steps": "steps",
+    }
+    regret_unit = "share of the view that the target covers"
+    parts = ("difficulty", "category")
+    ends: ClassVar[Mapping[str, str]] = {
+        "confident": "is sure of its answer",
+        LOST: "the target is out of sight",
+        UNSEEN: "the target is not seen at the start",
+    }
+    policy_options: ClassVar[Mapping[str, str]] = {"tracker": "tracker"}
+
+    @classmethod
+    def group(cls, episode: RecognitionEpisode) -> dict[str, object]:
+        """By category and difficulty."""
+        return {"category": episode.category, "difficulty": DIFFICULTIES[episode.difficulty]}
+
+    @classmethod
+    def networks(cls, settings: Settings) -> tuple[str, ...]:
+        """The tracker, where it is one, or those of the reviser."""
+        return (TRACKER,) if settings.tracker == "sam2" else super().networks(settings)
+
+    @property
+    def target(self) -> int | None:
+        """The boxed object."""
+        return self.episode.target
+
+    def check_scene(self, world: Walkable) -> None:
+        """See `HomeTask.check_scene`; the target must be what the episode says."""
+        super().check_scene(world)
+        episode = self.episode
+        known = {thing.instance: thing.category for thing in world.landmarks}
+        if known.get(episode.target) != episode.category:
+            found = known.get(episode.target, "nothing")
+            raise DataError(
+                f"{episode.id}: target_id {episode.target} is {found} in '{episode.scene}', not {episode.category}; "
+                "correct target_id or target_categrory"
+            )
+
+    def goal(self, env: HomeEnv) -> Goal:
+        """The target, and the labels of which it has one."""
+        return Goal(target=str(self.episode.target), choices=LABELS)
+
+    def rules(self, env: HomeEnv, seed: int) -> RecognitionRules:
+        """See `RecognitionRules`."""
+        return RecognitionRules(env, self.parameters, self.settings)
+
+    def start_fault(self, env: HomeEnv) -> str | None:
+        """A target that nobody sees."""
+        return UNSEEN if env.observe().box is None else None
+
+    def outcome(self, rules: RecognitionRules, env: HomeEnv) -> dict[str, Any]:
+        """The best answer."""
+        return {"label": rules.label, "confidence": rules.confidence if rules.label is not None else None}
+
+    def scores(self, record: Record) -> Iterator[Score]:
+        """Success and steps."""
+        facts = record.facts
+        unseen = facts["end"] == UNSEEN
+        right = facts["label"] == self.episode.category
+        head_facts = {
+            **walked_facts(record),
+            "label": facts["label"],
+            "confidence": facts["confidence"],
+            "flags": ["unseen_at_start"] if unseen else [],
+        }
+        yield score_of(record, "success", success(right), facts=head_facts, prefix="task/")
+        yield score_of(record, "success", success(right), prefix="recognition/")
+        steps = trajectory_steps(None if unseen else facts["steps"])
+        yield score_of(record, "trajectory_steps", steps, reason=_UNSEEN, prefix="recognition/")
+
+    @property
+    def instruction(self) -> str:
+        """The question."""
+        return "What is in the red box?"
+
+    @property
+    def caption(self) -> str:
+        """The question and its answer."""
+        return f"What is in the red box? {self.episode.category}"
+
+    def marked(self, view: Image, trace: Sequence[Mapping[str, Any]], number: int, step: int, size: Size) -> Image:
+        """The view with the red box; that of a step is the one of the next decision."""
+        following = number + step
+        notes = trace[following]["notes"] if following < len(trace) else {}
+        if "box" in notes:
+            box = notes["box"]
+        else:
+            env, line = self._env, trace[number]
+            stances = [Stance(*line["stance"])]
+            stances += env.replayed(stances[0], from_letters(line["executed"]))
+            box, size = env.sight(stances[step]).box, (env.camera.width, env.camera.height)
+        if box is None:
+            return view
+        across, down = view.shape[1] / size[0], view.shape[0] / size[1]
+        return drawing.boxed(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
+
+    @cached_property
+    def _env(self) -> HomeEnv:
+        """Made only for a target's box that the reviser did not note."""
+        return self.make_env()
+
+    def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """What it answered, and what is right."""
+        sure = "" if facts["confidence"] is None else f" ({facts['confidence']:.0%} sure)"
+        yield f"answer: {facts['label'] or 'none'}{sure}"
+        yield f"it is: {self.episode.category}"
+
+    def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
+        """The target."""
+        return aims_of_things(env, (self.episode.target,))
+
+
+class RecognitionRules(HomeRules):
+    """Name the object in the red box; look on until one is sure.
+
+    The answer after the last step is asked for: `decisions` steps, one more query. The label is the one of highest
+    confidence over the whole episode, the first of equal ones.
+    """
+
+    has_last_look = True
+
+    def __init__(self, env: HomeEnv, parameters: TaskParameters, settings: Settings) -> None:
+        super().__init__(parameters.candidates, parameters.length, settings.tts_ratio)
+        self.label: str | None = None
+        self.confidence = float("-inf")
+        self._decisions = parameters.decisions
+        self._released = settings.budget == "inclusive"
+        self._env = env
+
+    def truncated(self, history: History) -> bool:
+        """After K steps, one a decision."""
+        return len(history) >= self._decisions
+
+    def terminated_by(self, decision: Decision) -> str | None:
+        """When an answer is confident enough; keeps the best answer so far."""
+        if decision.answer is not None and decision.confidence is not None and decision.confidence > self.confidence:
+            self.label, self.confidence = decision.answer, decision.confidence
+        return "confident" if self.confidence >= CONFIDENT else None
+
+    def actions(self, decision: Decision) -> Iterator[Primitive]:
+        """One primitive."""
+        return iter(() if decision.plan is None else decision.plan.steps[:1])
+
+    def terminated_after_actions(self) -> str | None:
+        """When the target has left every view."""
+        return None if self._env.target_around() else LOST
+
+    def count_steps(self, steps: int, end: str) -> int:
+        """All steps; the release does not count the one that loses the target."""
+        return steps - (self._released and end == LOST)
+
+    def true_value(self, plan: Plan) -> float | None:
+        """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
+        return self._env.target_share(self._env.led_to(plan.turn_left_rad, plan.steps))

@@ -1,0 +1,318 @@
+"""A task of the suite: where it happens, what the agent is told, by which rules, what came of it and how that is shown.
+
+A task is a folder of the suite with a `task.py` in it, whose class registers itself; its episodes, policies and metrics
+may lie beside it. Nothing else of the suite knows a task by its name, but the format, which reads those of the paper.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from worldgauge.chat.client import ChatModel
+from worldgauge.chat.endpoint import open_chat
+from worldgauge.core.episode import Goal, WorldFacts
+from worldgauge.core.geometry import Camera
+from worldgauge.core.image import Image
+from worldgauge.core.model import WorldModel
+from worldgauge.core.registry import Registry
+from worldgauge.core.video import Clip
+from worldgauge.engine.suite.contract import Record, Score, TaskView
+from worldgauge.engine.suite.scores import score_of
+from worldgauge.perception.networks import networks
+from worldgauge.suites.closedloop.format.episode import ClosedLoop
+from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
+from worldgauge.suites.closedloop.metrics.success import Term
+from worldgauge.suites.closedloop.policies.cached_inference import check_networks
+from worldgauge.suites.closedloop.policies.contract import TASK_ROOMS, Kit, Plan, Proposer, Reviser, proposers, revisers
+from worldgauge.suites.closedloop.policies.lpips import NETWORK
+
+if TYPE_CHECKING:
+    from worldgauge.suites.closedloop.settings import Settings
+
+EpisodeT = TypeVar("EpisodeT")
+EnvT = TypeVar("EnvT", bound="TaskEnv")
+RulesT = TypeVar("RulesT", bound=Rules[Any])
+Size = tuple[int, int]
+FPS = 3.0
+"""Of films of an episode: slow enough to read."""
+
+
+@dataclass(frozen=True)
+class TaskParameters:
+    """How a task is asked.
+
+    Attributes:
+        decisions: K; of questions the number of low-level actions, of manipulation that of poses.
+        candidates: M, plans proposed at each decision.
+        length: L, most primitives or poses of a plan.
+        clip: Frames of a clip after the first; steps beyond the plan are filled up with forward ones, since the answer
+            is read from them too; poses are spread over it. 0: only the plan's own.
+        aspect: Width of the views over their height.
+        hfov_deg: Of the views, across.
+        view_px: Height of the views.
+        proposer, reviser: Registered policies.
+    """
+
+    decisions: int
+    candidates: int
+    length: int
+    clip: int
+    aspect: float
+    hfov_deg: float
+    view_px: int
+    proposer: str
+    reviser: str
+
+
+class TaskEnv(Env[Any], Protocol):
+    """What the suite needs of an environment beyond the loop's: to trace an episode and to look at it again."""
+
+    text_renderer: str
+    """By which plans become words for models that take text."""
+
+    @property
+    def camera(self) -> Camera:
+        """Of the front view."""
+        ...
+
+    @property
+    def position_m(self) -> tuple[float, ...]:
+        """Where the agent is: of a walker x and y, of a hand x, y and z."""
+        ...
+
+    def views_of_step(self) -> Sequence[Image]:
+        """Front views (H, W, 3) of the step that was just taken, the last one of where it ended."""
+        ...
+
+    def info(self, observation: Any, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
+        """What it takes to look at a decision again, plain JSON values.
+
+        Args:
+            observation: What was sensed when it was made.
+            actions: How many were carried out of it.
+            view_steps: Which of them, from 1, each of the views of its steps shows.
+        """
+        ...
+
+    def plain_actions(self, actions: Sequence[Any]) -> Any:
+        """Actions as plain JSON values."""
+        ...
+
+    def plain_plan(self, plan: Plan) -> Any:
+        """The actions of a plan as plain JSON values."""
+        ...
+
+
+class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
+    """One episode of a task, and by its class the task itself. Subclass it and register the class under its name.
+
+    Attributes:
+        name: The registered name: `--set task=NAME`, the episodes' group, the prefix of its scores.
+        order: Its place among the tasks in tables; the paper's.
+        defaults: How it is asked unless settings say otherwise.
+        columns: Name of a score -> column of its table, the paper's first.
+        is_rate: Whether success is yes or no.
+        regret_unit: What `Rules.true_value` counts.
+        parts: Keys of the episodes' groups by which success has tables of its own.
+        gain_parts: Those of them by which the gain over no world model has one too: key -> what the title calls it.
+        ends: Why episodes end -> in words.
+        fps: Of films of an episode.
+        policy_options: Name of an option of policies (`Kit.options`) -> setting that it is taken from.
+
+    Args:
+        episode: Of this task.
+        world: Its scene.
+        settings: Those of the run.
+    """
+
+    name: ClassVar[str]
+    order: ClassVar[int]
+    defaults: ClassVar[TaskParameters]
+    columns: ClassVar[Mapping[str, str]]
+    is_rate: ClassVar[bool] = True
+    regret_unit: ClassVar[str] = ""
+    parts: ClassVar[tuple[str, ...]] = ()
+    gain_parts: ClassVar[Mapping[str, str]] = {}
+    ends: ClassVar[Mapping[str, str]] = {}
+    fps: ClassVar[float] = FPS
+    policy_options: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, episode: EpisodeT, world: WorldFacts, settings: Settings) -> None:
+        self.episode, self.world, self.settings = episode, world, settings
+        self.parameters = settings.of_task(self.name)
+
+    # of the task
+
+    @classmethod
+    def episodes(cls, data: ClosedLoop) -> Sequence[Any]:
+        """Its episodes in a folder, in order."""
+        found: Sequence[Any] = getattr(data, cls.name, ())
+        return found
+
+    @classmethod
+    def group(cls, episode: Any) -> dict[str, object]:
+        """By what its episodes are told apart in tables, beside the task."""
+        return {}
+
+    @classmethod
+    def clip_frames(cls, length: int) -> int:
+        """Frames of a clip after the first, of plans of `length`: all steps of a walker are in it."""
+        return max(cls.defaults.clip, length) if cls.defaults.clip else 0
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """Raises UsageError for settings that the task cannot be asked with."""
+
+    @classmethod
+    def networks(cls, settings: Settings) -> tuple[str, ...]:
+        """Networks that its policies look with, run here."""
+        named = settings.lpips or NETWORK
+        return (named,) if settings.looks_by_named_network(cls.name) and named in networks else ()
+
+    @classmethod
+    def check_installed(cls, settings: Settings) -> None:
+        """Raises MissingExtraError or AbsentWeightsError without what its policies and environment need."""
+        check_networks(cls.networks(settings))
+
+    @classmethod
+    def policy_options_of(cls, settings: Settings) -> dict[str, Any]:
+        """Options of policies, by name, that settings give."""
+        names = {**_SHARED, **cls.policy_options}
+        return {name: getattr(settings, setting) for name, setting in names.items()}
+
+    @classmethod
+    def kit(cls, settings: Settings) -> Kit:
+        """What its policies are made of."""
+        options = {name: value for name, value in cls.policy_options_of(settings).items() if value is not None}
+        chat = None if settings.chat is None else _chat(settings)
+        return Kit(cls.name, settings.of_task(cls.name).length, chat, settings.prompts, options)
+
+    # of an episode
+
+    def policies(self) -> tuple[Proposer[Any], Reviser[Any]]:
+        """Proposer and reviser."""
+        kit = self.kit(self.settings)
+        return proposers.get(self.parameters.proposer)(kit), revisers.get(self.parameters.reviser)(kit)
+
+    @abstractmethod
+    def make_env(self) -> EnvT:
+        """The environment, at its start. Raises DataError for an episode that is of another scene."""
+
+    @abstractmethod
+    def goal(self, env: EnvT) -> Goal:
+        """What the agent is told."""
+
+    @abstractmethod
+    def rules(self, env: EnvT, seed: int) -> RulesT:
+        """What the task says to the loop."""
+
+    @abstractmethod
+    def imagination(self, subject: WorldModel, env: EnvT, seed: int, task_id: str) -> RemembersViews:
+        """What asks a world model for rollouts. Raises NotApplicableError for a model that cannot be asked here."""
+
+    def start_fault(self, env: EnvT) -> str | None:
+        """Why the episode cannot begin; None where it can. It is scored as failed, and takes no steps."""
+        return None
+
+    @abstractmethod
+    def outcome(self, rules: RulesT, env: EnvT) -> dict[str, Any]:
+        """What came of it, for the scores: plain JSON values."""
+
+    @abstractmethod
+    def scores(self, record: Record) -> Iterator[Score]:
+        """Its success and the scores of its own table."""
+
+    @abstractmethod
+    def simulated(self, env: EnvT, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
+        """What the simulator shows for the frames of a candidate that the model drew.
+
+        Args:
+            env: Of this episode, made for it.
+            line: The decision in the trace.
+            candidate: One of its candidates.
+            camera: Of as much of the front view as the model shows.
+        """
+
+    # of films and reports
+
+    @property
+    @abstractmethod
+    def instruction(self) -> str:
+        """What the agent is told, in words for people."""
+
+    @property
+    @abstractmethod
+    def caption(self) -> str:
+        """The same with what would be right, as far as one can write it."""
+
+    def goal_picture(self) -> Image | None:
+        """The image (H, W, 3) that the agent is sent to, where there is one."""
+        return None
+
+    def marked(self, view: Image, trace: Sequence[Mapping[str, Any]], number: int, step: int, size: Size) -> Image:
+        """A view of the film with what the agent was shown in it.
+
+        Args:
+            view: (h, w, 3), what was seen after `step` steps of decision `number`.
+            trace: All decisions.
+            size: Width and height in pixels of what was seen.
+        """
+        return view
+
+    def end_words(self, end: str) -> str:
+        """Why an episode ended, in words."""
+        return {"budget": "the budget is used up", **self.ends}.get(end, end)
+
+    @abstractmethod
+    def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """What came of it, a line each. facts: the record's."""
+
+    @abstractmethod
+    def view(self) -> TaskView:
+        """What a report shows of the episode: how it would be solved, as the agent would see it."""
+
+
+closed_loop_tasks: Registry[type[ClosedLoopTask[Any, Any, Any]]] = Registry(
+    "task", *TASK_ROOMS, group="worldgauge.closedloop_tasks"
+)
+"""The tasks: `task.py` of each room."""
+
+
+def task_names() -> tuple[str, ...]:
+    """Names of all tasks, in the order of tables."""
+    return tuple(sorted(closed_loop_tasks.names(), key=lambda name: closed_loop_tasks.get(name).order))
+
+
+def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefix: str) -> Score:
+    """The score of a term, with its flags. reason: why there is none, where there is none."""
+    why = None if term.value is not None else reason
+    return score_of(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)
+
+
+def walked_facts(record: Record) -> dict[str, Any]:
+    """How an episode ended and where it led, for tables and pictures."""
+    return {name: record.facts[name] for name in ("end", "xy", "leading_turns", "track")}
+
+
+_SHARED: Mapping[str, str] = {"seeds": "heuristic_seeds", "kind": "kind", "lpips": "lpips"}
+"""Options of policies that serve several tasks."""
+
+
+@lru_cache(maxsize=2)
+def _chat(settings: Settings) -> ChatModel:
+    """One for all episodes of a worker: its limits on calls a minute hold for all of them."""
+    assert settings.chat is not None
+    given, got = settings.prices
+    return open_chat(
+        settings.chat,
+        settings.chat_recording,
+        replay=settings.chat_replay,
+        input_price=given,
+        output_price=got,
+        budget=settings.chat_budget,
+        key_env=settings.chat_key_env,
+    )
