@@ -24,6 +24,8 @@ from worldgauge.suites.closedloop.recognition.recogniser.training import train
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 
+pytest_plugins = ["support.chat_fixtures"]
+
 os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
 
 # Started in the background of a script, tests inherit that Ctrl-C is ignored, and so would all that they interrupt.

@@ -176,7 +176,7 @@ def test_deadline_kills_a_hung_model(cli: Callable[..., Done], data: Path) -> No
         (["run", "echo", "--model", "fereeze"], "no model 'fereeze'. Did you mean 'freeze'?"),
         (["run", "loopnva", "--model", "freeze"], "no suite 'loopnva'. Did you mean 'loopnav'?"),
         (["run", "echo", "--model", "freeze", "--set", "gain"], "--set takes NAME=VALUE, not 'gain'"),
-        (["run", "echo", "--model", "freeze", "--set", "gian=1"], "suite 'echo' does not take the settings"),
+        (["run", "echo", "--model", "freeze", "--set", "gian=1"], "no echo setting 'gian'. Did you mean 'gain'"),
         (["run", "echo", "--model", "freeze", "--limit", "0"], "limit must be at least 1"),
         (["run", "echo", "--model", "freeze", "--workers", "0"], "workers must be at least 1"),
         (

@@ -82,7 +82,7 @@ def test_a_taken_name_is_refused_within_one_module_too(things: Registry[type]) -
 
 
 def test_a_module_that_fails_fails_every_time_and_can_be_mended(things: Registry[type], tmp_path: Path) -> None:
-    package = things._package
+    package = things._packages[0]
     broken = tmp_path / package / "aaa.py"
     good = f"from {package} import things\n@things.register('glass')\nclass Glass: ...\n"
     broken.write_text(good + "1 / 0\n")
@@ -101,8 +101,8 @@ def test_registering_again_from_the_same_place_is_no_clash(things: Registry[type
 
 def test_a_file_imported_under_two_names_is_no_clash(things: Registry[type], tmp_path: Path) -> None:
     """As a script is that others import, or a model's file that is named by its path."""
-    path = tmp_path / f"{things._package}_both.py"
-    path.write_text(f"from {things._package} import things\n@things.register('clay')\nclass Clay: ...\n")
+    path = tmp_path / f"{things._packages[0]}_both.py"
+    path.write_text(f"from {things._packages[0]} import things\n@things.register('clay')\nclass Clay: ...\n")
     importlib.import_module(path.stem)
     spec = importlib.util.spec_from_file_location("another_name", path)
     assert spec is not None
@@ -122,10 +122,11 @@ def test_a_file_imported_under_two_names_is_no_clash(things: Registry[type], tmp
 def test_an_entry_point_may_name_what_registers_itself(things: Registry[type], asked_first: bool) -> None:
     if asked_first:
         assert things.entry("iron").summary == ""
-    module = f"{things._package}_outsider"
+    module = f"{things._packages[0]}_outsider"
     path = Path(str(importlib.util.find_spec(module).origin))  # type: ignore[union-attr]
     path.write_text(
-        f"from {things._package} import things\n@things.register('iron', colour='grey')\nclass Iron:\n    'Heavy.'\n"
+        f"from {things._packages[0]} import things\n"
+        "@things.register('iron', colour='grey')\nclass Iron:\n    'Heavy.'\n"
     )
     importlib.import_module(module)
     assert things.names() == ["iron", "wooden"]
@@ -136,11 +137,11 @@ def test_an_entry_point_may_name_what_registers_itself(things: Registry[type], a
 @pytest.mark.parametrize("fails", [False, True])
 def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path, fails: bool) -> None:
     """Each of them, also one that asks while another thread is in the middle of the search."""
-    package = tmp_path / things._package
+    package = tmp_path / things._packages[0]
     began, asking = threading.Event(), threading.Event()
     things.began, things.asking = began, asking  # type: ignore[attr-defined]
     (package / "aaa.py").write_text(
-        f"from {things._package} import things\n"
+        f"from {things._packages[0]} import things\n"
         "import time\nthings.began.set()\nassert things.asking.wait(10)\ntime.sleep(0.1)\n"
         + ("1 / 0\n" if fails else "@things.register('glass')\nclass Glass: ...\n")
     )

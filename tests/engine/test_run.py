@@ -293,7 +293,7 @@ def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path
     entrant = SubjectEntry("unplugged", resolve(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(needs, "enter", lambda models, pool, asks: [entrant])
+        patch.setattr(needs, "enter_subjects", lambda models, pool, asks: [entrant])
         result = run("echo", model=model, data=data, out=tmp_path / "out", limit=1)
     assert [failure.error for failure in result.failures] == ["the licence is taken"]
     error = loads((tmp_path / "out" / "unplugged" / "records" / "even__0" / "record.json").read_text())["error"]
@@ -408,7 +408,7 @@ def test_progress_tells_the_story(data: Path, tmp_path: Path, doubles: ModuleTyp
         ({"model": f"{STEADY}?levle=3"}, SubjectError, "takes \\(level"),
         ({"model": [STEADY, f"{STEADY}?"]}, UsageError, "same label"),
         ({"limit": 0}, UsageError, "limit must be at least 1"),
-        ({"settings": {"biass": 1}}, UsageError, "does not take the settings"),
+        ({"settings": {"biass": 1}}, UnknownNameError, "no echo setting 'biass'. Did you mean 'bias'"),
         ({"workers": 0}, UsageError, "workers must be at least 1"),
         ({"deadline_s": 0}, UsageError, "the deadline must be above 0 s, got 0"),
         ({"deadline_s": float("nan")}, UsageError, "the deadline must be above 0 s, got nan"),

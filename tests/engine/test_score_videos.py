@@ -108,7 +108,7 @@ def test_horizons_have_folders_of_their_own(scenarios: Path, tmp_path: Path) -> 
         make_wm_videos(tmp_path / name, scenarios, models=("still",), horizon_s=6.0 if "2s" in name else 8.0)
     suite = Target(horizon_s=6)
     assert suite.submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos_horizon_at_2s" / "still")
-    assert Target().videos(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
+    assert Target().submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
 
 
 def test_bad_videos_fail_each_with_its_reason(tmp_path: Path) -> None:
@@ -135,8 +135,10 @@ def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
     assert list(result.directories) == ["mine"]
 
 
-class Plain:
+class Plain(Suite):
     """A suite without a layout of its own."""
+
+    name = "plain"
 
 
 WALKS = [

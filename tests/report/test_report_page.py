@@ -154,7 +154,7 @@ def test_data_that_are_gone_leave_scores_and_films(runs: Path, tmp_path: Path, m
     def gone(self: ToyLoop, task: Task) -> TaskView:
         raise UsageError("the <data> are gone")
 
-    monkeypatch.setattr(ToyLoop, "picture", gone)
+    monkeypatch.setattr(ToyLoop, "task_view", gone)
     made = write_report([runs], tmp_path).read_text(encoding="utf-8")
     assert made.count("The truth is not shown: the &lt;data&gt; are gone") == 4
     assert made.count("<canvas") == 4 * 6 - 2, "every subject, but of two tasks one that failed or was skipped"
@@ -180,7 +180,7 @@ def test_films_and_maps_come_from_where_the_data_lie_now(tmp_path: Path, monkeyp
     facts.write_text(facts.read_text().replace('"source": "data"', '"source": "moved"'))
     asked = []
     picture = ToyLoop.task_view
-    monkeypatch.setattr(ToyLoop, "picture", lambda self, task: asked.append(task) or picture(self, task))
+    monkeypatch.setattr(ToyLoop, "task_view", lambda self, task: asked.append(task) or picture(self, task))
     write_report([folder], tmp_path / "page")
     assert [task.sample["source"] for task in asked] == ["moved"] * 4
 

@@ -104,7 +104,7 @@ def test_the_suite_gives_the_words(outline: Outline) -> None:
 def test_a_word_that_is_written_nowhere_is_refused(
     plan_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ToyPlans, "words", {"taks": "scenario"})
+    monkeypatch.setattr(ToyPlans, "vocabulary", {"taks": "scenario"})
     with pytest.raises(UsageError, match="did you mean task"):
         write_report([plan_runs], tmp_path)
 
@@ -207,7 +207,7 @@ def test_an_exhibit_that_cannot_be_made_leaves_the_rest(
     def gone(*_: object) -> TaskDetails:
         raise DataError("the <paths> are gone")
 
-    monkeypatch.setattr(ToyPlans, "exhibit", gone)
+    monkeypatch.setattr(ToyPlans, "task_details", gone)
     made = write_report([plan_runs], tmp_path).read_text(encoding="utf-8")
     assert made.count("Paths and diagnostics are not shown: the &lt;paths&gt; are gone") == 2
     assert made.count('class="mapbox"') == 2

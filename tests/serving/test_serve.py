@@ -779,7 +779,7 @@ def test_one_module_however_it_is_started(flags: list[str], tmp_path: Path) -> N
 
 SCRIPT = """
 from worldgauge_serve import ModelSpec, serve
-class Own(Suite):
+class Own:
     spec = ModelSpec("own")
     def rollout(self, request):
         yield request.context.clip[-2:].to_array()

@@ -193,4 +193,4 @@ def _special_value(entry: dict[str, Any]) -> Any:
 
 
 def _refuse_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"'{constant}' is not JSON")

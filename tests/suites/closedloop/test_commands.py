@@ -7,9 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from worldgauge.cli.main import replay
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.commands import replay, study
+from worldgauge.suites.closedloop.commands import study
 
 APP = typer.Typer()
 APP.command()(study)

@@ -629,9 +629,9 @@ class TestLearned:
 def test_what_the_data_lack_is_told(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data / "1st_data", tmp_path / "1st_data")
     shutil.rmtree(tmp_path / "1st_data/test/mirror_test")
-    lines = Mind().missing(tmp_path)
+    lines = Mind().missing_data(tmp_path)
     assert len(lines) == 2
     assert any("3rd_data" in line for line in lines)
     assert any("mirror_test" in line for line in lines)
-    assert Mind(tests="mem", perspectives="1st").missing(tmp_path) == ()
-    assert Mind().missing(data) == ()
+    assert Mind(tests="mem", perspectives="1st").missing_data(tmp_path) == ()
+    assert Mind().missing_data(data) == ()

