@@ -14,7 +14,7 @@ from support.samples import FOLDERS
 from support.table_sight import table
 from support.task_context import QuietContext
 from worldgauge.core.actions import HAND_POSES
-from worldgauge.core.agent import KINDS, Agent, Answer, Problem, agents
+from worldgauge.core.agent import Agent, Answer, Problem, agents
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
@@ -25,6 +25,7 @@ from worldgauge.perception import estimators
 from worldgauge.perception.decoders import decoders
 from worldgauge.suites import suites
 from worldgauge.suites.build.critics import critics
+from worldgauge.suites.build.kinds import KINDS, LIMITS
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
 from worldgauge.suites.closedloop.policies.contract import Plan
@@ -135,6 +136,7 @@ def problem(kind: str) -> Problem:
         seed=5,
         materials=("oak_planks", "stone") if built else (),
         choices=words.get(kind, ()),
+        most=LIMITS if built else (),
         truth="```json\n[[[1, 1]]]\n```" if built else "A",
     )
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from worldgauge.core.agent import Kind
 from worldgauge.suites.build.critics import BEST, WORST
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.suites.build.validation.agreement import UNMOVED, Agreement, Case
 from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 

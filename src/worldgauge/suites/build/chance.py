@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from worldgauge.engine.suite.contract import mean_of
-from worldgauge.suites.build.agents.random import random_cells
+from worldgauge.suites.build.agents.references import random_cells
 from worldgauge.suites.build.critics import Critic, Work
 from worldgauge.suites.build.metrics.scores import Weighting, commonsense, evaluation, full_marks
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name

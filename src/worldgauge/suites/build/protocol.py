@@ -13,7 +13,7 @@ from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.suites.build import format as build
-from worldgauge.suites.build.settings import Settings
+from worldgauge.suites.build.settings import BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 
 ANSWER = "answer.txt"
@@ -23,7 +23,7 @@ LETTERS = ("A", "B", "C", "D")
 WORDS = ("True", "False")
 
 
-def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Settings) -> Record:
+def perform(task: Task, subject: Agent, task_context: TaskContext, settings: BuildSettings) -> Record:
     """Put the question and keep the answer whole.
 
     Raises SubjectError where the agent breaks its promise; errors of ours, such as of an endpoint that does not answer,
@@ -45,7 +45,7 @@ def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Set
     return Record(task, subject.spec.name, task_context.directory, facts)
 
 
-def problem_of(task: Task, settings: Settings, *, seed: int, privileged: bool) -> Problem:
+def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bool) -> Problem:
     """The question as the agent gets it. privileged: with the right answer. Raises DataError as `row_of`, for pictures
     that cannot be read too.
     """

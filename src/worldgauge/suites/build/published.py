@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.core.agent import Kind
 from worldgauge.engine.suite.contract import Cell, Row, Table
 from worldgauge.suites.build.format import PUBLISHED
+from worldgauge.suites.build.kinds import Kind
 
 POINTS = "task/points"
 """Name of the table in the paper's own columns, of ours and of the published one."""

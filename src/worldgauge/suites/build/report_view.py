@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from worldgauge.core.agent import BUILDS
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Score, Task
+from worldgauge.suites.build.kinds import BUILD_KINDS
 from worldgauge.suites.build.metrics.blueprint_reading import REASONS, WARNINGS
 from worldgauge.suites.build.protocol import answer_of, shown_with
 from worldgauge.suites.build.scoring import HEADLINE, reading_of
-from worldgauge.suites.build.settings import Settings
+from worldgauge.suites.build.settings import BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.mesh import mesh_of
@@ -22,7 +22,7 @@ EXPECTED = "expected"
 
 
 def card(
-    task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: Settings
+    task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
 ) -> AnswerCard:
     """The task and every subject's answer. Raises DataError when the data are gone."""
     row, truth = row_of(task), truth_of(task)
@@ -35,7 +35,7 @@ def card(
         plates[EXPECTED] = AnswerView(text=row.answer)
     for label, record in records.items():
         text = answer_of(record)
-        built = reading_of(row, text, settings).blueprint if row.kind in BUILDS else None
+        built = reading_of(row, text, settings).blueprint if row.kind in BUILD_KINDS else None
         plates[label] = _plate(text, built, scores.get(label, ()))
     return AnswerCard(row.instruction, shown_with(task), plates)
 

@@ -36,7 +36,7 @@ from worldgauge.suites.build.metrics.scores import (
 )
 from worldgauge.suites.build.metrics.soundness import soundness
 from worldgauge.suites.build.protocol import answer_of, choices_of
-from worldgauge.suites.build.settings import SUITE, Settings
+from worldgauge.suites.build.settings import SUITE, BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.views import contact_sheet
@@ -69,7 +69,7 @@ _NO_SUCH = "the build has nothing that could be measured so"
 _NO_GRADE = "ungraded: "
 
 
-def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: BuildSettings) -> list[Score]:
     """All scores of one record; what cannot be known has none, with the reason."""
     row = row_of(record.task)
     text = answer_of(record)
@@ -82,12 +82,12 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     return sorted(found, key=lambda one: one.metric)
 
 
-def reading_of(row: BuildTask, text: str, settings: Settings) -> Reading:
+def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> Reading:
     """The build in an answer, as the settings have it read."""
     return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
 
 
-def critic_of(settings: Settings) -> Critic:
+def critic_of(settings: BuildSettings) -> Critic:
     """Who grades."""
     return _critic(settings)
 
@@ -107,7 +107,9 @@ def work_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint
     )
 
 
-def _build(record: Record, row: BuildTask, text: str, task_context: TaskContext, settings: Settings) -> Iterator[Score]:
+def _build(
+    record: Record, row: BuildTask, text: str, task_context: TaskContext, settings: BuildSettings
+) -> Iterator[Score]:
     truth = truth_of(record.task)
     reading = reading_of(row, text, settings)
     built = reading.blueprint
@@ -154,7 +156,7 @@ def _build(record: Record, row: BuildTask, text: str, task_context: TaskContext,
     yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
 
 
-def _by_rules(record: Record, work: Work, settings: Settings) -> Iterator[Score]:
+def _by_rules(record: Record, work: Work, settings: BuildSettings) -> Iterator[Score]:
     """What the free critic says, beside one that asks a language model."""
     if not _talks(settings):
         return
@@ -163,13 +165,13 @@ def _by_rules(record: Record, work: Work, settings: Settings) -> Iterator[Score]
     yield score_of(record, "build_evaluation", marks, prefix=f"{work.kind}/{FREE}/")
 
 
-def _bounds(task: Task, settings: Settings) -> Bounds:
+def _bounds(task: Task, settings: BuildSettings) -> Bounds:
     """What guessing and what the right answer get of a critic that is free to ask; nothing of another."""
     return {} if _talks(settings) else _free_bounds(task.sample["source"], task.id, task.sample["row"], settings)
 
 
 @lru_cache(maxsize=8192)
-def _free_bounds(source: str, name: str, row_id: str, settings: Settings) -> Bounds:
+def _free_bounds(source: str, name: str, row_id: str, settings: BuildSettings) -> Bounds:
     task = Task(SUITE, name, {"source": source, "kind": name.partition("/")[0], "row": row_id}, "")
     row, truth, critic = row_of(task), truth_of(task), critics.get(settings.critic)(CriticKit())
     if row.kind == "commonsense":
@@ -179,7 +181,7 @@ def _free_bounds(source: str, name: str, row_id: str, settings: Settings) -> Bou
     return of_build(critic, work_of(name, row, truth, truth), row.materials, settings.weights)
 
 
-def _talks(settings: Settings) -> bool:
+def _talks(settings: BuildSettings) -> bool:
     return bool(critics.entry(settings.critic).facts["chat"])
 
 
@@ -191,7 +193,7 @@ def _grades(record: Record, kind: str, grades: Grades | None, lacking: str) -> I
         yield _score(record, "build_grade", value, lacking, facts=comment, prefix=f"{kind}/{name}/")
 
 
-def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) -> Iterator[Score]:
+def _reasoning(record: Record, row: BuildTask, text: str, settings: BuildSettings) -> Iterator[Score]:
     choices = choices_of(row.kind, row.variant)
     read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
     right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
@@ -202,7 +204,7 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: Settings) ->
     yield score_of(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
 
 
-def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: Settings) -> Iterator[Score]:
+def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: BuildSettings) -> Iterator[Score]:
     marked, why = _marked(critic_of(settings), row, text, seed)
     mark = None if marked is None else marked.mark
     told = {
@@ -224,7 +226,9 @@ def _score(record: Record, metric: str, value: float | None, lacking: str, **mor
     return score_of(record, metric, value, reason=lacking if value is None else None, **more)
 
 
-def _graded(critic: Critic, work: Work, task_context: TaskContext, settings: Settings) -> tuple[Grades | None, str]:
+def _graded(
+    critic: Critic, work: Work, task_context: TaskContext, settings: BuildSettings
+) -> tuple[Grades | None, str]:
     """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again.
 
     Raises UsageError for a critic that leaves out a dimension.
@@ -275,7 +279,7 @@ def _is_amount(value: Any) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _critic(settings: Settings) -> Critic:
+def _critic(settings: BuildSettings) -> Critic:
     """One for all tasks of a worker: its limits on calls a minute hold for all of them."""
     chat = None
     if settings.chat is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from worldgauge.chat.endpoint import check_extra, model_and_url
 from worldgauge.chat.prompts import Prompts
-from worldgauge.core.agent import Kind
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.engine.options import option, options_of
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, with_parity
 from worldgauge.suites.build.critics import critics
+from worldgauge.suites.build.kinds import LIMITS, Kind
 
 SUITE = "build"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
@@ -32,49 +33,48 @@ RELEASED = {
 
 
 @dataclass(frozen=True)
-class Settings:
-    """All options.
+class BuildSettings:
+    """All settings of the suite. The two digests are found from the others."""
 
-    task: only this kind, None for all. most: height x depth x width in blocks that an answer may have. critic: who
-    grades builds and marks answers in words; "rules" needs nothing, "chat" asks `chat`, MODEL@URL. How that is reached:
-    chat_recording, the folder that keeps all it says, chat_replay, whether that is used, chat_budget with chat_prices
-    ("IN,OUT" of a million tokens), chat_key_env, the environment variable that holds the key. prompts: folder whose
-    files replace our templates for critics. critic_tokens: most tokens of a reply of it. gradings: how often each build
-    is graded; the median counts. parser: how answers are read. weights: of the grades' dimensions. choices: how a
-    chosen option is read, "exact" as the very word alone. failed_plans: whether plans that cannot be built are scored
-    0, as in the paper, or left out.
-    labels: of judged statements; the released ones misspell "True", so that nobody is right on it.
-    """
-
-    task: Kind | None = None
-    most: str = "50x80x80"
-    critic: str = "rules"
-    chat: str | None = None
-    chat_recording: str | None = None
-    chat_replay: Literal["use", "only", "off"] = "use"
-    chat_budget: float | None = None
-    chat_prices: str | None = None
-    chat_key_env: str | None = None
-    prompts: str | None = None
+    task: Kind | None = option(None, "Only this kind of task; all where it is not given.")
+    most: str = option("x".join(map(str, LIMITS)), "Height x depth x width in blocks that an answer may have.")
+    critic: str = option("rules", 'Who grades builds and marks answers in words; "rules" is free, "chat" asks `chat`.')
+    chat: str | None = option(None, "The critic's language model, MODEL@URL.")
+    chat_recording: str | None = option(None, "Folder that keeps all that the model says.")
+    chat_replay: Literal["use", "only", "off"] = option("use", "Whether the recording answers in the model's place.")
+    chat_budget: float | None = option(
+        None, "Most that is spent through the recording, in the money of the prices.", above=0, rule="more than 0"
+    )
+    chat_prices: str | None = option(None, "IN,OUT: prices of a million tokens.")
+    chat_key_env: str | None = option(None, "Environment variable that holds the key.")
+    prompts: str | None = option(None, "Folder whose files replace our prompts for critics.")
     prompts_digest: str = ""
     critic_digest: str = ""
-    critic_tokens: int = 1024
-    gradings: int = 1
-    parser: Literal["ours", "released"] = "ours"
-    weights: Literal["paper", "released"] = "paper"
-    choices: Literal["read", "exact"] = "read"
-    failed_plans: FailedPlans = "zero"
-    labels: Literal["right", "released"] = "right"
-    parity: Literal["released"] | None = None
+    critic_tokens: int = option(1024, "Most tokens of a reply of the critic's model.", low=1)
+    gradings: int = option(1, "How often each build is graded; the median counts.", low=1)
+    parser: Literal["ours", "released"] = option("ours", "How answers are read.")
+    weights: Literal["paper", "released"] = option("paper", "Weights of the dimensions of a grade.")
+    choices: Literal["read", "exact"] = option(
+        "read", 'How a chosen option is found in an answer; "exact": the answer is that very word.'
+    )
+    failed_plans: FailedPlans = option(
+        "zero", "Whether plans that cannot be built count as 0, as in the paper, or are left out, as in its code."
+    )
+    labels: Literal["right", "released"] = option(
+        "right", 'Labels of judged statements; the released ones misspell "True", so that no answer is equal to it.'
+    )
+    parity: Literal["released"] | None = option(None, "As the released code: a name for five of these settings.")
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings of plain values. Raises UsageError naming the option that cannot be meant,
-        MissingExtraError for a language model without its extra.
+    def of(cls, given: Mapping[str, Any]) -> BuildSettings:
+        """Settings of plain values.
+
+        Raises:
+            UnknownNameError: For a setting, or a critic, that is not known.
+            UsageError: For a value out of range, or settings that do not go together.
+            MissingExtraError: For a language model without its extra.
         """
-        settings = with_parity(settings_of(cls, SUITE, options), options, RELEASED)
-        for name in ("gradings", "critic_tokens"):
-            check_whole(SUITE, name, getattr(settings, name), least=1)
+        settings = with_parity(options_of(cls, SUITE, given), given, RELEASED)
         settings.limits  # noqa: B018 - raises where they are none
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
@@ -92,13 +92,9 @@ class Settings:
         version = f"{settings.critic}@{critics.entry(settings.critic).facts['version']}"
         return replace(settings, prompts_digest=prompts.digest if talks else "", critic_digest=version)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
     @property
     def limits(self) -> tuple[int, int, int]:
-        """Most height, depth and width of an answer, in blocks."""
+        """Most height, depth and width of an answer, in blocks. Raises UsageError for what is no size."""
         match = re.fullmatch(r"(\d{1,3})x(\d{1,3})x(\d{1,3})", str(self.most))
         sides = tuple(int(side) for side in match.groups()) if match else ()
         if len(sides) != 3 or not all(1 <= side <= MOST_SIDE for side in sides):

@@ -13,7 +13,7 @@ from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score,
 from worldgauge.suites.build import format as data
 from worldgauge.suites.build import protocol, published, scoring, summary, tasks
 from worldgauge.suites.build import report_view as showing
-from worldgauge.suites.build.settings import REACHING, RELEASED, SUITE, Settings
+from worldgauge.suites.build.settings import REACHING, RELEASED, SUITE, BuildSettings
 
 
 @suites.register(SUITE)
@@ -22,6 +22,7 @@ class Build(Suite):
 
     name = SUITE
     version = 1
+    Settings = BuildSettings
     subject_kind = "agent"
     references = ("truth", "reader", "copy-example", "solid-box", "random", "empty")
     floor_references = ("copy-example", "solid-box", "random", "empty")
@@ -41,9 +42,9 @@ class Build(Suite):
     }
 
     @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+    def read_settings(cls, given: Mapping[str, Any]) -> BuildSettings:
         """The settings made of plain values, with the digests of what they name."""
-        return Settings.of(given)
+        return BuildSettings.of(given)
 
     def missing_data(self, source: Path) -> list[str]:
         """Files of tasks that the folder does not have, and a language model that is named and not asked."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.core.agent import BUILDS, KINDS
 from worldgauge.core.statistics import correlation
 from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table, mean_of
 from worldgauge.engine.suite.entries import declared
 from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
 from worldgauge.suites.build.critics import DIMENSIONS
 from worldgauge.suites.build.entry import SEED, BuildEntry
+from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.published import COLUMNS, POINTS
 from worldgauge.suites.build.scoring import FREE, HEADLINE, SOUND, critic_tokens
@@ -28,7 +28,7 @@ MATCHING = {
     "build_typed_iou": "typed IoU",
     "build_occupancy_iou": "occupancy IoU",
 }
-GRADED = (*(f"{kind}/build_evaluation" for kind in BUILDS), "commonsense/build_commonsense")
+GRADED = (*(f"{kind}/build_evaluation" for kind in BUILD_KINDS), "commonsense/build_commonsense")
 """Scores that hold what a critic was asked."""
 TIERS = ("easy", "medium", "hard")
 DETAIL = ("detailed", "simple")
@@ -49,7 +49,7 @@ def summarize(
     asked = [kind for kind in KINDS if any(entry.expected(kind) for entry in entries)]
     if not asked:
         return []
-    builds = [kind for kind in BUILDS if kind in asked]
+    builds = [kind for kind in BUILD_KINDS if kind in asked]
     tables = [_marks(entries, asked), _as_in_paper(entries, asked)]
     tables += [_of_builds(entries, kind, failed_plans) for kind in builds]
     tables += [_matching(entries, kind) for kind in builds if kind != "creativity"]
@@ -121,7 +121,7 @@ def _told(entries: Sequence[BuildEntry], kind: str, name: str) -> float | None:
 def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     """Points of 10, accuracy in percent, the overall score."""
     names: dict[str, str] = {
-        **{kind: f"{kind}/build_evaluation" for kind in BUILDS},
+        **{kind: f"{kind}/build_evaluation" for kind in BUILD_KINDS},
         "reasoning": "reasoning/reasoning_accuracy",
         "commonsense": "commonsense/build_commonsense",
     }
@@ -325,9 +325,9 @@ def _reasons(entries: Sequence[BuildEntry]) -> Table:
     """What became of the answers that should be builds."""
     counts: dict[str, Counter[str]] = {}
     for entry in entries:
-        own = [score for kind in BUILDS for score in entry.of(f"{kind}/build_executable")]
+        own = [score for kind in BUILD_KINDS for score in entry.of(f"{kind}/build_executable")]
         counts[entry.label] = Counter(str(score.facts["reason"] or "built").replace("_", " ") for score in own)
-        counts[entry.label] += Counter({"failed": sum(entry.lost(kind) for kind in BUILDS)})
+        counts[entry.label] += Counter({"failed": sum(entry.lost(kind) for kind in BUILD_KINDS)})
     columns = sorted({end for own in counts.values() for end in own}, key=lambda end: (end == "failed", end != "built"))
     rows = [
         Row(

@@ -7,16 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task
 from worldgauge.suites.build import format as build
 from worldgauge.suites.build.format import BuildSet, BuildTask
-from worldgauge.suites.build.settings import SUITE, Settings
+from worldgauge.suites.build.kinds import KINDS
+from worldgauge.suites.build.settings import SUITE, BuildSettings
 from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
-def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
     """All tasks of a data folder, read anew, kind by kind. Raises DataError when it holds none.
 
     Rows that cannot be used become tasks that fail with their reason.

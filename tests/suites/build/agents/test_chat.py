@@ -13,10 +13,11 @@ import pytest
 from support.chat_endpoint import FakeEndpoint, error, ok
 from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongError, Question, ScriptedChat
 from worldgauge.chat.prompts import Prompts
-from worldgauge.core.agent import KINDS, Answer, Kind, Problem, agents
+from worldgauge.core.agent import Answer, Problem, agents
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.agents._prompting import fields_of, prompt_of
 from worldgauge.suites.build.agents.chat import ChatAgent
+from worldgauge.suites.build.agents.wording import fields_of, prompt_of
+from worldgauge.suites.build.kinds import KINDS, LIMITS, Kind
 
 RED, BLUE = (np.full((6, 8, 3), colour, np.uint8) for colour in ((200, 0, 0), (0, 0, 200)))
 
@@ -32,6 +33,7 @@ def problem(kind: Kind, variant: str = "") -> Problem:
         captions=() if kind == "creativity" else ("From the door", "From above"),
         materials=("stone", "oak_planks") if kind in ("planning", "understanding", "creativity") else (),
         choices=("A", "B", "C") if kind == "reasoning" else (),
+        most=LIMITS,
     )
 
 
@@ -96,7 +98,7 @@ def test_all_pictures_go_along_after_their_captions(kind: Kind) -> None:
 
 def test_creativity_shows_none_and_a_lacking_one_is_said() -> None:
     assert asked_by("creativity").images == []
-    assert fields_of(Problem("t", "planning", "x", 0))["picture"] == ["(there is none)"]
+    assert fields_of(Problem("t", "planning", "x", 0, most=LIMITS))["picture"] == ["(there is none)"]
 
 
 def test_only_the_fitting_choices_are_offered() -> None:

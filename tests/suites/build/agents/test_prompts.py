@@ -12,11 +12,10 @@ import pytest
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.agents._layers import read_layers
-from worldgauge.suites.build.agents._stated import read_stated
-from worldgauge.suites.build.agents.copy_example import example_of
+from worldgauge.suites.build.agents.reader import read_layers, read_stated
+from worldgauge.suites.build.agents.references import example_of
 from worldgauge.suites.build.critics import DIMENSIONS
-from worldgauge.suites.build.critics._replies import read_grades
+from worldgauge.suites.build.critics.chat import read_grades
 from worldgauge.suites.build.critics.stated import stated_facts, true_facts
 from worldgauge.suites.build.generate.words import layer_instruction
 from worldgauge.suites.build.metrics.blueprint_reading import Reading, read_blueprint

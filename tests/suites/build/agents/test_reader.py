@@ -9,19 +9,17 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.agent import Answer, Problem
-from worldgauge.suites.build.agents._layers import read_layers
-from worldgauge.suites.build.agents._stated import read_stated
-from worldgauge.suites.build.agents.reader import Reader, hollow_box
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.agents.reader import Reader, hollow_box, read_layers, read_stated
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.words import layer_instruction
+from worldgauge.suites.build.kinds import LIMITS
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint
 
-MOST = (50, 80, 80)
-
 
 def answered(instruction: str, materials: tuple[str, ...], kind: str = "understanding") -> Answer:
-    return Reader().answer(Problem("t", kind, instruction, 1, materials=materials))  # type: ignore[arg-type]
+    return Reader().answer(Problem("t", kind, instruction, 1, materials=materials, most=LIMITS))
 
 
 @pytest.mark.parametrize("case", cases("build_curation", "cases"))
@@ -44,27 +42,27 @@ def test_lists_of_ours_come_back(seed: int) -> None:
     cells = rng.choice(np.array([AIR, AIR, 1, 2, 3, 4], np.int32), rng.integers(1, 9, 3))
     cells[0, 0, 0] = 2
     truth = Blueprint(cells, materials)
-    listed = read_layers(layer_instruction(truth, "thing of 9 layers, layer 3: odd"), materials, MOST)
+    listed = read_layers(layer_instruction(truth, "thing of 9 layers, layer 3: odd"), materials, LIMITS)
     assert listed is not None
     assert listed.built == truth
     assert listed.unknown == ()
 
 
 def test_places_are_x_before_z() -> None:
-    listed = read_layers("Layer 1: stone: [(2,0), (0,1)]", ("stone",), MOST)
+    listed = read_layers("Layer 1: stone: [(2,0), (0,1)]", ("stone",), LIMITS)
     assert listed is not None
     assert listed.built.rows() == [[[-1, -1, 1], [1, -1, -1]]]
 
 
 def test_empty_layers_count() -> None:
-    listed = read_layers("Layer 1: stone: [(0,0)]\nLayer 2:\nLayer 3: stone: [(0,0)]", ("stone",), MOST)
+    listed = read_layers("Layer 1: stone: [(0,0)]\nLayer 2:\nLayer 3: stone: [(0,0)]", ("stone",), LIMITS)
     assert listed is not None
     assert listed.built.rows() == [[[1]], [[-1]], [[1]]]
 
 
 def test_names_match_by_text_then_by_base_name() -> None:
     text = "Layer 1: minecraft:Oak_Stairs: [(0,0)], oak_stairs[facing=east]: [(1,0)], marble: [(2,0)]"
-    listed = read_layers(text, ("stone", "oak_stairs[facing=west]", "oak_stairs[facing=east]"), MOST)
+    listed = read_layers(text, ("stone", "oak_stairs[facing=west]", "oak_stairs[facing=east]"), LIMITS)
     assert listed is not None
     assert listed.built.rows() == [[[2, 3]]]
     assert listed.unknown == ("marble",)
@@ -84,11 +82,11 @@ def test_extents_are_those_that_are_said_and_allowed() -> None:
 
 def test_what_lies_beyond_the_limits_is_left_out() -> None:
     text = "Layer 1: stone: [(0,0), (9999,0), (0,80)]\nLayer 9999: stone: [(0,0)]"
-    listed = read_layers(text, ("stone",), MOST)
+    listed = read_layers(text, ("stone",), LIMITS)
     assert listed is not None
     assert listed.built.cells.shape == (1, 1, 1)
-    assert read_layers("Layer 51: stone: [(0,0)]", ("stone",), MOST) is None
-    assert read_layers("Layer 1: stone, and more of it", ("stone",), MOST) is None
+    assert read_layers("Layer 51: stone: [(0,0)]", ("stone",), LIMITS) is None
+    assert read_layers("Layer 1: stone, and more of it", ("stone",), LIMITS) is None
 
 
 @pytest.mark.parametrize(
@@ -123,14 +121,14 @@ def test_long_texts_take_no_long_time(text: str) -> None:
     ],
 )
 def test_sizes_are_found(text: str, size: tuple[int, int, int] | None) -> None:
-    assert read_stated(text, (), MOST).size == size
+    assert read_stated(text, (), LIMITS).size == size
 
 
 def test_materials_are_found_in_order_and_longer_names_first() -> None:
     materials = ("stone", "stone_bricks", "oak_stairs[facing=north]", "oak_stairs[facing=south]", "glass")
     text = "Lay 9 blocks of stone bricks, then oak_stairs around; Glass on top of the stones. No cobblestone."
-    assert read_stated(text, materials, MOST).mentioned == (2, 3, 5, 1)
-    assert read_stated("nothing of these", materials, MOST).mentioned == ()
+    assert read_stated(text, materials, LIMITS).mentioned == (2, 3, 5, 1)
+    assert read_stated("nothing of these", materials, LIMITS).mentioned == ()
 
 
 def test_other_instructions_become_a_hollow_box_in_bands() -> None:
@@ -150,7 +148,7 @@ def test_layers_are_built_of_what_is_stated_for_them() -> None:
         "oak planks, with a door of stone. The top layer consists mostly of stone."
     )
     materials = ("stone", "oak_planks", "stone_bricks")
-    stated = read_stated(text, materials, MOST)
+    stated = read_stated(text, materials, LIMITS)
     assert stated == ((4, 3, 3), (2, 3, 1), (3, 2, 2, 1), 32)
     built = read_blueprint(answered(text, materials, "planning").text, materials).blueprint
     assert built is not None
@@ -164,12 +162,12 @@ def test_layers_are_built_of_what_is_stated_for_them() -> None:
 
 def test_bands_that_do_not_fill_the_height_are_not_believed() -> None:
     text = "9 blocks wide, 9 blocks deep, 4 blocks high. The lowest 2 layers consist mostly of glass, not of stone."
-    assert read_stated(text, ("stone", "glass"), MOST).layers == (2, 2)
+    assert read_stated(text, ("stone", "glass"), LIMITS).layers == (2, 2)
     built = read_blueprint(answered(text, ("stone", "glass"), "planning").text, ("stone", "glass")).blueprint
     assert built is not None
     assert built.cells[:, 0, 0].tolist() == [2, 2, 1, 1]
-    assert read_stated("The lowest 9999 layers consist of glass.", ("glass",), MOST).layers == (1,) * 50
-    assert read_stated("All layers consist mostly of marble.", ("glass",), MOST).layers == ()
+    assert read_stated("The lowest 9999 layers consist of glass.", ("glass",), LIMITS).layers == (1,) * 50
+    assert read_stated("All layers consist mostly of marble.", ("glass",), LIMITS).layers == ()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -200,3 +198,8 @@ def test_hollow_boxes_are_hollow() -> None:
 def test_pictures_are_answered_by_chance() -> None:
     seen = {Reader().answer(Problem(f"t{n}", "reasoning", "?", 1, choices=("True", "False"))).text for n in range(20)}
     assert seen == {"True", "False"}
+
+
+def test_a_problem_without_limits_is_refused() -> None:
+    with pytest.raises(UsageError, match="most="):
+        Reader().answer(Problem("t", "planning", "Build a hut.", 1, materials=("stone",)))

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from worldgauge.chat.prompts import Prompts
-from worldgauge.core.agent import KINDS, Agent, Answer, Kind, Problem, agents
+from worldgauge.core.agent import Agent, Answer, Problem, agents
 from worldgauge.core.errors import NotApplicableError, UnknownNameError
-from worldgauge.suites.build.agents._words import fenced
-from worldgauge.suites.build.agents.copy_example import example_of
+from worldgauge.suites.build.agents.references import example_of
+from worldgauge.suites.build.agents.wording import fenced
+from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS, LIMITS, Kind
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
 
 MATERIALS = ("stone_bricks", "glass", "oak_stairs[facing=north,half=bottom]")
-BUILDS: tuple[Kind, ...] = ("planning", "understanding", "creativity")
 REFERENCES = ("copy-example", "empty", "random", "reader", "solid-box", "truth")
 
 
 def problem(kind: Kind, **more: object) -> Problem:
     choices = ("A", "B", "C", "D") if kind == "reasoning" else ()
-    materials = MATERIALS if kind in BUILDS else ()
-    instruction = "Construct a watchtower." if kind in BUILDS else "Which way is the door?"
-    made = Problem("t1", kind, instruction, 7, choices=choices, materials=materials, truth="The truth.")
+    materials = MATERIALS if kind in BUILD_KINDS else ()
+    instruction = "Construct a watchtower." if kind in BUILD_KINDS else "Which way is the door?"
+    made = Problem("t1", kind, instruction, 7, choices=choices, materials=materials, most=LIMITS, truth="The truth.")
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def test_same_task_and_seed_same_answer(name: str, kind: Kind) -> None:
     assert said(name, problem(kind)) == said(name, problem(kind))
 
 
-@pytest.mark.parametrize("kind", BUILDS)
+@pytest.mark.parametrize("kind", BUILD_KINDS)
 @pytest.mark.parametrize("name", ["copy-example", "empty", "random", "reader", "solid-box"])
 def test_every_build_can_be_read(name: str, kind: Kind) -> None:
     reading = read_blueprint(said(name, problem(kind)), MATERIALS)

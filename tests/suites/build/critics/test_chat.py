@@ -16,8 +16,7 @@ from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.critics import DIMENSIONS, CriticError, CriticKit, Work, critics
-from worldgauge.suites.build.critics._replies import read_choice, read_grades, read_mark
-from worldgauge.suites.build.critics.chat import ASKS, ChatCritic
+from worldgauge.suites.build.critics.chat import ASKS, ChatCritic, read_choice, read_grades, read_mark
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 BUILT = Blueprint.of([[[1]]], ["stone"])

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worldgauge.core.agent import Kind
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.suites.build.critics import DIMENSIONS, CriticKit, Grades, Work, critics
-from worldgauge.suites.build.critics.answers import mark_by_rules
+from worldgauge.suites.build.critics.marking import mark_by_rules
 from worldgauge.suites.build.critics.rules import RulesCritic
 from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 MATERIALS = ("oak_planks", "stone_bricks", "oak_door[half=lower]", "glass_pane", "oak_stairs[facing=north]", "torch")

@@ -16,7 +16,7 @@ from worldgauge.chat.client import EndpointError, ScriptedChat
 from worldgauge.chat.client.question import Question
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build import format as build
-from worldgauge.suites.build.agents._layers import read_layers
+from worldgauge.suites.build.agents.reader import read_layers
 from worldgauge.suites.build.curation.curate import curate
 from worldgauge.suites.build.curation.entries import MAX_WORDS, structure_json
 from worldgauge.suites.build.curation.marked_boxes import box_to_blueprint

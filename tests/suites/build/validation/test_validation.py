@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from worldgauge.core.agent import Kind
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build.bars import BESIDE, bars_of
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Work, critics
 from worldgauge.suites.build.critics.rules import RulesCritic
 from worldgauge.suites.build.format import Architecture, write
 from worldgauge.suites.build.generate.structures import structures
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.suites.build.validation.agreement import Case, agreement_of, spearman
 from worldgauge.suites.build.validation.validation import CriticStudy, study
 from worldgauge.worlds.blocks.blueprint import Blueprint

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worldgauge.suites.build.critics.answer_words import (
+from worldgauge.suites.build.critics.marking import (
     COMPASS,
     HANDS,
     THINGS,
     first_listed,
     is_yes_or_no,
+    mark_by_rules,
     named,
     said_at_once,
     sentence,
     tendency,
     words_of,
 )
-from worldgauge.suites.build.critics.answers import mark_by_rules
 
 WAY = "Can somebody walk from the door to the bed without climbing over anything?"
 CLOSED = "No. The bookshelves stand in a row from the west wall to the east wall and block the way; one must be moved."

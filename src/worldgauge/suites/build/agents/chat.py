@@ -13,7 +13,7 @@ from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.agents._prompting import fields_of, prompt_of
+from worldgauge.suites.build.agents.wording import fields_of, prompt_of
 
 MAX_TOKENS = 8192
 """Of an answer unless said otherwise: a matrix costs at least a token a cell (the release: 1024 or 2048 for some)."""

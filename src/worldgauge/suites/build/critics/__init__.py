@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from worldgauge.core.agent import Kind
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.registry import Registry
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.critics import BEST, DIMENSIONS, WORST, Choice, CriticKit, Grades, Marked, Work, critics
-from worldgauge.suites.build.critics.answers import mark_by_rules
+from worldgauge.suites.build.critics.marking import mark_by_rules
 from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
 from worldgauge.suites.build.metrics.blueprint_matching import best_shift, matching_f1, overlap
 from worldgauge.suites.build.metrics.scores import WEIGHTS

@@ -11,8 +11,10 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.kinds import LIMITS
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 from worldgauge.worlds.blocks.table import known
 
@@ -28,8 +30,6 @@ Reason = Literal[
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 LEAST_BLOCKS, LEAST_MATERIALS, LEAST_TOGETHER = 8, 2, 0.95
-MOST = (50, 80, 80)
-"""Height, depth and width, as of an answer (specification, 4)."""
 MACHINE_BLOCKS = frozenset(
     {
         *("command_block", "chain_command_block", "repeating_command_block"),
@@ -102,8 +102,8 @@ def problems_of(blueprint: Blueprint) -> Iterator[Problem]:
         )
     if strange := sorted({name.partition("[")[0] for name in counts if not known(name)}):
         yield Problem("unknown_names", f"has names that the game (1.20.4) does not know: {', '.join(strange[:5])}")
-    if any(side > most for side, most in zip(blueprint.cells.shape, MOST, strict=True)):
-        most = MOST[2], MOST[0], MOST[1]
+    if any(side > most for side, most in zip(blueprint.cells.shape, LIMITS, strict=True)):
+        most = LIMITS[2], LIMITS[0], LIMITS[1]
         yield Problem("too_large", f"is {_by(size)} (width, height, depth); {_by(most)} is the most")
     if machines := sorted(names & MACHINE_BLOCKS):
         yield Problem("machine_blocks", f"has blocks that players cannot place: {', '.join(machines)}")
@@ -114,23 +114,8 @@ def together(solid: NDArray[np.bool_]) -> float:
     count = int(solid.sum())
     if not count:
         return 0.0
-    number = np.full(np.add(solid.shape, 2), -1, np.int64)
-    number[1:-1, 1:-1, 1:-1][solid] = np.arange(count)
-    inner = number[1:-1, 1:-1, 1:-1]
-    ends = []
-    # One of each two opposite neighbours will do.
-    for dy, dz, dx in [step for step in np.ndindex(3, 3, 3) if step > (1, 1, 1)]:
-        beside = number[dy : dy + inner.shape[0], dz : dz + inner.shape[1], dx : dx + inner.shape[2]]
-        both = (inner >= 0) & (beside >= 0)
-        ends.append(np.stack([inner[both], beside[both]]))
-    one, other = np.concatenate(ends, axis=1)
-    label = np.arange(count)
-    while (label[one] != label[other]).any():
-        low, high = np.minimum(label[one], label[other]), np.maximum(label[one], label[other])
-        np.minimum.at(label, high, low)
-        while (label[label] != label).any():
-            label = label[label]
-    return float(np.bincount(label).max() / count)
+    parts, _ = ndimage.label(solid, np.ones((3, 3, 3)))
+    return float(np.bincount(parts[solid]).max() / count)
 
 
 def canonical(blueprint: Blueprint) -> bytes:

@@ -11,9 +11,9 @@ from typing import Any
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.fields import short
-from worldgauge.core.io import check_inside, list_folder, natural_key, parse_json
+from worldgauge.core.io import check_inside, list_folder, natural_key, parse_json, read_bytes
+from worldgauge.suites.build.format.files import MAX_JSON_BYTES
 from worldgauge.suites.build.format.record import TYPES
-from worldgauge.suites.loopnav.format.records import read_bytes
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structures import SUFFIXES, read_region_box, read_structure
 
@@ -75,7 +75,7 @@ def of_world(world: Path, boxes: Path) -> Iterator[Found | Unreadable]:
 
     A box may also have type, description and biome, texts. Raises DataError for a file that holds no boxes.
     """
-    content = parse_json(read_bytes(boxes), str(boxes))
+    content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
         raise DataError(f"{boxes}: expected an object of 1 to {MAX_STRUCTURES} boxes by name, got {short(content)}")
     names = Names()

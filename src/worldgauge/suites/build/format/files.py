@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.agent import KINDS, Kind
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import short
 from worldgauge.core.image import MAX_PIXELS, Image, png
 from worldgauge.core.io import check_inside, parse_json, write_file
+from worldgauge.suites.build.kinds import KINDS, Kind
 
 ARCHITECTURES = "data/architectures.json"
 TASKS: Mapping[Kind, str] = {

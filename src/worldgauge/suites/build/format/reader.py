@@ -20,12 +20,12 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from worldgauge.core.agent import KINDS, Kind
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.fields import short
 from worldgauge.core.io import check_name
 from worldgauge.suites.build.format.files import ARCHITECTURES, TASKS, image_digest, missing, plain_image, read_rows
 from worldgauge.suites.build.format.record import Architecture, BuildSet, BuildTask, Fault
+from worldgauge.suites.build.kinds import KINDS, Kind
 from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, base_name, difficulty_factor
 
 Row = Mapping[str, Any]

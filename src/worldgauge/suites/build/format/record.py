@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from worldgauge.core.agent import Kind
 from worldgauge.core.errors import UsageError
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 CODES: Mapping[Kind, str] = {

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.build.format.files import image_size, missing, read_image
 from worldgauge.suites.build.format.reader import NEEDS_TRUTH, load
 from worldgauge.suites.build.format.record import PUBLISHED, TYPES, Architecture, BuildSet, BuildTask
+from worldgauge.suites.build.kinds import KINDS
 from worldgauge.worlds.blocks.blueprint import base_name, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.table import known
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.agent import KINDS
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import atomic_file, check_name, natural_key
 from worldgauge.suites.build.format.files import ARCHITECTURES, TASKS
 from worldgauge.suites.build.format.reader import NEEDS_TRUTH
 from worldgauge.suites.build.format.record import Architecture, BuildTask
+from worldgauge.suites.build.kinds import KINDS
 
 
 def write(root: Path, architectures: Iterable[Architecture], tasks: Iterable[BuildTask]) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.agent import Kind
 from worldgauge.core.statistics import LEVEL, Interval, bootstrap_interval
+from worldgauge.suites.build.kinds import Kind
 from worldgauge.suites.build.validation.damage import SHIFTED
 
 MEASURES = ("matching", "f1")

@@ -13,7 +13,7 @@ from worldgauge.suites.build.metrics.scores import comprehensive
 from worldgauge.suites.build.metrics.voting import swiss, voting_scores
 from worldgauge.suites.build.protocol import answer_of
 from worldgauge.suites.build.scoring import reading_of, work_of
-from worldgauge.suites.build.settings import FailedPlans, Settings
+from worldgauge.suites.build.settings import BuildSettings, FailedPlans
 from worldgauge.suites.build.tasks import row_of
 
 ROUNDS = 3
@@ -36,7 +36,7 @@ class Ballot:
 
 
 def ballot(
-    task: Task, records: Mapping[str, Record], critic: Critic, settings: Settings, *, rounds: int, seed: int
+    task: Task, records: Mapping[str, Record], critic: Critic, settings: BuildSettings, *, rounds: int, seed: int
 ) -> Ballot:
     """Let the builds of `records`, by agent, meet. What cannot be built does not take part; its scores are 0 anyway.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import WorldError
-from worldgauge.suites.build.critics.answers import mark_by_rules
+from worldgauge.suites.build.critics.marking import mark_by_rules
 from worldgauge.suites.build.generate.interiors.commonsense import FORMS, MOST_WORDS, RoomQuestion, _found, commonsense
 from worldgauge.suites.build.generate.interiors.forms import Form
 from worldgauge.worlds.blocks.blueprint import base_name, states_of
