@@ -33,7 +33,7 @@ def test_collect_then_check(tmp_path: Path) -> None:
     assert (planned["expected"], planned["done_already"]) == (7, 7)
     assert planned["settings"]["split"] == "train"
     again = json.loads(cli(tmp_path, *SMALL, "--json").stdout)
-    assert (again["ok"], again["trajectories"]) == (True, 7)
+    assert (again["ok"], again["items"]) == (True, 7)
 
     checked = cli(tmp_path, "check", "closedloop", "--data", "d", "--decode")
     assert checked.returncode == 0, checked.stdout
@@ -48,11 +48,11 @@ def test_collect_then_check(tmp_path: Path) -> None:
     assert (told["ok"], told["n_episodes"], len(told["rows"])) == (True, 7, 4)
 
 
-def test_what_cannot_be_meant_is_one_line(tmp_path: Path) -> None:
+def test_an_option_out_of_range_is_one_line(tmp_path: Path) -> None:
     for change, said in (
-        (["--split", "tets"], "no split 'tets'. Did you mean 'test'?"),
+        (["--split", "tets"], "closedloop option 'split' must be one of train, val, test, got 'tets'"),
         (["--size", "64"], "--size takes whole numbers"),
-        (["--scenes", "0"], "scenes is 0: give 1 to 1000"),
+        (["--scenes", "0"], "closedloop option 'scenes' must be a whole number from 1 to 1000, got 0"),
     ):
         done = cli(tmp_path, *COLLECT, *change)
         assert done.returncode == 2

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS
+from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.episodes.home import find_part
 from worldgauge.suites.closedloop.episodes.parts import found_in, publish, read_part, write_part
 from worldgauge.suites.closedloop.episodes.plan import SCENES, TableShare, parts
 from worldgauge.suites.closedloop.episodes.table import find_trials
+from worldgauge.suites.closedloop.format import check as checking
 from worldgauge.suites.closedloop.format.check import PUBLISHED
 from worldgauge.suites.closedloop.format.episode import KINDS
 from worldgauge.suites.closedloop.format.scenes import MANIFEST_FORMAT
@@ -129,6 +132,11 @@ class EpisodeCollection(Collection):
     def finish(self, made: Mapping[str, Made]) -> None:
         """The published files are made of all parts."""
         publish(self.out, self.settings())
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Counts by kind, beside the published ones."""
+        return checking.check(root, decode=decode).report()
 
     def _share_of(self, item: Item) -> Any:
         return next(share for share in parts(self.settings()) if share.scene == item.id)

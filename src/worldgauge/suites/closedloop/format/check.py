@@ -12,6 +12,7 @@ from typing import Any
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, WorldError, WorldgaugeError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.format.episode import (
     KINDS,
     ClosedLoop,
@@ -44,11 +45,19 @@ _SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True)
-class Row:
-    """The episodes of one kind. published: of the benchmark; scenes: of usable ones, known: those with a world.
+class KindStatistics:
+    """The episodes of one kind; means are over usable ones.
 
-    straight_m: from the start to the goal. steps: of the reference path, of manipulation poses of the expert.
-    reference_m: of exploring for an answer.
+    Attributes:
+        kind: Which.
+        episodes: Those found, usable or not.
+        published: Those of the benchmark.
+        usable: Those without a fault.
+        scenes: Scenes of the usable ones.
+        known: Scenes of those that have a world.
+        straight_m: Metres from the start to the goal, straight.
+        steps: Of the reference path; for manipulation, poses of the expert.
+        reference_m: Metres that exploring for an answer should take.
     """
 
     kind: str
@@ -63,8 +72,18 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What `check` found. n_frames: goal images. difficulties, categories: usable episodes by them."""
+class EpisodeStatistics:
+    """What `check` found.
+
+    Attributes:
+        n_episodes, n_valid: Episodes in the files, and usable ones.
+        n_frames: Goal images.
+        difficulties, labels: Usable recognition episodes by difficulty and by label of the target.
+        categories: Usable questions by category.
+        table_tasks: Usable trials by table task.
+        rows: By kind.
+        findings: What is wrong or worth knowing.
+    """
 
     n_episodes: int
     n_valid: int
@@ -73,19 +92,51 @@ class Report:
     labels: dict[str, int]
     categories: dict[str, int]
     table_tasks: dict[str, int]
-    rows: tuple[Row, ...]
+    rows: tuple[KindStatistics, ...]
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "epi-\nsodes", "paper", "usable", "scenes", "known", "straight,\nm", "steps", "refer-\nence, m")
+        rows = tuple(
+            (
+                row.kind,
+                *map(str, (row.episodes, row.published, row.usable, row.scenes, row.known)),
+                *map(mean_text, (row.straight_m, row.steps, row.reference_m)),
+            )
+            for row in self.rows
+        )
+        notes = [
+            "paper: episodes of the published data; known: scenes that can be entered here; straight: as the crow "
+            "flies from start to goal; steps: of the reference path; reference: length of exploring for an answer"
+        ]
+        for name, counts in (
+            ("difficulty", self.difficulties),
+            ("target", self.labels),
+            ("kind of question", self.categories),
+        ):
+            if counts:
+                notes.append(f"by {name}: {', '.join(f'{one} {count}' for one, count in counts.items())}")
+        table = DataTable("means over usable episodes", columns, rows, tuple(notes))
+        return DataReport(
+            "episodes", self.n_valid, self.n_episodes, self.n_frames, self.findings, table, self.to_dict()
+        )
 
-def check(root: Path, *, decode: bool = False) -> Report:
-    """Statistics and findings of a folder of episodes; headers of goal images are read.
 
-    decode: every image is decoded, and every world built again, compared and stood in, about a second each.
-    Raises DataError when there are no episodes or a file of theirs cannot be read.
+def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
+    """Statistics and findings of a folder of episodes.
+
+    Args:
+        root: The folder, as for `load`.
+        decode: Decode every goal image, not only its header; build every world again, compare it, and stand at every
+            start and goal. Takes about a second a world.
+
+    Raises:
+        DataError: When there are no episodes or a file of theirs cannot be read.
     """
     data = load(root)
     rows = tuple(_rows(data))
@@ -103,7 +154,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         ],
         key=lambda finding: _SEVERITIES.index(finding.severity),
     )
-    return Report(
+    return EpisodeStatistics(
         n_episodes=len(data) + len(data.faults),
         n_valid=len(data),
         n_frames=images,
@@ -116,7 +167,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
     )
 
 
-def _rows(data: ClosedLoop) -> Iterator[Row]:
+def _rows(data: ClosedLoop) -> Iterator[KindStatistics]:
     for kind in KINDS:
         usable: Sequence[Episode] = getattr(data, kind)
         faults = sum(fault.kind == kind for fault in data.faults)
@@ -126,7 +177,7 @@ def _rows(data: ClosedLoop) -> Iterator[Row]:
         going = data.navigation if kind == "navigation" else ()
         asked = data.questions if kind == "questions" else ()
         doing = data.manipulation if kind == "manipulation" else ()
-        yield Row(
+        yield KindStatistics(
             kind=kind,
             episodes=len(usable) + faults,
             published=PUBLISHED[kind],

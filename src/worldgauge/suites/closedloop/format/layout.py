@@ -9,7 +9,7 @@ them to None.
 data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_missing(scene)
 """
 
-from worldgauge.suites.closedloop.format.check import Report, check
+from worldgauge.suites.closedloop.format.check import EpisodeStatistics, KindStatistics, check
 from worldgauge.suites.closedloop.format.episode import (
     AT_HOME,
     KINDS,
@@ -49,14 +49,15 @@ __all__ = [
     "MANIFEST_FORMAT",
     "ClosedLoop",
     "Episode",
+    "EpisodeStatistics",
     "Fault",
     "HomeEpisode",
     "Kind",
+    "KindStatistics",
     "ManipulationEpisode",
     "NavigationEpisode",
     "QuestionEpisode",
     "RecognitionEpisode",
-    "Report",
     "as_stored",
     "check",
     "fingerprint_of",

@@ -11,6 +11,7 @@ import numpy as np
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.training_data.coverage import write as written
 from worldgauge.suites.closedloop.training_data.coverage.read import (
@@ -31,8 +32,18 @@ _TOLERANCE_M, _TOLERANCE_DEG = 0.011, 0.01
 
 
 @dataclass(frozen=True)
-class Report:
-    """What `check` found. steps, metres: of a trajectory; collided: share of forward steps; actions: their counts."""
+class TrajectoryStatistics:
+    """What `check` found.
+
+    Attributes:
+        n_trajectories, n_valid: Trajectories in the folder, and usable ones.
+        n_frames: Frames of the usable ones.
+        scenes: Scenes of the usable ones.
+        steps, metres: Of a usable trajectory.
+        collided: Share of forward steps that met something; None without any.
+        actions: How often each action is done.
+        findings: What is wrong or worth knowing.
+    """
 
     n_trajectories: int
     n_valid: int
@@ -48,12 +59,28 @@ class Report:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "scenes", "steps", "path,\nm", "collided", *(name.replace("_", " ") for name in self.actions))
+        collided = "-" if self.collided is None else f"{self.collided:.1%}"
+        means = (mean_text(self.steps), mean_text(self.metres))
+        row = ("all", str(self.scenes), *means, collided, *map(str, self.actions.values()))
+        notes = ("steps, path: of a trajectory; collided: forward steps that meet something",)
+        table = DataTable("means over usable trajectories, and actions", columns, (row,), notes)
+        counts = self.n_valid, self.n_trajectories, self.n_frames
+        return DataReport("trajectories", *counts, self.findings, table, self.to_dict())
 
-def check(root: Path, *, decode: bool = False, against: Path | None = None) -> Report:
+
+def check(root: Path, *, decode: bool = False, against: Path | None = None) -> TrajectoryStatistics:
     """Statistics and findings of a folder: every manifest, every step, and the index.
 
-    decode: digests are compared, and all frames and depths are read. against: a folder of closed-loop episodes, none of
-    whose scenes may be here. Raises DataError when there is no such folder.
+    Args:
+        root: The folder.
+        decode: Compare digests, and read all frames and depths.
+        against: A folder of closed-loop episodes, none of whose scenes may be here.
+
+    Raises:
+        DataError: When there is no such folder.
     """
     walks: list[Trajectory] = []
     errors: list[tuple[str, str]] = []
@@ -79,7 +106,7 @@ def check(root: Path, *, decode: bool = False, against: Path | None = None) -> R
     ]
     steps = [step for walk in walks for step in walk.steps[1:]]
     ahead = [step.collided for step in steps if step.action is Primitive.FORWARD]
-    return Report(
+    return TrajectoryStatistics(
         n_trajectories=count,
         n_valid=len(walks),
         n_frames=sum(len(walk) for walk in walks),

@@ -18,7 +18,9 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS, plain_facts
+from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
+from worldgauge.suites.closedloop.training_data.coverage import check as checking
 from worldgauge.suites.closedloop.training_data.coverage.layout import (
     Facts,
     Step,
@@ -179,6 +181,11 @@ class CoverageCollection(Collection):
             "covered": {radius: float(np.mean([one["covered"][radius] for one in first])) for radius in radii},
             "points": max((one["points"] for one in first), default=0),
         }
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Steps, lengths and actions of the walks."""
+        return checking.check(root, decode=decode).report()
 
 
 def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], progress: Tell) -> None:

@@ -8,7 +8,7 @@ write_trajectory(root, scene, 0, views, steps, facts);  index = write_index(root
 entry, start = index.draw(14, rng);  read_trajectory(folder).part(start, 14)
 """
 
-from worldgauge.suites.closedloop.training_data.coverage.check import Report, check
+from worldgauge.suites.closedloop.training_data.coverage.check import TrajectoryStatistics, check
 from worldgauge.suites.closedloop.training_data.coverage.read import (
     Entry,
     Index,
@@ -29,9 +29,9 @@ __all__ = [
     "Facts",
     "Index",
     "Part",
-    "Report",
     "Step",
     "Trajectory",
+    "TrajectoryStatistics",
     "check",
     "folders",
     "overlap",

@@ -12,6 +12,7 @@ import numpy as np
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
+from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.training_data.coverage.write import digest_of
 from worldgauge.suites.closedloop.training_data.demonstrations import write as written
 from worldgauge.suites.closedloop.training_data.demonstrations.index import INDEX, Entry, read_index
@@ -25,8 +26,17 @@ _SHORT_M = 0.03
 
 
 @dataclass(frozen=True)
-class Row:
-    """Demonstrations of one task. rate: frames a second of simulated time. discarded: tables given up, all reasons."""
+class TableTaskStatistics:
+    """The usable demonstrations of one task.
+
+    Attributes:
+        task: Which.
+        demonstrations, variations: How many there are, and of how many variations.
+        frames, seconds: Of a demonstration; seconds are simulated.
+        rate: Frames a second of simulated time.
+        sub_goals: Poses asked for.
+        discarded: Tables given up, for any reason.
+    """
 
     task: str
     demonstrations: int
@@ -39,13 +49,21 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What `check` found. discarded: tables that the expert did not solve, by reason."""
+class DemonstrationStatistics:
+    """What `check` found.
+
+    Attributes:
+        n_trajectories, n_valid: Demonstrations in the folder, and usable ones.
+        n_frames: Frames of the usable ones.
+        rows: By task.
+        discarded: Tables that the expert did not solve, by reason.
+        findings: What is wrong or worth knowing.
+    """
 
     n_trajectories: int
     n_valid: int
     n_frames: int
-    rows: tuple[Row, ...]
+    rows: tuple[TableTaskStatistics, ...]
     discarded: dict[str, int]
     findings: tuple[Finding, ...]
 
@@ -53,11 +71,37 @@ class Report:
         """Plain JSON values."""
         return asdict(self)
 
+    def report(self) -> DataReport:
+        """The same in the form that every check has."""
+        columns = ("", "demon-\nstrations", "varia-\ntions", "frames", "frames\n/ s", "seconds", "poses", "given up")
+        rows = tuple(
+            (
+                row.task,
+                str(row.demonstrations),
+                str(row.variations),
+                *map(mean_text, (row.frames, row.rate, row.seconds, row.sub_goals)),
+                str(row.discarded),
+            )
+            for row in self.rows
+        )
+        notes = (
+            "frames / s: of simulated time; given up: tables that the expert did not solve",
+            *(f"given up {count} times: {reason}" for reason, count in self.discarded.items()),
+        )
+        table = DataTable("means over usable demonstrations", columns, rows, notes)
+        counts = self.n_valid, self.n_trajectories, self.n_frames
+        return DataReport("demonstrations", *counts, self.findings, table, self.to_dict())
 
-def check(root: Path, *, decode: bool = False) -> Report:
+
+def check(root: Path, *, decode: bool = False) -> DemonstrationStatistics:
     """Statistics and findings of a folder: every manifest, every step, every video's length, and the index.
 
-    decode: digests are compared, and all frames and depths are read. Raises DataError when there is no such folder.
+    Args:
+        root: The folder.
+        decode: Compare digests, and read all frames and depths.
+
+    Raises:
+        DataError: When there is no such folder.
     """
     root = Path(root)
     demos: list[Demonstration] = []
@@ -86,7 +130,7 @@ def check(root: Path, *, decode: bool = False) -> Report:
         *_of_tables(root, demos, errors),
     ]
     discarded = Counter(reason for each in reasons.values() for reason in each)
-    return Report(
+    return DemonstrationStatistics(
         n_trajectories=count,
         n_valid=len(demos),
         n_frames=sum(map(len, demos)),
@@ -96,9 +140,9 @@ def check(root: Path, *, decode: bool = False) -> Report:
     )
 
 
-def _row(task: str, demos: list[Demonstration], reasons: dict[str, tuple[str, ...]]) -> Row:
+def _row(task: str, demos: list[Demonstration], reasons: dict[str, tuple[str, ...]]) -> TableTaskStatistics:
     mine = [demo for demo in demos if demo.task == task]
-    return Row(
+    return TableTaskStatistics(
         task=task,
         demonstrations=len(mine),
         variations=len({demo.variation for demo in mine}),

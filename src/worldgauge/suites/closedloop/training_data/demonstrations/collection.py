@@ -19,7 +19,9 @@ from worldgauge.core.errors import DataError, RunError
 from worldgauge.core.geometry import Camera
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.collection.kernel import SEEDS, plain_facts
+from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
+from worldgauge.suites.closedloop.training_data.demonstrations import check as checking
 from worldgauge.suites.closedloop.training_data.demonstrations.expert import Solved, demonstrate, shown_again
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
     MAX_NUMBER,
@@ -150,6 +152,11 @@ class DemonstrationCollection(Collection):
         """How many, and the hash of the tables they were done on, all of the split "train"."""
         index = read_index(self.out)
         return {"demonstrations": len(index.demonstrations), "split_hash": index.split_hash}
+
+    @classmethod
+    def check(cls, root: Path, *, decode: bool = False) -> DataReport:
+        """Counts and lengths by task."""
+        return checking.check(root, decode=decode).report()
 
 
 class _Attempt(NamedTuple):

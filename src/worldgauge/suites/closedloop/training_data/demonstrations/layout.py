@@ -8,7 +8,11 @@ demo = load(root)[0];  demo.clip[demo.reached[0]];  demo.hand, demo.asked, demo.
 write(root, facts, frames, steps);  index = write_index(root);  overlap(index, scenes);  check(root)
 """
 
-from worldgauge.suites.closedloop.training_data.demonstrations.check import Report, Row, check
+from worldgauge.suites.closedloop.training_data.demonstrations.check import (
+    DemonstrationStatistics,
+    TableTaskStatistics,
+    check,
+)
 from worldgauge.suites.closedloop.training_data.demonstrations.index import (
     Entry,
     Index,
@@ -33,10 +37,10 @@ __all__ = [
     "DemoStep",
     "DemoThing",
     "Demonstration",
+    "DemonstrationStatistics",
     "Entry",
     "Index",
-    "Report",
-    "Row",
+    "TableTaskStatistics",
     "check",
     "folder_name",
     "folders",
