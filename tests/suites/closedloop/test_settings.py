@@ -11,12 +11,13 @@ from support.standins import ColourDetector, standing_in
 from support.task_context import QuietContext
 from worldgauge.cli.main import main
 from worldgauge.core.errors import UsageError
+from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.contract import Record
 from worldgauge.models import models
 from worldgauge.suites.closedloop.questions import detecting
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.suite import ClosedLoop
-from worldgauge.suites.closedloop.task import closed_loop_tasks
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
 from worldgauge.weights import AbsentWeightsError
 
 SMALL = {"view_px": 48, "panorama_px": 128, "decisions": 4}
@@ -71,6 +72,23 @@ def test_policies_are_told() -> None:
     for task, own in (("recognition", {"tracker": "sam2"}), ("questions", {"landmarks": "detected"})):
         options = closed_loop_tasks.get(task).kit(settings).options
         assert {name: options[name] for name in ("landmarks", "tracker") if name in options} == own
+
+
+def test_own_settings_of_tasks_are_settings() -> None:
+    names = {field.name for field in given_fields(Settings)}
+    for task in task_names():
+        kind = closed_loop_tasks.get(task)
+        assert set(kind.own_settings) | set(kind.policy_options.values()) <= names
+
+
+def test_a_setting_of_a_task_that_is_not_asked_is_noted(episodes: Path) -> None:
+    aside = ClosedLoop(task="navigation", tracker="sam2", expert_wrong=0.5, goal_check="every_step")
+    assert aside.missing_data(episodes) == [
+        "the setting 'expert_wrong' changes nothing: it is for manipulation, of which no episode is asked",
+        "the setting 'tracker' changes nothing: it is for recognition, of which no episode is asked",
+    ]
+    assert ClosedLoop(task="navigation", parity="released").missing_data(episodes) == []
+    assert ClosedLoop().missing_data(episodes) == []
 
 
 def test_absent_weights_are_told_before_anything_is_asked(episodes: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,8 +10,9 @@ from typing import Any, Literal
 from worldgauge.chat.endpoint import model_and_url
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
+from worldgauge.engine.options import given_fields, option, options_of
 from worldgauge.engine.suite.network_settings import networks_digest
-from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, check_whole, settings_of, with_parity
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, with_parity
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.policies.contract import proposers, revisers
 from worldgauge.suites.closedloop.questions.judge import judges
@@ -23,6 +24,7 @@ REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_pric
 """Settings on how a language model and its prompts are reached; what it says does not depend on them."""
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Settings that name a network -> what it looks for."""
+_PRICES = "IN,OUT of a million tokens"
 _RELEASED = {
     "budget": "inclusive",
     "panorama_rule": "released",
@@ -35,85 +37,87 @@ _RELEASED = {
 
 @dataclass(frozen=True)
 class Settings:
-    """All options.
+    """Options of the suite. Some are of one task or a few: `ClosedLoopTask.own_settings` names them."""
 
-    task: only this one, None for all. proposer, reviser, judge: names; None is the task's own. chat: MODEL@URL of
-    the language model that policies ask; how it is reached: chat_recording, the folder that keeps all it says,
-    chat_replay, whether that is used, chat_budget with chat_prices ("IN,OUT" of a million tokens), chat_key_env,
-    the environment variable that holds the key. prompts: folder whose files replace our templates. decisions,
-    candidates, length: K, M, L; None is the paper's. tts_ratio: share of decisions at which the world model is
-    asked. leading_turns: "exact" turns the real panorama, "model" leaves them to the model. view_px: height of the
-    views; None is the task's own. panorama_px: width of panoramas, their height is 9/16 of it. track: who says that
-    navigation has arrived. goal_check: when that is looked at. kind: whether a language model selects among
-    candidates or may write a plan of its own. Of manipulation: expert_noise_m, expert_wrong: how far and how often
-    the proposer `scripted` errs, None its own; demonstrations: folder that `cloned` learned from, and its digest;
-    cloned_moves: what of a remembered plan moves with a thing; policy: command or address of the policy behind
-    `process`; revision: whether a language model that revises is shown the frames in which poses are reached, or
-    its own words for the last ones. landmarks: whether those of questions are the exact things in sight, or what
-    networks detect. tracker: whether the target of recognition is followed through imagined frames by geometry and
-    colours, or by the network SAM 2. lpips, aesthetic, imaging: where learned metrics of imagined frames, and the
-    reviser `lpips`, get their networks (`estimators.perception`); None leaves them out, and says so. networks_digest:
-    of their weights, found anew.
-    """
-
-    task: str | None = None
-    proposer: str | None = None
-    reviser: str | None = None
-    judge: str = "rules"
-    chat: str | None = None
-    chat_recording: str | None = None
-    chat_replay: Literal["use", "only", "off"] = "use"
-    chat_budget: float | None = None
-    chat_prices: str | None = None
-    chat_key_env: str | None = None
-    prompts: str | None = None
+    task: str | None = option(None, "Only this task; None means all.", choices=lambda: task_names())
+    proposer: str | None = option(None, "Who proposes plans: a registered name; None means the task's own.")
+    reviser: str | None = option(None, "Who decides among them: a registered name; None means the task's own.")
+    judge: str = option("rules", "Who marks answers to questions: a registered name.")
+    chat: str | None = option(None, "The language model that policies and judges ask: MODEL@URL.")
+    chat_recording: str | None = option(None, "Folder that keeps all that the language model says.")
+    chat_replay: Literal["use", "only", "off"] = option(
+        "use", "Whether what was kept is used: where it is there, exclusively, or not at all."
+    )
+    chat_budget: float | None = option(None, "Most money spent on the language model, by chat_prices.", above=0)
+    chat_prices: str | None = option(None, "Prices of a million tokens, in and out.", rule=_PRICES)
+    chat_key_env: str | None = option(None, "Environment variable that holds the key of the endpoint.")
+    prompts: str | None = option(None, "Folder whose files replace our prompts of the same names.")
     prompts_digest: str = ""
-    decisions: int | None = None
-    candidates: int | None = None
-    length: int | None = None
-    tts_ratio: float = 1.0
-    leading_turns: Literal["exact", "model"] = "exact"
-    view_px: int | None = None
-    panorama_px: int = 1024
-    expert_noise_m: float | None = None
-    expert_wrong: float | None = None
-    demonstrations: str | None = None
+    decisions: int | None = option(None, "K, decisions of an episode; None means the paper's, by task.", low=1)
+    candidates: int | None = option(None, "M, plans proposed at each; None means the paper's, by task.", low=1)
+    length: int | None = option(None, "L, most actions of a plan; None means the paper's, by task.", low=1)
+    tts_ratio: float = option(1.0, "Share of decisions at which the world model is asked.", low=0, high=1)
+    leading_turns: Literal["exact", "model"] = option(
+        "exact", "Turns that a plan begins with: exact turns the real panorama, model leaves them to the model."
+    )
+    view_px: int | None = option(None, "Height of the views; None means the task's own.", low=32, high=1024)
+    panorama_px: int = option(1024, "Width of panoramas; their height is 9/16 of it.", low=64, high=4096)
+    expert_noise_m: float | None = option(
+        None, "How far the proposer scripted errs, in metres; None means its own.", low=0, high=1
+    )
+    expert_wrong: float | None = option(
+        None, "How often the proposer scripted takes a wrong thing; None means its own.", low=0, high=1
+    )
+    demonstrations: str | None = option(None, "Folder of demonstrations that the proposer cloned learns from.")
     demonstrations_digest: str = ""
-    cloned_moves: Literal["together", "apart"] | None = None
-    policy: str | None = None
-    revision: Literal["frames", "described"] | None = None
-    landmarks: Literal["exact", "detected"] = "exact"
-    tracker: Literal["geometry", "sam2"] = "geometry"
-    lpips: str | None = None
-    aesthetic: str | None = None
-    imaging: str | None = None
+    cloned_moves: Literal["together", "apart"] | None = option(
+        None, "What of a remembered plan moves with a thing; None means the proposer's own."
+    )
+    policy: str | None = option(None, "Command or address of the policy behind the proposer process.")
+    revision: Literal["frames", "described"] | None = option(
+        None,
+        "Whether a language model that revises is shown the frames in which poses are reached, or its own words for "
+        "the last ones; None means by the length of plans.",
+    )
+    landmarks: Literal["exact", "detected"] = option(
+        "exact", "Landmarks of questions: the exact things in sight, or what networks detect."
+    )
+    tracker: Literal["geometry", "sam2"] = option(
+        "geometry", "How the target is followed through imagined frames: by geometry and colours, or by SAM 2."
+    )
+    lpips: str | None = option(
+        None, "Network of LPIPS, for controllability and the reviser lpips; None leaves the metric out."
+    )
+    aesthetic: str | None = option(None, "Network of the aesthetic score of imagined frames; None leaves it out.")
+    imaging: str | None = option(None, "Network of the imaging quality of imagined frames; None leaves it out.")
     networks_digest: str | None = None
-    track: Literal["oracle_stop", "declared_stop"] = "oracle_stop"
-    goal_check: Literal["decision", "every_step"] = "decision"
-    kind: Literal["select", "rewrite"] = "select"
-    budget: Literal["paper", "inclusive"] = "paper"
-    panorama_rule: Literal["clean", "released"] = "clean"
-    heuristic_seeds: Literal["decision", "zero"] = "decision"
-    open_heading: Literal["pinhole", "linear"] = "pinhole"
-    parity: Literal["released"] | None = None
+    track: Literal["oracle_stop", "declared_stop"] = option("oracle_stop", "Who says that navigation has arrived.")
+    goal_check: Literal["decision", "every_step"] = option(
+        "decision", "When the oracle checks whether navigation has arrived."
+    )
+    kind: Literal["select", "rewrite"] = option(
+        "select", "Whether a language model that revises selects among candidates or may write a plan of its own."
+    )
+    budget: Literal["paper", "inclusive"] = option(
+        "paper", "How decisions and steps are counted against K: as in the paper, or as released."
+    )
+    panorama_rule: Literal["clean", "released"] = option("clean", "How views are cut out of panoramas.")
+    heuristic_seeds: Literal["decision", "zero"] = option(
+        "decision", "Seed of the proposer heuristic: new at every decision, or 0 as released."
+    )
+    open_heading: Literal["pinhole", "linear"] = option(
+        "pinhole", "How a column of a view becomes a heading: by the pinhole, or linearly as released."
+    )
+    parity: Literal["released"] | None = option(
+        None, "released stands for " + ", ".join(f"{name}={value}" for name, value in _RELEASED.items()) + "."
+    )
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings of plain values. Raises UsageError naming the option that cannot be meant."""
-        settings = with_parity(settings_of(cls, SUITE, options), options, _RELEASED)
-        if settings.task is not None and settings.task not in closed_loop_tasks:
-            raise UsageError(f"{SUITE} setting 'task' must be one of {', '.join(task_names())}, got {settings.task!r}")
-        for name in ("decisions", "candidates", "length"):
-            check_whole(SUITE, name, getattr(settings, name), least=1, optional=True)
-        for name, least, most in (("view_px", 32, 1024), ("panorama_px", 64, 4096)):
-            check_whole(SUITE, name, getattr(settings, name), least=least, optional=name == "view_px")
-            if (getattr(settings, name) or least) > most:
-                raise UsageError(f"{SUITE} setting '{name}' must be at most {most}, got {getattr(settings, name)}")
+        """Settings of plain values. Raises UsageError naming an option that is not allowed."""
+        settings = with_parity(options_of(cls, SUITE, options), options, _RELEASED)
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
-        settings._check_expert()
-        if isinstance(settings.tts_ratio, (bool, str)) or not 0 <= settings.tts_ratio <= 1:
-            raise UsageError(f"{SUITE} setting 'tts_ratio' must be 0 to 1, got {settings.tts_ratio!r}")
         settings._check_policies()
         learned = "" if settings.demonstrations is None else read_index(Path(settings.demonstrations)).split_hash
         settings = replace(settings, demonstrations_digest=learned)
@@ -123,6 +127,16 @@ class Settings:
             return replace(settings, prompts_digest="")
         model_and_url(settings.chat)
         return replace(settings, prompts_digest=prompts.digest)
+
+    def unused(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Settings that differ from their defaults and are none of `tasks`' own: name -> tasks whose own they are."""
+        found = {}
+        for field in given_fields(Settings):
+            owners = tuple(name for name in task_names() if field.name in closed_loop_tasks.get(name).own_settings)
+            released = self.parity is not None and field.name in _RELEASED
+            if owners and not set(owners) & set(tasks) and getattr(self, field.name) != field.default and not released:
+                found[field.name] = owners
+        return found
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -162,13 +176,6 @@ class Settings:
     def _networks_digest(self) -> str | None:
         own = dict.fromkeys(name for task in self.asked for name in self.networks(task))
         return networks_digest(SUITE, self, LEARNED, own)
-
-    def _check_expert(self) -> None:
-        """Raises UsageError for errors of the scripted expert that are out of range."""
-        for name, most in (("expert_noise_m", 1.0), ("expert_wrong", 1.0)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, (bool, str)) or not 0 <= value <= most):
-                raise UsageError(f"{SUITE} setting '{name}' must be 0 to {most:g}, got {value!r}")
 
     def _check_policies(self) -> None:
         """Raises UsageError for a policy that does not serve what is asked, or lacks its language model."""

@@ -14,7 +14,8 @@ from worldgauge.suites.closedloop import protocol, published, scoring, summary, 
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import at_hand
 from worldgauge.suites.closedloop.report import replay
 from worldgauge.suites.closedloop.report.view import task_details, task_view
-from worldgauge.suites.closedloop.settings import REACHING, SUITE, Settings
+from worldgauge.suites.closedloop.settings import REACHING, SUITE
+from worldgauge.suites.closedloop.settings import Settings as ClosedLoopSettings
 from worldgauge.suites.closedloop.task import closed_loop_tasks
 
 
@@ -23,6 +24,7 @@ class ClosedLoop(Suite):
     """Let an agent act with a world model in the loop: its success is what the model's predictions are worth."""
 
     name = SUITE
+    Settings = ClosedLoopSettings
     version = 1
     references = ("oracle", "warp", "degraded", "forgetful", "roll", "freeze", "noise", "none")
     default_references = ("none",)
@@ -43,9 +45,9 @@ class ClosedLoop(Suite):
     }
 
     @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Settings:
+    def read_settings(cls, given: Mapping[str, Any]) -> ClosedLoopSettings:
         """The settings made of plain values, with the digests of what they name."""
-        return Settings.of(given)
+        return ClosedLoopSettings.of(given)
 
     @property
     def scoring_settings(self) -> frozenset[str]:
@@ -59,6 +61,10 @@ class ClosedLoop(Suite):
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task an episode; those whose scenes are not at hand are skipped with the reason."""
         return task_index.tasks(source, self.options)
+
+    def missing_data(self, source: Path) -> list[str]:
+        """Settings that were given for tasks of which nothing is asked."""
+        return task_index.unused_settings(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
         """Look whether all that policies need is here; train the recogniser where it is needed and not in the cache.

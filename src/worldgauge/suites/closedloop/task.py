@@ -121,6 +121,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         gain_parts: Those of them by which the gain over no world model has one too: key -> what the title calls it.
         ends: Why episodes end -> in words.
         fps: Of films of an episode.
+        own_settings: Settings that only some tasks have, this one among them.
         policy_options: Name of an option of policies (`Kit.options`) -> setting that it is taken from.
 
     Args:
@@ -139,6 +140,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     gain_parts: ClassVar[Mapping[str, str]] = {}
     ends: ClassVar[Mapping[str, str]] = {}
     fps: ClassVar[float] = FPS
+    own_settings: ClassVar[tuple[str, ...]] = ()
     policy_options: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, episode: EpisodeT, world: WorldFacts, settings: Settings) -> None:

@@ -47,6 +47,18 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
         )
 
 
+def unused_settings(source: Path, settings: Settings) -> list[str]:
+    """Settings given that change nothing, since their tasks are not asked or have no episodes here: a line each."""
+    if not settings.unused(()):
+        return []
+    data = closedloop.load(Path(source))
+    held = [kind for kind in settings.asked if closed_loop_tasks.get(kind).episodes(data)]
+    return [
+        f"the setting '{name}' changes nothing: it is for {' and '.join(owners)}, of which no episode is asked"
+        for name, owners in settings.unused(held).items()
+    ]
+
+
 def open_task(task: Task, settings: Settings) -> ClosedLoopTask[Any, Any, Any]:
     """A task with its episode and scene.
 

@@ -26,6 +26,8 @@ from worldgauge.worlds.walking.walker import Stance
 
 HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
 HomeRulesT = TypeVar("HomeRulesT", bound="HomeRules")
+HOME_SETTINGS = ("leading_turns", "panorama_px", "panorama_rule")
+"""Settings of all tasks in a home."""
 REACH_M = 1.0
 """How near the shortest way leads to what a question or a red box is about."""
 

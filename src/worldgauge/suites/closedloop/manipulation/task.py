@@ -60,6 +60,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         "policy": "policy",
         "revision": "revision",
     }
+    own_settings = tuple(policy_options.values())
 
     @classmethod
     def group(cls, episode: ManipulationEpisode) -> dict[str, object]:

@@ -17,7 +17,7 @@ from worldgauge.engine.suite.scores import score_of
 from worldgauge.suites.closedloop.format.episode import NavigationEpisode
 from worldgauge.suites.closedloop.format.files import goal_image
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask
+from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask
 from worldgauge.suites.closedloop.metrics.success import spl, success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import Decision, History, Plan, revisers
 from worldgauge.suites.closedloop.settings import Settings
@@ -44,6 +44,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         "arrived": "arrived: the oracle says so",
         "declared": "says that it has arrived",
     }
+    own_settings = ("track", "goal_check", "budget", "heuristic_seeds", *HOME_SETTINGS)
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:

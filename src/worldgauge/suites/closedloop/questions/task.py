@@ -13,7 +13,7 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import score_of
 from worldgauge.suites.closedloop.format.episode import QuestionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import answer_score, answer_spl, trajectory_m
 from worldgauge.suites.closedloop.policies.contract import Decision, History, Plan, queries_of
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
@@ -50,6 +50,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
     parts = ("category",)
     ends: ClassVar[Mapping[str, str]] = {STUCK: "its plans have led nowhere", "answered": "has given its answer"}
     policy_options: ClassVar[Mapping[str, str]] = {"open_heading": "open_heading", "landmarks": "landmarks"}
+    own_settings = ("judge", "landmarks", "open_heading", *HOME_SETTINGS)
 
     @classmethod
     def group(cls, episode: QuestionEpisode) -> dict[str, object]:

@@ -14,7 +14,7 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import score_of
 from worldgauge.suites.closedloop.format.episode import RecognitionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.home.task_base import HomeRules, HomeTask, aims_of_things
+from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Decision, History, Plan
 from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
@@ -49,6 +49,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         UNSEEN: "the target is not seen at the start",
     }
     policy_options: ClassVar[Mapping[str, str]] = {"tracker": "tracker"}
+    own_settings = ("tracker", "budget", "heuristic_seeds", *HOME_SETTINGS)
 
     @classmethod
     def group(cls, episode: RecognitionEpisode) -> dict[str, object]:
