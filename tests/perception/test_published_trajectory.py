@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import DataError
-from worldgauge.suites.mind.format.frame import our_pose
-from worldgauge.suites.mind.format.layout import read_images_txt, write_images_txt
+from worldgauge.suites.mind.format import read_images_txt, write_images_txt
+from worldgauge.suites.mind.format.coordinates import our_pose
 
 
 def text_of(case: dict[str, Any]) -> str:

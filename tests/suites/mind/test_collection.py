@@ -14,7 +14,7 @@ from support.killing import kill_when_seen
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
 from worldgauge.engine.collection.kernel import Collected, collect, count
 from worldgauge.suites.mind import collection
-from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import figure_mask

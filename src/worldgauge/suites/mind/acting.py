@@ -13,14 +13,14 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.rollout import content_of, seen_in, stored_poses
 from worldgauge.engine.suite.scores import score_of
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import MindClip
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import MindClip
+from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
 from worldgauge.suites.mind.metrics.action_labels import labels_of
 from worldgauge.suites.mind.protocol import Question
 from worldgauge.suites.mind.settings import Settings
 
-IMAGES = "images.txt"
 RELEASED_POSES = 97
 """Fewer in images.txt, and the release decodes the real video instead."""
 

@@ -22,10 +22,9 @@ from worldgauge.engine.collection.kernel import SEEDS, render
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.mind.format import check as checking
-from worldgauge.suites.mind.format.clip import PERSPECTIVES, part_folder, space_of
-from worldgauge.suites.mind.format.index import ACTIONS, IMAGES, SIDECAR, VIDEO
-from worldgauge.suites.mind.format.load import HORIZONTAL_FOV_DEG
-from worldgauge.suites.mind.format.sidecar import read_sidecar
+from worldgauge.suites.mind.format.files import read_sidecar
+from worldgauge.suites.mind.format.layout import ACTIONS, IMAGES, PERSPECTIVES, SIDECAR, VIDEO, part_folder, space_of
+from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
 from worldgauge.suites.mind.walks.captions import caption
 from worldgauge.suites.mind.walks.key_walks import KeyWalkFailedError, record_key_walk

@@ -11,8 +11,8 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import mean_of
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import Part, Perspective
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import Part, Perspective
 from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
 
 PERIOD = 24

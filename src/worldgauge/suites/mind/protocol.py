@@ -18,8 +18,8 @@ from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldM
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import MindClip
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of, episode_of
 from worldgauge.suites.mind.walks.mirror import mirror_poses

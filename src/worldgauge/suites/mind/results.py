@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from worldgauge.engine.suite.contract import Failure, Score
-from worldgauge.suites.mind.format.result_files import (
+from worldgauge.suites.mind.format.results import (
     ActionStats,
     ClipResult,
     MirrorResult,

@@ -9,7 +9,7 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frame_pairs import PairError
-from worldgauge.suites.mind.format.layout import MindClip
+from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame

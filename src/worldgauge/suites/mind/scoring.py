@@ -11,7 +11,7 @@ from worldgauge.engine.suite.rollout import stored_rollout
 from worldgauge.engine.suite.scores import mean_score, score_of
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
 from worldgauge.suites.mind.acting import action_scores
-from worldgauge.suites.mind.format.layout import MindClip
+from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned import Learned, missing_learned
 from worldgauge.suites.mind.motion import PERIOD, Moved
 from worldgauge.suites.mind.protocol import Question, question_of

@@ -12,7 +12,7 @@ from worldgauge.engine.suite.network_settings import networks_digest
 from worldgauge.engine.suite.settings import with_parity
 from worldgauge.perception.decoders.opening import digest_of
 from worldgauge.perception.naming import What
-from worldgauge.suites.mind.format.layout import PERSPECTIVES, Perspective
+from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
 
 TESTS = ("mem", "action_space", "mirror")
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}

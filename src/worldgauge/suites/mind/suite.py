@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind import protocol, published, results, scoring, summary, tasks
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.result_files import write_results
+from worldgauge.suites.mind.format.results import write_results
 from worldgauge.suites.mind.settings import Settings
 
 

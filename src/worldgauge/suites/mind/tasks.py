@@ -10,8 +10,8 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import problems
 from worldgauge.engine.suite.contract import Task, TaskView
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import PERSPECTIVES, MindClip, Part
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
 from worldgauge.suites.mind.motion import real_motion
 from worldgauge.suites.mind.settings import Settings
 

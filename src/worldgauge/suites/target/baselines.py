@@ -6,7 +6,7 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.perception.decoders import N_POINTS
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.waypoints import resample
 from worldgauge.suites.target.replan.planners import speed_of
 

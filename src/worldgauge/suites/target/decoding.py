@@ -16,7 +16,7 @@ from worldgauge.engine.suite.contract import Record
 from worldgauge.engine.suite.rollout import content_of, stored_poses, stored_rollout
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import current_frame, led
 from worldgauge.suites.target.replan.planners import current_pose
 from worldgauge.suites.target.settings import Settings

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics import extra_waypoints as extra
 
 EXTRAS = (

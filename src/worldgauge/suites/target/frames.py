@@ -11,7 +11,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
-from worldgauge.suites.target.format.layout import Scenario, open_video, picked, truth_clip, video_frames_of
+from worldgauge.suites.target.format.scenario import Scenario, open_video, picked, truth_clip, video_frames_of
 
 
 def current_frame(scenario: Scenario) -> Image:

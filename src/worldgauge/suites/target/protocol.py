@@ -13,7 +13,7 @@ from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldM
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout, seen_in
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.prompts import template_of
 from worldgauge.suites.target.replan.planners import INFORMED, current_pose, plan_for, poses_at, steps_of

@@ -14,7 +14,7 @@ from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.baselines import baselines
 from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
 from worldgauge.suites.target.extras import EXTRAS, extra_values
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate
 from worldgauge.suites.target.replan.tables import drive_scores, driven
 from worldgauge.suites.target.settings import Settings

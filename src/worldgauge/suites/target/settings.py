@@ -11,7 +11,7 @@ from typing import Any, Literal
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.perception.decoders import digest_of, settings_taken
-from worldgauge.suites.target.format.layout import HORIZONS_S
+from worldgauge.suites.target.format.scenario import HORIZONS_S
 from worldgauge.suites.target.metrics.waypoints import PROFILES, profile_of
 from worldgauge.suites.target.prompts import DEFAULT, template_of
 from worldgauge.suites.target.replan.planners import PLANNERS

@@ -10,9 +10,9 @@ import pytest
 from support.mind_fixture import write_published
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import ClipStatistics
-from worldgauge.suites.mind.format.motion import motion_of
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import ClipStatistics
+from worldgauge.suites.mind.format.check import motion_of
 
 
 @pytest.fixture(scope="module")

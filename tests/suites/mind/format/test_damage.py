@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from support.mind_fixture import published_rows
 from worldgauge.core.errors import DataError
 from worldgauge.perception.published_trajectory import read_images_txt
-from worldgauge.suites.mind.format.action import parse_action
-from worldgauge.suites.mind.format.result_files import read_results
-from worldgauge.suites.mind.format.sidecar import read_sidecar
+from worldgauge.suites.mind.format.files import parse_action, read_sidecar
+from worldgauge.suites.mind.format.results import read_results
 
 ODD = st.sampled_from(
     [None, True, "", "7", [], {}, [1], {"x": 1}, -1, 2, 3.5, 1e300, 10**400, float("nan"), float("inf"), "\ud800"]

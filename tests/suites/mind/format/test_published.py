@@ -15,8 +15,8 @@ from worldgauge.core.actions import walk_look
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Writer
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.layout import MindClip, Part
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import MindClip, Part
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 
 SIZE = (64, 36)

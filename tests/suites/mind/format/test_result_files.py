@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.suites.mind.format.result_files import (
+from worldgauge.suites.mind.format.results import (
     ActionStats,
     ClipResult,
     MirrorResult,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.suites.mind.format import layout as mind
+from worldgauge.suites.mind import format as mind
 
 
 def touch(root: Path, *names: str) -> None:

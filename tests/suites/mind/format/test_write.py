@@ -17,8 +17,8 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.image import Image
-from worldgauge.suites.mind.format import layout as mind
-from worldgauge.suites.mind.format.sidecar import read_sidecar
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format.files import read_sidecar
 from worldgauge.suites.mind.walks.key_walks import KeyWalk
 
 SIZE = (64, 36)

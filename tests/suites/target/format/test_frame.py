@@ -12,16 +12,16 @@ from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, quaternion_of_pose, wrap_angle
 from worldgauge.suites.target.format.files import read_path
-from worldgauge.suites.target.format.frame import yaw_of_quaternion
-from worldgauge.suites.target.format.layout import (
+from worldgauge.suites.target.format.frame import (
     cut_history,
     cut_released,
     heading_at,
     path_of_poses,
     rebase,
-    rebase_rows,
     world_of_path,
+    yaw_of_quaternion,
 )
+from worldgauge.suites.target.format.raw import rebase_rows
 
 SEED = st.integers(0, 2**32 - 1)
 

@@ -1,60 +1,142 @@
-"""MIND's published format: clips of walks driven by keys, in first and third person, and mirrored paths from images.
+"""What a MIND folder holds: clips, videos of the mirror test, file names; and folders of finished videos."""
 
-On disk: 1st_data and 3rd_data with train/<clip>/, test/mem_test/<clip>/, test/action_space_test/<clip>/ (action.json,
-video.mp4, images.txt) and test/mirror_test/ (start images and paths) (specification: mind, section 1). Files are in the
-engine's left-handed frame, centimetres and degrees; episodes are in ours.
+from __future__ import annotations
 
-for clip in discover(root):  episode = load(clip)  # unless clip.fault
-"""
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
-from worldgauge.perception.published_trajectory import ImageList, read_images_txt, write_images_txt
-from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
-from worldgauge.suites.mind.format.clip import (
-    MIRROR_NUMBERS,
-    PARTS,
-    PERSPECTIVES,
-    SHARED_SPACE,
-    MindClip,
-    Part,
-    space_of,
-    steps_of,
-)
-from worldgauge.suites.mind.format.frame import our_pose, ue_pose
-from worldgauge.suites.mind.format.index import absent, discover
-from worldgauge.suites.mind.format.load import fingerprint_of, keys_of, load, mirror_actions, mirror_keys, video_path
-from worldgauge.suites.mind.format.videos import submissions
-from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
+import numpy as np
+
+from worldgauge.core.actions import ActionSpace, walk_look
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import Camera
+from worldgauge.core.io import check_inside, list_folder
 from worldgauge.suites.mind.walks.mirror import Perspective
 
-__all__ = [
-    "MIRROR_NUMBERS",
-    "PARTS",
-    "PERSPECTIVES",
-    "SHARED_SPACE",
-    "ClipStatistics",
-    "ImageList",
-    "MindClip",
-    "Part",
-    "PartStatistics",
-    "Perspective",
-    "absent",
-    "check",
-    "discover",
-    "fingerprint_of",
-    "keys_of",
-    "load",
-    "mirror_actions",
-    "mirror_keys",
-    "our_pose",
-    "read_images_txt",
-    "space_of",
-    "steps_of",
-    "stored_poses",
-    "submissions",
-    "ue_pose",
-    "video_path",
-    "write_clip",
-    "write_images_txt",
-    "write_mirror_actions",
-    "write_mirror_start",
-]
+Part = Literal["train", "mem_test", "action_space_test", "mirror_test"]
+
+PERSPECTIVES: tuple[Perspective, ...] = ("1st", "3rd")
+PARTS: tuple[Part, ...] = ("train", "mem_test", "action_space_test", "mirror_test")
+FPS = 24.0
+ACTIONS = "action.json"
+VIDEO = "video.mp4"
+IMAGES = "images.txt"
+SIDECAR = "world.json"
+MIRROR_ROWS = 48
+DATA_FOLDER = "MIND-Data"
+SHARED_SPACE = (1.0, 200.0)
+"""Degrees a frame and centimetres a second of the space that most of the data share."""
+
+MIRROR_NUMBERS: Mapping[str, int] = {
+    name: number for number, name in enumerate(("w", "s", "u", "down", "a", "d", "wl", "wr", "sl", "sr"), 1)
+}
+"""Name of a path -> n of its `path-<n>.mp4` (specification, section 3; the published numbers are not known)."""
+
+_SPACE_IN_NAME = re.compile(r"data-\d+-(\d{1,2}(?:\.\d{1,6})?)x-(\d{1,5}(?:\.\d{1,6})?)")
+
+
+@dataclass(frozen=True)
+class MindClip:
+    """A recorded clip, or a start image with one of the go-and-return paths.
+
+    id: such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7". folder: holds its files; of mirror
+    tasks the folder of them all. name: of the clip's folder, or the stem of the start image.
+    mark_time: first frame to predict. frames: rows of data. space: what the keys do; where nobody said so it is read
+    off the name or the shared one, and `space_known` is False. family: of the world, "unknown" if nobody said.
+    world, camera: of data collected here, else None. path, number: name and number of a mirror path.
+    records: the action file; None where a mirror path has none: it is missing, or taken from its definition.
+    video: of recorded clips. image: start image of mirror tasks. sidecar: what an embedded world adds.
+    caption: words, "" where there are none.
+    warnings: noteworthy, yet usable. fault: why it cannot be used; it is then listed and fails.
+    """
+
+    id: str
+    folder: Path
+    perspective: Perspective
+    part: Part
+    name: str
+    fault: str | None = None
+    warnings: tuple[str, ...] = ()
+    mark_time: int = 0
+    frames: int = 0
+    space: ActionSpace = field(default_factory=walk_look)
+    space_known: bool = False
+    family: str = "unknown"
+    world: WorldFacts | None = None
+    camera: Camera | None = None
+    path: str | None = None
+    number: int | None = None
+    records: Path | None = None
+    video: Path | None = None
+    image: Path | None = None
+    sidecar: Path | None = None
+    caption: Path | None = None
+
+    def __hash__(self) -> int:
+        # The world's parameters have no hash; name and place are enough to tell clips apart.
+        return hash((self.id, self.folder, self.fault))
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """Degrees a frame and centimetres a second that a key makes: (delta_r, delta_p)."""
+        return steps_of(self.space)
+
+
+def part_folder(perspective: Perspective, part: Part) -> Path:
+    """Where the clips of a part lie below the data folder."""
+    top = Path(f"{perspective}_data")
+    return top / part if part == "train" else top / "test" / part
+
+
+def steps_of(space: ActionSpace) -> tuple[float, float]:
+    """(delta_r, delta_p) of a space of keys: degrees a frame, centimetres a second."""
+    turn = space.axes[space.column("look_left")].motion.yaw
+    step = space.axes[space.column("forward")].motion.forward
+    return round(float(np.degrees(turn)), 9), round(step * space.fps * 100, 7)
+
+
+def space_of(delta_r_deg: float, delta_p_cm_s: float) -> ActionSpace:
+    """The space whose keys turn by `delta_r_deg` a frame and walk `delta_p_cm_s` a second."""
+    return walk_look(speed_mps=delta_p_cm_s / 100, turn_deg=delta_r_deg)
+
+
+def space_hint(name: str) -> ActionSpace:
+    """What the name of a clip says of its space, such as `data-0-1.0x-200`; the shared space where it says nothing."""
+    found = _SPACE_IN_NAME.fullmatch(name)
+    steps = (float(found[1]), float(found[2])) if found else SHARED_SPACE
+    return space_of(*(steps if min(steps) > 0 else SHARED_SPACE))
+
+
+def data_folder(root: Path) -> Path:
+    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data. Raises DataError for no folder."""
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; give the folder {DATA_FOLDER} with 1st_data or 3rd_data in it")
+    inner = root / DATA_FOLDER
+    has_data = any((root / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)
+    return inner if not has_data and inner.is_dir() else root
+
+
+def submissions(folder: Path) -> dict[str, Path]:
+    """The models of a folder by name, each with the folder that holds its `1st_data` or `3rd_data`.
+
+    folder: of one model, or of models. Raises DataError for a missing folder, for one without any model, and for links
+    to models that lead out of it.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; expected <model>/1st_data/mem_test/<clip>/video.mp4 in it")
+    if _is_model(folder):
+        return {folder.resolve().name: folder}
+    found = {path.name: check_inside(path, folder) for path in list_folder(folder) if path.is_dir() and _is_model(path)}
+    if not found:
+        raise DataError(f"{folder}: no model in it; expected <model>/1st_data/mem_test/<clip>/video.mp4")
+    return found
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)

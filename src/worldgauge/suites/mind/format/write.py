@@ -16,12 +16,10 @@ from worldgauge.core.image import Image, write_png
 from worldgauge.core.io import atomic_folder, check_name, write_file
 from worldgauge.core.video import Kind, Writer
 from worldgauge.perception.published_trajectory import write_images_txt
-from worldgauge.suites.mind.format.action import action_text, parse_action
-from worldgauge.suites.mind.format.clip import FPS, Part, part_folder
-from worldgauge.suites.mind.format.frame import ue_point
-from worldgauge.suites.mind.format.index import ACTIONS, IMAGES, SIDECAR, VIDEO
-from worldgauge.suites.mind.format.load import poses_of_file
-from worldgauge.suites.mind.format.sidecar import SideCar, sidecar_text
+from worldgauge.suites.mind.format.coordinates import ue_point
+from worldgauge.suites.mind.format.files import SideCar, action_text, parse_action, sidecar_text
+from worldgauge.suites.mind.format.layout import ACTIONS, FPS, IMAGES, SIDECAR, VIDEO, Part, part_folder
+from worldgauge.suites.mind.format.read import poses_of_file
 from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from worldgauge.core import polyline
-from worldgauge.suites.mind.format.clip import FPS
+from worldgauge.suites.mind.format.layout import FPS
 from worldgauge.suites.mind.walks.key_walks import KeyWalk
 
 PLACES: Mapping[str, str] = {

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from worldgauge.engine.collection.kernel import world_seed_of
-from worldgauge.suites.mind.format.clip import SHARED_SPACE
-from worldgauge.suites.mind.format.layout import PERSPECTIVES, Part, Perspective
+from worldgauge.suites.mind.format import PERSPECTIVES, Part, Perspective
+from worldgauge.suites.mind.format.layout import SHARED_SPACE
 from worldgauge.worlds.voxel.world import FAMILIES
 
 SPACES = ((0.4, 100.0), (0.7, 150.0), (1.0, 200.0), (1.2, 240.0), (1.4, 280.0))

@@ -7,7 +7,7 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
-from worldgauge.suites.target.format.layout import Scenario
+from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.walks.smoothing import Strides, floor_heights, smooth_way, stride
 from worldgauge.suites.target.walks.walks import END_M
 from worldgauge.worlds import open_world

@@ -1,40 +1,52 @@
-"""Finding the clips of a MIND folder, and the videos that its mirror test asks for. What is wrong with one is in it."""
+"""Reading MIND data: finding the clips of a folder, and loading one as an Episode in our frame."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import DataError, UnknownNameError
-from worldgauge.core.image import png_size
-from worldgauge.core.io import check_inside, check_name, list_folder, natural_key
-from worldgauge.core.video import header_frames
-from worldgauge.suites.mind.format import clip as clips
-from worldgauge.suites.mind.format.action import read_action
-from worldgauge.suites.mind.format.clip import MIRROR_NUMBERS, MindClip, Part
-from worldgauge.suites.mind.format.sidecar import SideCar, read_sidecar
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
-
-ACTIONS = "action.json"
-VIDEO = "video.mp4"
-IMAGES = "images.txt"
-SIDECAR = "world.json"
-MIRROR_ROWS = 48
-DATA_FOLDER = "MIND-Data"
+from worldgauge.core.actions import Actions
+from worldgauge.core.episode import Episode
+from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
+from worldgauge.core.image import png_size, read_png
+from worldgauge.core.io import check_inside, check_name, list_folder, natural_key, read_caption
+from worldgauge.core.video import Clip, header_frames
+from worldgauge.suites.mind.format import coordinates
+from worldgauge.suites.mind.format.files import ActionFile, SideCar, read_action, read_sidecar
+from worldgauge.suites.mind.format.layout import (
+    ACTIONS,
+    FPS,
+    MIRROR_NUMBERS,
+    MIRROR_ROWS,
+    PARTS,
+    PERSPECTIVES,
+    SHARED_SPACE,
+    SIDECAR,
+    VIDEO,
+    MindClip,
+    Part,
+    data_folder,
+    part_folder,
+    space_hint,
+    space_of,
+)
+from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective, actions_of
 
 
 def discover(
     root: Path,
-    parts: Sequence[Part] = clips.PARTS,
-    perspectives: Sequence[Perspective] = clips.PERSPECTIVES,
+    parts: Sequence[Part] = PARTS,
+    perspectives: Sequence[Perspective] = PERSPECTIVES,
 ) -> list[MindClip]:
     """All clips and mirror videos of a folder, by perspective, part and name; no video is decoded.
 
@@ -45,7 +57,7 @@ def discover(
     place = data_folder(root)
     found: list[MindClip] = []
     for perspective, part in _asked(parts, perspectives):
-        folder = place / clips.part_folder(perspective, part)
+        folder = place / part_folder(perspective, part)
         if folder.is_dir():
             find = _mirror_clips if part == "mirror_test" else _recorded_clips
             found += find(place, folder, perspective, part)
@@ -54,8 +66,8 @@ def discover(
 
 def absent(
     root: Path,
-    parts: Sequence[Part] = clips.PARTS,
-    perspectives: Sequence[Perspective] = clips.PERSPECTIVES,
+    parts: Sequence[Part] = PARTS,
+    perspectives: Sequence[Perspective] = PERSPECTIVES,
 ) -> tuple[str, ...]:
     """What was asked for of a folder and is not there at all, one line each; no file is opened.
 
@@ -64,7 +76,7 @@ def absent(
     place = data_folder(root)
     said: dict[str, None] = {}
     for perspective, part in _asked(parts, perspectives):
-        below = clips.part_folder(perspective, part)
+        below = part_folder(perspective, part)
         top = place / below.parts[0]
         if not (place / below).is_dir():
             said[f"{(below if top.is_dir() else Path(top.name)).as_posix()} is not in {place}"] = None
@@ -76,11 +88,11 @@ def absent(
 
 def _asked(parts: Sequence[Part], perspectives: Sequence[Perspective]) -> list[tuple[Perspective, Part]]:
     """What was asked for, in the order of the data. Raises UnknownNameError for another part or perspective."""
-    for kind, given, known in (("part", parts, clips.PARTS), ("perspective", perspectives, clips.PERSPECTIVES)):
+    for kind, given, known in (("part", parts, PARTS), ("perspective", perspectives, PERSPECTIVES)):
         for name in given:
             if name not in known:
                 raise UnknownNameError(f"{kind} of MIND", name, known)
-    return [(a, b) for a in clips.PERSPECTIVES if a in perspectives for b in clips.PARTS if b in parts]
+    return [(a, b) for a in PERSPECTIVES if a in perspectives for b in PARTS if b in parts]
 
 
 def _holdings(folder: Path, part: Part) -> list[Path]:
@@ -88,16 +100,6 @@ def _holdings(folder: Path, part: Part) -> list[Path]:
     if part == "mirror_test":
         return [path for path in list_folder(folder) if path.suffix.lower() == ".png" and path.is_file()]
     return [path for path in list_folder(folder) if path.is_dir()]
-
-
-def data_folder(root: Path) -> Path:
-    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data. Raises DataError for no folder."""
-    root = Path(root)
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder; give the folder {DATA_FOLDER} with 1st_data or 3rd_data in it")
-    inner = root / DATA_FOLDER
-    has_data = any((root / f"{perspective}_data").is_dir() for perspective in clips.PERSPECTIVES)
-    return inner if not has_data and inner.is_dir() else root
 
 
 def _recorded_clips(place: Path, folder: Path, perspective: Perspective, part: Part) -> Iterator[MindClip]:
@@ -122,7 +124,7 @@ def _blank(name: str, folder: Path, perspective: Perspective, part: Part) -> Min
         part=part,
         name=name,
         fault=fault,
-        space=clips.space_hint(name),
+        space=space_hint(name),
     )
 
 
@@ -246,7 +248,7 @@ def _mirror_clips(place: Path, folder: Path, perspective: Perspective, part: Par
     pictures = _holdings(folder, part)
     paths = list(_mirror_paths(place, folder)) if pictures else []
     for picture in pictures:
-        blank = replace(_blank(picture.stem, folder, perspective, part), space=clips.space_of(*clips.SHARED_SPACE))
+        blank = replace(_blank(picture.stem, folder, perspective, part), space=space_of(*SHARED_SPACE))
         start = _started(_Loading(place, folder), blank, picture)
         for path in paths:
             yield replace(
@@ -332,3 +334,157 @@ def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list
 def defined_keys(name: str) -> NDArray[np.uint8]:
     """Key codes (48, 4) of one of the ten paths, by its definition."""
     return np.asarray(MIRROR_PATHS[name], np.uint8)
+
+
+HORIZONTAL_FOV_DEG = 90.0
+"""Of published clips, and of what is collected: the engine's default. Nobody published the cameras."""
+
+
+def load(clip: MindClip) -> Episode:
+    """The clip as an Episode in our frame; frames are decoded when asked for.
+
+    Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Poses are the camera's; in
+    third person yaw and pitch come of the positions where these show the arm (`coordinates.arm_angles`). Of a mirror
+    task: the start image alone, and no action (see `mirror_actions`); its pose is that of the side-car, else at the
+    origin along +x, which facts["pose_known"] tells. Cameras of published data are taken to see 90 degrees across,
+    which is not verified (facts["camera_known"]).
+    Raises DataError with the clip's fault, and when a file cannot be read or files disagree.
+    """
+    if clip.fault is not None:
+        raise DataError(f"{clip.id}: {clip.fault}")
+    return _start(clip) if clip.part == "mirror_test" else _recording(clip)
+
+
+def keys_of(clip: MindClip) -> NDArray[np.uint8]:
+    """Key codes (T, 4) of a recorded clip, columns ws, ad, ud, lr; row t led to frame t. Raises DataError."""
+    return _file_of(clip).keys
+
+
+def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
+    """Key codes (n, 4) of a mirror task, published ones have 48 rows; row k leads to frame k of its video.
+
+    Raises UsageError for other clips, DataError when the file cannot be read.
+    """
+    if clip.path is None:
+        raise UsageError(f"{clip.id}: not a mirror task; its keys are keys_of(clip)")
+    by_definition = clip.records is None and clip.fault is None
+    return defined_keys(clip.path) if by_definition else _file_of(clip).keys
+
+
+def mirror_actions(clip: MindClip) -> Actions:
+    """The same in the clip's space: n rows, of which row 0 acts on the start image. Raises as `mirror_keys`."""
+    return actions_of(mirror_keys(clip), clip.space)
+
+
+def video_path(clip: MindClip) -> Path:
+    """The real video of a recorded clip. Raises DataError when it has none."""
+    if clip.video is None:
+        raise DataError(f"{clip.id}: {clip.fault or 'has no video'}")
+    return clip.video
+
+
+def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> FloatArray:
+    """Camera-to-world poses (T, 4, 4) of an action file. Raises DataError when it lacks the camera's fields."""
+    if perspective == "1st":
+        position, angles = file.actor_pos, file.actor_rpy
+    else:
+        position, angles = file.camera_pos, file.camera_rpy
+        if position is not None and angles is not None and file.actor_pos is not None:
+            angles, _ = coordinates.arm_angles(file.actor_pos, position, angles)
+    if position is None or angles is None:
+        raise DataError(f"{where}: no row has the camera's position and angles; download it again")
+    return coordinates.our_pose(position, angles)
+
+
+def fingerprint_of(clip: MindClip) -> str:
+    """SHA-256 over all that a task is made of: place, keys, poses and world, and the content of video or image."""
+    facts = [
+        [clip.id, clip.part, clip.mark_time, clip.frames, clip.steps, clip.path, clip.number, clip.fault],
+        [clip.family, clip.space_known],
+    ]
+    whole = hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode())
+    for path in (clip.records, clip.sidecar, clip.video, clip.image, clip.caption):
+        whole.update(_digest(path))
+    if clip.path is not None and clip.records is None:
+        whole.update(defined_keys(clip.path).tobytes())
+    return whole.hexdigest()
+
+
+def _recording(clip: MindClip) -> Episode:
+    file, video = _file_of(clip), Clip.open(video_path(clip))
+    if len(video) != len(file.keys):
+        raise DataError(f"{clip.video}: {len(video)} frames, but {len(file.keys)} rows in {clip.records}")
+    check_size(clip, (video.width, video.height), str(clip.video))
+    return Episode(
+        id=clip.id,
+        clip=video,
+        poses=poses_of_file(file, clip.perspective, str(clip.records)),
+        actions=actions_of(file.keys[1:], clip.space),
+        camera=clip.camera or Camera.from_horizontal_fov(video.width, video.height, HORIZONTAL_FOV_DEG),
+        world=clip.world,
+        facts=_facts(clip) | {"pose_known": True, "caption": file.caption or _caption(clip)},
+    )
+
+
+def _start(clip: MindClip) -> Episode:
+    if clip.image is None:
+        raise DataError(f"{clip.id}: has no start image")
+    image = read_png(clip.image)
+    car = None if clip.sidecar is None else read_sidecar(clip.sidecar)
+    pose = None if car is None else car.pose
+    known = pose is not None
+    height, width = image.shape[:2]
+    check_size(clip, (width, height), str(clip.image))
+    return Episode(
+        id=clip.id,
+        clip=Clip.from_array(image[None], FPS),
+        poses=np.asarray(pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0) if pose is None else pose)[None],
+        actions=mirror_actions(clip)[:0],
+        camera=clip.camera or Camera.from_horizontal_fov(width, height, HORIZONTAL_FOV_DEG),
+        world=clip.world,
+        facts=_facts(clip) | {"pose_known": known, "caption": _caption(clip), "path": clip.path, "number": clip.number},
+    )
+
+
+def _facts(clip: MindClip) -> dict[str, Any]:
+    delta_r, delta_p = clip.steps
+    extra: Mapping[str, Any] = {} if clip.sidecar is None else read_sidecar(clip.sidecar).facts
+    return {
+        **extra,
+        "perspective": clip.perspective,
+        "part": clip.part,
+        "name": clip.name,
+        "mark_time": clip.mark_time,
+        "family": clip.family,
+        "delta_r_deg": delta_r,
+        "delta_p_cm_s": delta_p,
+        "space_known": clip.space_known,
+        "camera_known": clip.camera is not None,
+    }
+
+
+def _caption(clip: MindClip) -> str:
+    return "" if clip.caption is None else read_caption(clip.caption)
+
+
+def _file_of(clip: MindClip) -> ActionFile:
+    if clip.records is None:
+        raise DataError(f"{clip.id}: {clip.fault or 'has no action file'}")
+    return read_action(clip.records)
+
+
+def _digest(path: Path | None) -> bytes:
+    """SHA-256 of a file; one that cannot be read is a fault of its clip alone, found where it is opened."""
+    if path is None:
+        return b"none"
+    try:
+        stat = path.stat()
+        return _remembered_digest(path, stat.st_size, stat.st_mtime_ns)
+    except OSError as error:
+        return f"unreadable: {error.strerror}".encode()
+
+
+@lru_cache(maxsize=4096)
+def _remembered_digest(path: Path, size: int, mtime_ns: int) -> bytes:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
