@@ -21,7 +21,7 @@ from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.perception.loading import open_perception
 from worldgauge.perception.published_trajectory import write_images_txt
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.acting import IMAGES
+from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
 

@@ -30,7 +30,7 @@ from worldgauge.metrics.frame_pairs import pair_error, prepared
 from worldgauge.models import models
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.acting import IMAGES
+from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.format.results import read_results
 from worldgauge.suites.mind.metrics.action_labels import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse

@@ -13,8 +13,8 @@ from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.video import Clip
 from worldgauge.engine.collection.kernel import Collected, collect, count, world_seed_of
 from worldgauge.suites.target import collection as target
-from worldgauge.suites.target.format.frame import path_of_poses
-from worldgauge.suites.target.format.index import discover
+from worldgauge.suites.target.format.coordinates import path_of_poses
+from worldgauge.suites.target.format.read import discover
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
 

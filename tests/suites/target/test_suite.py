@@ -28,7 +28,7 @@ from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
 from worldgauge.models.outside.videos import Videos
 from worldgauge.suites.target.decoding import decoder_of
-from worldgauge.suites.target.format.index import discover
+from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.waypoints import PROFILES, evaluate
 from worldgauge.suites.target.protocol import make_question

@@ -21,7 +21,7 @@ from worldgauge.engine.collection.kernel import SEEDS, render, world_seed_of
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
 from worldgauge.suites.target.format import check as checking
-from worldgauge.suites.target.format.index import LABELS_FILE, load_labels
+from worldgauge.suites.target.format.read import LABELS_FILE, load_labels
 from worldgauge.suites.target.format.scenario import Label
 from worldgauge.suites.target.format.write import scenario_name, write_labels, write_scenario
 from worldgauge.suites.target.walks.walks import (

@@ -9,7 +9,7 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Score, Task, TaskDetails
 from worldgauge.suites.target.baselines import baselines
-from worldgauge.suites.target.format.frame import world_of_path
+from worldgauge.suites.target.format.coordinates import world_of_path
 from worldgauge.suites.target.metrics.waypoints import PROFILES, corridor
 from worldgauge.suites.target.replan.planners import current_pose, walked
 from worldgauge.suites.target.scoring import HEADLINE

@@ -11,7 +11,7 @@ from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
 from worldgauge.suites.target import extras, protocol, scoring, tasks
 from worldgauge.suites.target import report_view as exhibit
-from worldgauge.suites.target.format.videos import model_videos, videos_folder
+from worldgauge.suites.target.format.read import model_videos, videos_folder
 from worldgauge.suites.target.replan import protocol as replan
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tables import published, summary

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
-from worldgauge.suites.target.format import layout as target
+from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.replan.planners import walked
 from worldgauge.suites.target.settings import Settings

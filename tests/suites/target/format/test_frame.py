@@ -11,8 +11,7 @@ from scipy.spatial.transform import Rotation
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, quaternion_of_pose, wrap_angle
-from worldgauge.suites.target.format.files import read_path
-from worldgauge.suites.target.format.frame import (
+from worldgauge.suites.target.format.coordinates import (
     cut_history,
     cut_released,
     heading_at,
@@ -22,6 +21,7 @@ from worldgauge.suites.target.format.frame import (
     yaw_of_quaternion,
 )
 from worldgauge.suites.target.format.raw import rebase_rows
+from worldgauge.suites.target.format.read import read_path
 
 SEED = st.integers(0, 2**32 - 1)
 

@@ -11,7 +11,7 @@ import pytest
 from support.target_fixture import BAD, make_bad_inputs, make_target_data, make_wm_videos
 from worldgauge.core.errors import DataError, SubjectError, UsageError, WorldError
 from worldgauge.models.outside.videos import Videos
-from worldgauge.suites.target.format import layout as target
+from worldgauge.suites.target import format as target
 from worldgauge.worlds import open_world
 
 
@@ -59,7 +59,7 @@ WORDS = {
     "no_columns": "needs the columns x and y, has east, north",
     "one_row": "1 rows are no path",
     "no_anchor": "'distance_first_to_current.distance_meters' is no finite distance",
-    "bad_json": "'NaN' is not JSON",
+    "bad_json": "NaN is not JSON",
     "no_caption": "caption.txt is missing or empty",
     "no_csv": "trajectory.csv is missing",
 }

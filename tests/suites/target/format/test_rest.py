@@ -11,7 +11,7 @@ import pytest
 from support.target_fixture import make_bad_inputs, make_target_data, make_walk, render, write_video
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.core.geometry import quaternion_of_pose
-from worldgauge.suites.target.format import layout as target
+from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.finetune import augmented_frames, plain_frames, write_manifest
 
 

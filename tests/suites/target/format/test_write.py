@@ -11,8 +11,8 @@ from support.target_fixture import make_target_data, make_walk, render, room_of
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
-from worldgauge.suites.target.format import layout as target
-from worldgauge.suites.target.format.files import read_sidecar
+from worldgauge.suites.target import format as target
+from worldgauge.suites.target.format.read import read_sidecar
 from worldgauge.suites.target.walks.walks import TargetWalk
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.rooms import ROOM_CAMERA

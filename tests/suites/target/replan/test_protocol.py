@@ -17,7 +17,7 @@ from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
 from worldgauge.models.references.rendered import Render
 from worldgauge.perception.decoders import DecodedPath
-from worldgauge.suites.target.format.index import discover
+from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.replan.protocol import ARRIVED_M, STRIDE_M, Leg, leg_of
 from worldgauge.suites.target.replan.trail import ANCHOR_M, Trail
 from worldgauge.suites.target.suite import Target

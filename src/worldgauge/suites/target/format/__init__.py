@@ -1,1 +1,82 @@
-"""Format."""
+"""Target-Bench's published format: one folder a scenario, with a path, frames, words and metadata.
+
+On disk: dataset/Benchmark/<s>/<s>_trajectory.csv and its siblings; <s> is <scene>_custom_segment_<start>_<end>
+(specification: target, section 2). Paths are in the frame of the current pose, metres, +y ahead, +x to the right; raw
+scenes are in the robot's frame, z up, and are re-based at this border.
+
+for scenario in discover(root):  scenario.fault or scenario.path_xy
+"""
+
+from worldgauge.suites.target.format.check import ScenarioStatistics, check
+from worldgauge.suites.target.format.coordinates import (
+    cut_history,
+    cut_released,
+    heading_at,
+    path_of_poses,
+    rebase,
+    world_of_path,
+)
+from worldgauge.suites.target.format.raw import RawScene, read_raw, rebase_rows, scenario_from_raw
+from worldgauge.suites.target.format.read import (
+    Matched,
+    discover,
+    labels_file,
+    load,
+    load_labels,
+    match,
+    model_videos,
+    scenarios_folder,
+    videos_folder,
+)
+from worldgauge.suites.target.format.scenario import (
+    DT_S,
+    HORIZONS_S,
+    Compat,
+    Label,
+    Scenario,
+    fingerprint_of,
+    open_video,
+    picked,
+    truth_clip,
+    video_frames_of,
+)
+from worldgauge.suites.target.format.write import Segment, scenario_name, write_labels, write_scenario, write_segment
+
+__all__ = [
+    "DT_S",
+    "HORIZONS_S",
+    "Compat",
+    "Label",
+    "Matched",
+    "RawScene",
+    "Scenario",
+    "ScenarioStatistics",
+    "Segment",
+    "check",
+    "cut_history",
+    "cut_released",
+    "discover",
+    "fingerprint_of",
+    "heading_at",
+    "labels_file",
+    "load",
+    "load_labels",
+    "match",
+    "model_videos",
+    "open_video",
+    "path_of_poses",
+    "picked",
+    "read_raw",
+    "rebase",
+    "rebase_rows",
+    "scenario_from_raw",
+    "scenario_name",
+    "scenarios_folder",
+    "truth_clip",
+    "video_frames_of",
+    "videos_folder",
+    "world_of_path",
+    "write_labels",
+    "write_scenario",
+    "write_segment",
+]

@@ -15,7 +15,7 @@ from worldgauge.core.image import png_size
 from worldgauge.core.video import problems
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
-from worldgauge.suites.target.format.index import discover, labels_beside, labels_file
+from worldgauge.suites.target.format.read import discover, labels_beside, labels_file
 from worldgauge.suites.target.format.scenario import HORIZONS_S, Label, Scenario, open_video
 
 PUBLISHED = {"all": 125, "explicit": 73, "implicit": 52}

@@ -19,8 +19,8 @@ from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.target.format.frame import rebase, yaw_of_quaternion
-from worldgauge.suites.target.format.load import NAME, PLAUSIBLE_DT_S, load
+from worldgauge.suites.target.format.coordinates import rebase, yaw_of_quaternion
+from worldgauge.suites.target.format.read import NAME, PLAUSIBLE_DT_S, load
 from worldgauge.suites.target.format.scenario import DT_S, Scenario
 from worldgauge.suites.target.format.write import Segment, scenario_name, write_segment
 

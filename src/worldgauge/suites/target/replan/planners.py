@@ -14,7 +14,7 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
-from worldgauge.suites.target.format.frame import heading_at
+from worldgauge.suites.target.format.coordinates import heading_at
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.replan.walker import can_walk, walk_to_target
 from worldgauge.suites.target.walks.smoothing import Gait

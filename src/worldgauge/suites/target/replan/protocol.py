@@ -22,7 +22,7 @@ from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import ROLLOUT, write_rollout
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.decoding import SCORED, decode_video
-from worldgauge.suites.target.format.frame import world_of_path
+from worldgauge.suites.target.format.coordinates import world_of_path
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.protocol import Question, common_facts, make_question
 from worldgauge.suites.target.replan.driving import drive

@@ -15,7 +15,7 @@ from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Row,
 from worldgauge.engine.suite.tables import cell_of
 from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import decoder_of
-from worldgauge.suites.target.format.frame import rebase
+from worldgauge.suites.target.format.coordinates import rebase
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.extra_waypoints import reach_metre
 from worldgauge.suites.target.replan.planners import current_pose

@@ -14,7 +14,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.core.image import Image
 from worldgauge.core.video import Writer, resize
-from worldgauge.suites.target.format.frame import path_of_poses
+from worldgauge.suites.target.format.coordinates import path_of_poses
 from worldgauge.suites.target.format.scenario import Scenario, open_video, video_frames_of
 from worldgauge.suites.target.frames import current_frame
 from worldgauge.worlds import open_world

@@ -1,0 +1,577 @@
+"""Reading a Target-Bench folder: its scenarios, their labels, all files of one, and finished videos of world models.
+
+What is wrong with one scenario is in it; every error names its file and field.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.fields import MAX_COORDINATE_M, camera_of, number_of, poses_of, short, whole_of, world_of
+from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.io import check_inside, read_caption, read_json_object, read_text
+from worldgauge.suites.target.format.coordinates import TANGENT_M, cut_history, cut_released, heading_at, path_of_poses
+from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Compat, Label, Scenario
+from worldgauge.worlds.walking.floor import Landmark
+
+LABELS_FILE = "im_ex_test_only.csv"
+INSIDE = ("", "Benchmark", "dataset/Benchmark")
+"""Where the scenario folders may lie below the folder that is given."""
+
+
+def discover(
+    root: Path, horizon_s: float = 8.0, *, labels: Path | None = None, compat: Compat = None
+) -> list[Scenario]:
+    """All scenarios of a folder, sorted by id; cheap: no picture or video is opened.
+
+    root: holds scenario folders, or `Benchmark` or `dataset/Benchmark`. horizon_s: 8, 6 or 4; scenarios of the shorter
+    ones begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and turned to the heading there
+    (compat="released": not turned; 4 s from its own csv). labels: a csv; else `im_ex_test_only.csv` beside the data.
+    What is wrong with one scenario is its `fault`. Labels beside the data that cannot be read label none, which is a
+    warning of every scenario. Raises DataError when there is no such folder or labels that were given cannot be read,
+    UsageError for other horizons.
+    """
+    if horizon_s not in HORIZONS_S:
+        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
+    place = scenarios_folder(root)
+    known, broken = (load_labels(labels), None) if labels is not None else labels_beside(Path(root))
+    split = "benchmark" if place.resolve().name.lower() == "benchmark" else "unknown"
+    found = [
+        load(folder, horizon_s, compat=compat, label="unknown" if broken else known.get(folder.name))
+        for folder in _folders(place)
+    ]
+    if broken:
+        found = [replace(scenario, warnings=(*scenario.warnings, broken)) for scenario in found]
+    return [scenario if scenario.split != "unknown" else replace(scenario, split=split) for scenario in found]
+
+
+def load_labels(path: Path) -> dict[str, Label]:
+    """Label of every scenario in a csv with the columns name and is_explicit. Raises DataError naming the row."""
+    return read_labels(Path(path))
+
+
+def scenarios_folder(root: Path) -> Path:
+    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it. Raises DataError for none."""
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    places = [root / inside for inside in INSIDE]
+    return next((place for place in places if place.is_dir() and _folders(place)), root)
+
+
+def labels_file(root: Path) -> Path | None:
+    """The labels that lie in `root`, beside the scenario folders or one folder above them."""
+    place = scenarios_folder(root)
+    found = (folder / LABELS_FILE for folder in dict.fromkeys((Path(root), place, place.parent)))
+    return next((path for path in found if path.is_file()), None)
+
+
+def labels_beside(root: Path) -> tuple[dict[str, Label], str | None]:
+    """The labels that lie with the data, and why they cannot be read, if so: nobody asked for that file."""
+    path = labels_file(root)
+    try:
+        return ({} if path is None else load_labels(path)), None
+    except DataError as error:
+        return {}, f"no label is known: {error}"
+
+
+def _folders(place: Path) -> list[Path]:
+    """Folders that are scenarios, also broken ones: by their name, or by a file that carries it."""
+    found = []
+    for folder in sorted(place.iterdir()):
+        if folder.name.startswith(".") or not folder.is_dir():
+            continue
+        if SEGMENT.fullmatch(folder.name) or any(
+            (folder / f"{folder.name}_{end}").exists() for end in ("trajectory.csv", "metadata.json", "caption.txt")
+        ):
+            found.append(folder)
+    return found
+
+
+SEGMENT = re.compile(r"(?P<scene>.+)_custom_segment_(?P<start>\d+)_(?P<end>\d+)")
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+ORIGIN_M = 0.25
+"""The row of the current frame may be this far from the origin before it is worth a warning: half a second's walk."""
+
+PLAUSIBLE_DT_S = (0.01, 0.25)
+
+
+LEAST_OF_PATH = 0.75
+"""Share of the rows in the metadata that a path must have: a cut one would make standing still look good."""
+
+
+def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: Label | None = None) -> Scenario:
+    """The scenario of one folder; never raises for what lies in it."""
+    part = _Loading(Path(folder), horizon_s, compat, label)
+    scenario = part.blank()
+    try:
+        scenario = part.common(scenario)
+        scenario = part.whole(scenario) if horizon_s == HORIZONS_S[0] else part.later(scenario)
+        told, rows = scenario.metadata.get("trajectory_points"), len(scenario.path_xy) + scenario.first_video_frame
+        if not part.faults and isinstance(told, int) and rows < LEAST_OF_PATH * told:
+            part.faults.append(f"the path has {rows} rows, the metadata say {told}: a part of the file is missing")
+    except DataError as error:
+        part.faults.append(str(error).replace(f"{part.folder}/", ""))
+    fault = "; ".join(part.faults) or None
+    return replace(scenario, warnings=tuple(part.warnings), fault=fault)
+
+
+@dataclass
+class _Loading:
+    """One scenario on its way, with what was noticed."""
+
+    folder: Path
+    horizon_s: float
+    compat: Compat
+    label: Label | None
+    warnings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    kept: np.ndarray[Any, np.dtype[np.int64]] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def stem(self) -> str:
+        return self.folder.name
+
+    @property
+    def suffix(self) -> str:
+        """How the files of this horizon are called: nothing, 2s or 4s."""
+        late = HORIZONS_S[0] - self.horizon_s
+        return f"{late:g}s" if late else ""
+
+    def blank(self) -> Scenario:
+        """Name and place; a name that cannot be part of an id is replaced by one that can."""
+        id = self.stem
+        if not NAME.fullmatch(id):
+            mark = hashlib.sha256(id.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+            id = re.sub(r"[^A-Za-z0-9_-]", "_", id)[:100] + f"-{mark}"
+            self.faults.append(f"the name {self.stem!r} needs letters, digits, '.', '_' or '-'; rename the folder")
+        segment = SEGMENT.fullmatch(self.stem)
+        return Scenario(
+            id=id,
+            scene=segment["scene"] if segment else self.stem,
+            folder=self.folder,
+            label=self.label or "unknown",
+            horizon_s=self.horizon_s,
+            compat=self.compat,
+        )
+
+    def common(self, scenario: Scenario) -> Scenario:
+        """What is the same for every horizon, with the path of the whole walk."""
+        path = self.file("trajectory.csv")
+        if path is None:
+            raise DataError(f"{self.stem}_trajectory.csv is missing: no path to score against")
+        rows = read_path(path)
+        self.kept = rows.kept
+        if len(rows.xy) < rows.n_rows:
+            self.warnings.append(f"{rows.n_rows - len(rows.xy)} of {rows.n_rows} rows of the path are gaps, left out")
+        if len(rows.xy) < 2:
+            raise DataError(f"{path.name}: {len(rows.xy)} rows are no path")
+        scenario = replace(scenario, path_xy=rows.xy, video=self.file("video.mp4"))
+        metadata = self.file("metadata.json")
+        if metadata is None:
+            raise DataError(f"{self.stem}_metadata.json is missing: it holds the anchor distance")
+        scenario = replace(scenario, metadata=read_json_object(metadata))
+        scenario = self.embedded(scenario)
+        if scenario.video is None:
+            self.warnings.append("no video of the real walk")
+        return replace(scenario, target_text=self.words(scenario), category=self.category(scenario))
+
+    def embedded(self, scenario: Scenario) -> Scenario:
+        """With what our own side-car adds, where there is one."""
+        path = self.file("world.json")
+        if path is None:
+            return scenario
+        car = read_sidecar(path)
+        gap_free = len(self.kept) == len(scenario.path_xy) and self.kept[-1] < len(car.poses)
+        if not gap_free:
+            raise DataError(f"{path.name}: {len(car.poses)} poses for a path of {int(self.kept[-1]) + 1} rows")
+        return replace(
+            scenario,
+            world=car.world,
+            camera=car.camera,
+            poses=car.poses[self.kept],
+            target=car.target,
+            wordings=car.wordings,
+            label=self.label or car.label,
+            category=car.category,
+            split=car.split,
+            dt=car.dt,
+        )
+
+    def whole(self, scenario: Scenario) -> Scenario:
+        """The walk of 8 s, with its history."""
+        content = scenario.metadata
+        history = self.history_rows(scenario)
+        dt = scenario.dt if scenario.world is not None else _dt_of(content, len(scenario.path_xy) - history)
+        return self.framed(
+            replace(
+                scenario,
+                first_frame=self.file("first_frame.png"),
+                current_frame=self.file("current_frame.png"),
+                history_rows=history,
+                dt=dt,
+                history_s=history * dt,
+                anchor_distance_m=self.anchor(content, "distance_first_to_current", "distance_meters"),
+            )
+        )
+
+    def later(self, scenario: Scenario) -> Scenario:
+        """A horizon of 6 or 4 s: the part of the walk from its own frame on."""
+        name = self.file(f"metadata_{self.suffix}.json")
+        if name is None:
+            raise DataError(f"{self.stem}_metadata_{self.suffix}.json is missing: no horizon of {self.horizon_s:g} s")
+        base = self.history_rows(scenario)
+        dt = scenario.dt if scenario.world is not None else _dt_of(scenario.metadata, len(scenario.path_xy) - base)
+        content = read_json_object(name)
+        key = f"horizon_{self.suffix}_frame_index_relative"
+        at = number_of_row(content, key)
+        row = -1 if at is None else int(np.searchsorted(self.kept, at))
+        if at is None or not row + 1 < len(scenario.path_xy):
+            raise DataError(f"{name.name}: field '{key}' is missing or not one of the rows of the path but the last")
+        return self.framed(
+            replace(
+                scenario,
+                metadata=content,
+                first_frame=self.file("current_frame.png"),
+                current_frame=self.file(f"{self.suffix}.png"),
+                path_xy=self.cut(scenario, row, at),
+                poses=None if scenario.poses is None else scenario.poses[row:],
+                history_rows=0,
+                dt=dt,
+                history_s=(row - base) * dt if row > base else HORIZONS_S[0] - self.horizon_s,
+                anchor_distance_m=self.anchor(content, f"distance_current_to_{self.suffix}_meters"),
+                first_video_frame=at,
+            )
+        )
+
+    def cut(self, scenario: Scenario, row: int, at: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The path from `row` on, seen from there."""
+        if self.compat != "released":
+            if scenario.poses is not None:
+                return path_of_poses(scenario.poses, row)[row:]
+            if heading_at(scenario.path_xy, row) is None:
+                self.warnings.append(f"the path stays within {TANGENT_M} m: not turned to a new heading")
+            return cut_history(scenario.path_xy, row)
+        if self.suffix == "4s":
+            own = self.file("trajectory_4s.csv")
+            if own is None:
+                raise DataError(f"{self.stem}_trajectory_4s.csv is missing: the released script reads it")
+            rows = read_path(own)
+            row = int(np.searchsorted(rows.kept, at))
+            if not row + 1 < len(rows.xy):
+                raise DataError(f"{own.name}: row {at} is not one of its {rows.n_rows} rows but the last")
+            return cut_released(rows.xy, row)
+        return cut_released(scenario.path_xy, row)
+
+    def framed(self, scenario: Scenario) -> Scenario:
+        """Faults and warnings of the two pictures."""
+        if scenario.current_frame is None:
+            name = f"{self.suffix}.png" if self.suffix else "current_frame.png"
+            self.faults.append(f"{self.stem}_{name} is missing: nothing to show the model")
+        if scenario.first_frame is None:
+            self.warnings.append("no picture of the first frame: decoders that need a scale fail")
+        return scenario
+
+    def history_rows(self, scenario: Scenario) -> int:
+        """Rows before the current frame: of the metadata, else where the path passes the origin."""
+        first = ("distance_first_to_current", "first_frame")
+        current = ("distance_first_to_current", "current_frame")
+        for key in ("video_index", "trajectory_frame"):
+            start, stop = (number_at(scenario.metadata, *end, key) for end in (first, current))
+            if start is not None and stop is not None and 0 <= stop - start < int(self.kept[-1]):
+                row = min(int(np.searchsorted(self.kept, round(stop - start))), len(self.kept) - 2)
+                off = float(np.linalg.norm(scenario.path_xy[row]))
+                if off > ORIGIN_M:
+                    self.warnings.append(f"row {row} should be the current frame, but lies {off:.2f} m from the origin")
+                return row
+        row = int(np.argmin(np.linalg.norm(scenario.path_xy, axis=1)))
+        self.warnings.append(f"the metadata do not say how long the history is: row {row} is nearest to the origin")
+        return min(row, len(scenario.path_xy) - 2)
+
+    def anchor(self, content: Mapping[str, Any], *keys: str) -> float:
+        """Metres from the first frame to the current one; a fault where they are not told."""
+        distance = number_at(content, *keys)
+        if distance is None or distance < 0:
+            self.faults.append(f"metadata: field '{'.'.join(keys)}' is no finite distance in metres")
+            return math.nan
+        return distance
+
+    def words(self, scenario: Scenario) -> str:
+        """What the model is told: the caption, else the metadata's copy of it."""
+        path = self.file("caption.txt")
+        told = read_caption(path) if path is not None else ""
+        if told:
+            return told
+        copy = scenario.metadata.get("user_caption")
+        if isinstance(copy, str) and copy.strip():
+            self.warnings.append("no caption file: the caption in the metadata is used")
+            return copy.strip()
+        self.faults.append(f"{self.stem}_caption.txt is missing or empty: nothing to ask the model for")
+        return ""
+
+    def category(self, scenario: Scenario) -> str:
+        if scenario.category != "unknown":
+            return scenario.category
+        named = scenario.metadata.get("category")
+        return named.strip() if isinstance(named, str) and named.strip() else "unknown"
+
+    def file(self, name: str) -> Path | None:
+        """`<scenario>_<name>` where it is a file; a link that leads out of the data is a fault."""
+        path = self.folder / f"{self.stem}_{name}"
+        return check_inside(path, self.folder.parent) if path.is_file() else None
+
+
+def number_of_row(content: Mapping[str, Any], key: str) -> int | None:
+    """A row number, 0 or more; None where the field is missing or is none."""
+    value = number_at(content, key)
+    return int(value) if value is not None and value >= 0 and value == int(value) else None
+
+
+def _dt_of(content: Mapping[str, Any], rows: int) -> float:
+    """Seconds a row; the tool's durations may be missing, or a thousand times off (it guesses the unit of stamps)."""
+    told = number_at(content, "distance_current_to_end", "time_duration_seconds")
+    if told is not None and rows > 1:
+        for unit in (1.0, 1e3, 1e-3):
+            dt = told * unit / (rows - 1)
+            if PLAUSIBLE_DT_S[0] <= dt <= PLAUSIBLE_DT_S[1]:
+                return dt
+    return DT_S
+
+
+MAX_TEXT_BYTES = 16 * 2**20
+"""Of a path, a metadata file or a side-car; published ones have some 10 kB, side-cars 70 kB."""
+
+SECONDS_A_ROW = (1 / 240, 1.0)
+GAPS = ("", "nan", "na", "n/a", "null", "none")
+"""What stands for no value in a csv, in any case."""
+
+SIDECAR_FORMAT = "worldgauge-target"
+SIDECAR_VERSION = 1
+
+
+class Path2D(NamedTuple):
+    """A path file. xy: (T, 2) float64 metres without the rows that have a gap; kept: (T,) their numbers in the file."""
+
+    xy: FloatArray
+    kept: np.ndarray[Any, np.dtype[np.int64]]
+    n_rows: int
+
+
+class SideCar(NamedTuple):
+    """What an embedded world adds to the published files. poses: (T, 4, 4) camera-to-world of every row."""
+
+    world: WorldFacts
+    camera: Camera
+    poses: FloatArray
+    history_rows: int
+    dt: float
+    target: Landmark | None
+    wordings: Mapping[str, str]
+    label: Label
+    category: str
+    split: str
+    place: str
+
+
+def read_path(path: Path) -> Path2D:
+    """A csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released.
+
+    Raises DataError for missing columns and for values that are no numbers, infinite or beyond a million metres.
+    """
+    rows = csv.reader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
+    values: list[tuple[float, float]] = []
+    kept: list[int] = []
+    number = -1
+    with _whole_csv(path):
+        header = [name.strip().lower() for name in next(rows, [])]
+        if not {"x", "y"} <= set(header):
+            raise DataError(f"{path}: needs the columns x and y, has {', '.join(header) or 'none'}")
+        columns = header.index("x"), header.index("y")
+        for row in rows:
+            if not row:
+                continue
+            number += 1
+            x, y = (_cell(row, column, f"{path}: row {number}") for column in columns)
+            if not (math.isnan(x) or math.isnan(y)):
+                values.append((x, y))
+                kept.append(number)
+    return Path2D(np.array(values, np.float64).reshape(-1, 2), np.array(kept, np.int64), number + 1)
+
+
+def number_at(content: Mapping[str, Any], *keys: str) -> float | None:
+    """The number under nested keys; None where a key is missing or it is no finite number."""
+    value: Any = content
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            return None
+        value = value[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= MAX_COORDINATE_M:
+        return None
+    return float(value)
+
+
+def read_labels(path: Path) -> dict[str, Label]:
+    """Label of every scenario in a csv with the columns name and is_explicit (1 or 0).
+
+    Raises DataError for missing columns, other values, and a name with two labels.
+    """
+    with _whole_csv(path):
+        return _labels_of(csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES))), path)
+
+
+def _labels_of(rows: csv.DictReader[str], path: Path) -> dict[str, Label]:
+    if not {"name", "is_explicit"} <= set(rows.fieldnames or ()):
+        raise DataError(f"{path}: needs the columns name and is_explicit, has {', '.join(rows.fieldnames or ())}")
+    words: dict[str, Label] = {"1": "explicit", "1.0": "explicit", "true": "explicit"}
+    words |= {"0": "implicit", "0.0": "implicit", "false": "implicit"}
+    labels: dict[str, Label] = {}
+    for number, row in enumerate(rows):
+        name, value = (row["name"] or "").strip(), (row["is_explicit"] or "").strip().lower()
+        if value not in words:
+            raise DataError(f"{path}: row {number}: is_explicit is {value!r}; give 1 or 0")
+        if labels.get(name, words[value]) != words[value]:
+            raise DataError(f"{path}: row {number}: '{name}' is there twice with two labels; leave one")
+        labels[name] = words[value]
+    return labels
+
+
+def read_sidecar(path: Path) -> SideCar:
+    """What an embedded world adds. Raises DataError naming the field that is not what it should be.
+
+    All of it is checked, since whoever renders believes it: no pose, camera or time goes on that cannot be.
+    """
+    content = read_json_object(path)
+    if content.get("format") != SIDECAR_FORMAT:
+        raise DataError(f"{path}: field 'format' is not '{SIDECAR_FORMAT}'; remove or repair the file")
+    if content.get("version") != SIDECAR_VERSION:
+        version = short(content.get("version"))
+        raise DataError(f"{path}: version {version} is not {SIDECAR_VERSION}; collect the data again")
+    try:
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # 1e999 is infinite; lone surrogates
+        poses = poses_of(content["poses"])
+        target = content["target"]
+        return SideCar(
+            world=world_of(content["world"]),
+            camera=camera_of(content["camera"]),
+            poses=poses,
+            history_rows=whole_of(content, "history_rows", 0, len(poses) - 1),
+            dt=number_of(content, "dt", *SECONDS_A_ROW),
+            target=None if target is None else _landmark(target),
+            wordings={str(key): str(text) for key, text in content["wordings"].items()},
+            label=content["label"] if content["label"] in ("explicit", "implicit") else "unknown",
+            category=str(content["category"]),
+            split=str(content["split"]),
+            place=str(content["place"]),
+        )
+    except KeyError as error:
+        raise DataError(f"{path}: field {error} is missing; collect the data again") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise DataError(f"{path}: not a side-car of ours ({error}); collect the data again") from error
+
+
+def _cell(row: list[str], column: int, where: str) -> float:
+    """A number; NaN for an empty, missing or NaN one."""
+    text = row[column].strip() if column < len(row) else ""
+    try:
+        value = math.nan if text.lower() in GAPS else float(text)
+    except ValueError as error:
+        raise DataError(f"{where}: {text[:40]!r} is no number") from error
+    if abs(value) > MAX_COORDINATE_M:
+        raise DataError(f"{where}: {text[:40]} is beyond +-{MAX_COORDINATE_M:.0e} m")
+    return value
+
+
+@contextmanager
+def _whole_csv(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except csv.Error as error:
+        raise DataError(f"{path}: not a readable csv ({error}); write or download it again") from error
+
+
+def _landmark(row: Mapping[str, Any]) -> Landmark:
+    corners = []
+    for key in ("low", "high"):
+        named = dict(zip("xyz", row[key], strict=True))
+        x, y, z = (number_of(named, axis, -MAX_COORDINATE_M, MAX_COORDINATE_M) for axis in "xyz")
+        corners.append((x, y, z))
+    return Landmark(str(row["category"]), whole_of(row, "instance", 0, 2**16 - 1), corners[0], corners[1])
+
+
+SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Videos of one model beside the scenarios. videos: scenario -> file. without_video: scenarios that have none.
+
+    without_scenario: names of videos that no scenario has.
+    """
+
+    videos: Mapping[str, Path]
+    without_video: tuple[str, ...]
+    without_scenario: tuple[str, ...]
+
+
+def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path]]:
+    """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
+
+    root: the folder of the models, or one that holds the folder of this horizon, itself or below `dataset`. Names are
+    looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model `videos`,
+    which plays them, fails that scenario alone. Raises DataError for a missing folder and for links that lead out of
+    it.
+    """
+    place = videos_folder(root, horizon_s)
+    found: dict[str, dict[str, Path]] = {}
+    try:
+        for folder in sorted(place.iterdir()):
+            if not folder.is_dir() or folder.name.startswith("."):
+                continue
+            check_inside(folder, place)
+            videos = found[folder.name] = {}
+            for path in sorted(folder.iterdir()):
+                if path.suffix.lower() not in SUFFIXES or path.name.startswith(".") or not path.is_file():
+                    continue
+                check_inside(path, place)
+                videos.setdefault(path.stem, path)
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
+    return found
+
+
+def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
+    """The folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself."""
+    root = Path(root)
+    if horizon_s not in HORIZONS_S:
+        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; expected <model>/<scenario>.mp4 in it")
+    late = HORIZONS_S[0] - horizon_s
+    name = f"wm_videos_horizon_at_{late:g}s" if late else "wm_videos"
+    places = (root / name, root / "dataset" / name)
+    return next((place for place in places if place.is_dir()), root)
+
+
+def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
+    """Videos of one model and the scenarios, by name: none is left out in silence."""
+    ids = [scenario.id for scenario in scenarios]
+    return Matched(
+        videos={id: videos[id] for id in ids if id in videos},
+        without_video=tuple(id for id in ids if id not in videos),
+        without_scenario=tuple(sorted(set(videos) - set(ids))),
+    )
