@@ -51,7 +51,8 @@ def test_the_folder_may_be_given_at_any_level(original: Path) -> None:
 
 def test_nothing_is_decoded(original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worldgauge.core.video.Clip.open", lambda path: pytest.fail("opened a video"))
-    monkeypatch.setattr(target, "read_png", lambda path: pytest.fail("opened a picture"))
+    for name in ("cv2.imread", "cv2.imdecode"):
+        monkeypatch.setattr(name, lambda *a, **k: pytest.fail("opened a picture"))
     assert all(scenario.fault is None for scenario in target.discover(original))
 
 
