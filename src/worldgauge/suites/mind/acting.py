@@ -18,7 +18,7 @@ from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
 from worldgauge.suites.mind.metrics.action_labels import labels_of
-from worldgauge.suites.mind.protocol import Question
+from worldgauge.suites.mind.protocol import ClipQuestion
 from worldgauge.suites.mind.settings import Settings
 
 RELEASED_POSES = 97
@@ -33,7 +33,7 @@ class Truth(NamedTuple):
 
 
 def action_scores(
-    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, *, prefix: str
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, *, prefix: str
 ) -> Iterator[Score]:
     """Errors of the first `action_frames` frames, in the truth's unit and in degrees, a frame."""
     facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
@@ -63,7 +63,7 @@ def action_scores(
 
 
 def _judged(
-    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, facts: dict[str, Any]
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, facts: dict[str, Any]
 ) -> ActionAccuracy:
     frames = min(settings.action_frames, len(question))
     truth = _true_poses(record, clip, question, frames, settings)
@@ -88,7 +88,7 @@ def _judged(
     )
 
 
-def _true_poses(record: Record, clip: MindClip, question: Question, frames: int, settings: Settings) -> Truth:
+def _true_poses(record: Record, clip: MindClip, question: ClipQuestion, frames: int, settings: Settings) -> Truth:
     """By the rule in force. Raises DataError where it gives none."""
     rule = settings.truth_poses
     path = clip.folder / IMAGES
@@ -110,7 +110,7 @@ def _true_poses(record: Record, clip: MindClip, question: Question, frames: int,
 
 
 def _track(
-    shown: Clip, content: str, name: str, known: FloatArray | None, question: Question, settings: Settings
+    shown: Clip, content: str, name: str, known: FloatArray | None, question: ClipQuestion, settings: Settings
 ) -> PoseTrack:
     """The camera of the first frames of a video. content: what the whole of it is."""
     return recover_poses(

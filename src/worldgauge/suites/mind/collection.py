@@ -21,7 +21,7 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS, render
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.mind.format import check as checking
+from worldgauge.suites.mind.format.check import check as check_folder
 from worldgauge.suites.mind.format.files import read_sidecar
 from worldgauge.suites.mind.format.layout import ACTIONS, IMAGES, PERSPECTIVES, SIDECAR, VIDEO, part_folder, space_of
 from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
@@ -119,7 +119,7 @@ class MindCollection(Collection):
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
         """Counts, speeds and turns of the clips beside what their keys say."""
-        return checking.check(root, decode=decode).report()
+        return check_folder(root, decode=decode).report()
 
     def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:
         keys, shared = space_of(*clip.space), self._shared_facts(clip, world)

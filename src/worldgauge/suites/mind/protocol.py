@@ -28,7 +28,7 @@ from worldgauge.worlds.third_person import ARM_M
 
 
 @dataclass(frozen=True)
-class Question:
+class ClipQuestion:
     """context_end: frames [0, context_end) of the episode may be seen. actions: one row a frame that is asked for.
 
     poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator. truth: the real frames, or
@@ -83,7 +83,7 @@ def _refuse_context(video: Path, clip: MindClip) -> None:
         )
 
 
-def question_of(clip: MindClip, settings: Settings) -> Question:
+def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
     """What is asked about a clip. Raises DataError when it cannot be read."""
     episode = episode_of(clip)
     if clip.part == "mirror_test":
@@ -92,18 +92,18 @@ def question_of(clip: MindClip, settings: Settings) -> Question:
             mind.mirror_keys(clip), episode.poses[0], clip.space, arm_m=ARM_M if clip.perspective == "3rd" else 0.0
         )
         truth = None if episode.world is None else _rendered(episode.world, poses, episode.camera, episode.clip.fps)
-        return Question(episode, 1, actions, poses, truth)
+        return ClipQuestion(episode, 1, actions, poses, truth)
     start, stop = clip.mark_time, len(episode)
     if settings.horizon is not None:
         stop = min(stop, start + settings.horizon)
     # Row start - 1 leads from the last context frame to the first frame that is asked for.
-    return Question(
+    return ClipQuestion(
         episode, start, episode.actions[start - 1 : stop - 1], episode.poses[start:stop], episode.clip[start:stop]
     )
 
 
 def request_of(
-    question: Question, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
+    question: ClipQuestion, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
 ) -> RolloutRequest:
     """The question in the form that a model of `spec` takes. Raises NotApplicableError where it cannot be asked it."""
     episode = question.episode

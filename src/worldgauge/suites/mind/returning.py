@@ -14,7 +14,7 @@ from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
 from worldgauge.suites.mind.motion import leg_motion, real_motion
-from worldgauge.suites.mind.protocol import Question
+from worldgauge.suites.mind.protocol import ClipQuestion
 from worldgauge.suites.mind.settings import Settings
 
 BATCH = 10
@@ -22,7 +22,7 @@ BATCH = 10
 
 
 def return_scores(
-    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
 ) -> Iterator[Score]:
     """Both pairings, and whether there was any motion that could be undone.
 
@@ -71,7 +71,7 @@ def _means(
         yield mean_score(record, prefix + field, series, reason=why or "no pair of frames", **facts)
 
 
-def _odd(rollout: Clip, question: Question) -> str | None:
+def _odd(rollout: Clip, question: ClipQuestion) -> str | None:
     """Why frames of the video are not the states of the path; None where they are."""
     asked, given = len(question), len(rollout)
     if asked % 2:

@@ -14,7 +14,7 @@ from worldgauge.suites.mind.acting import action_scores
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned import Learned, missing_learned
 from worldgauge.suites.mind.motion import PERIOD, Moved
-from worldgauge.suites.mind.protocol import Question, question_of
+from worldgauge.suites.mind.protocol import ClipQuestion, question_of
 from worldgauge.suites.mind.returning import return_scores
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of
@@ -56,7 +56,7 @@ def _rollout(record: Record, settings: Settings) -> Clip:
     return clip[: header_frames(record.directory / str(record.rollout))]
 
 
-def _in_shape(rollout: Clip, record: Record, question: Question) -> Clip:
+def _in_shape(rollout: Clip, record: Record, question: ClipQuestion) -> Clip:
     """A rollout in the shape of what its model was shown: one of another shape was handed a squeezed view, all of it.
 
     Finished videos show the centre of the view where their shape is another.
@@ -72,7 +72,7 @@ def _in_shape(rollout: Clip, record: Record, question: Question) -> Clip:
 
 
 def _frame_scores(
-    record: Record, clip: MindClip, question: Question, rollout: Clip, settings: Settings, task_context: TaskContext
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, task_context: TaskContext
 ) -> Iterator[Score]:
     """Every frame that is there beside the recorded one, at 720p; what the learned metrics see goes by on the way."""
     prefix = prefix_of(record)

@@ -20,7 +20,7 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS, render, world_seed_of
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.target.format import check as checking
+from worldgauge.suites.target.format.check import check as check_folder
 from worldgauge.suites.target.format.read import LABELS_FILE, load_labels
 from worldgauge.suites.target.format.scenario import Label
 from worldgauge.suites.target.format.write import scenario_name, write_labels, write_scenario
@@ -129,7 +129,7 @@ class TargetCollection(Collection):
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
         """Counts, lengths and horizons beside the published ones."""
-        return checking.check(root, decode=decode).report()
+        return check_folder(root, decode=decode).report()
 
 
 def _categories(world: Walkable, entropy: list[int], number: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Walks by keys: that they follow from their keys, that a person could have made them, and that they come back."""
+"""Walks by keys: that they follow from their keys, that a policy could have made them, and that they come back."""
 
 import math
 import tracemalloc
@@ -12,7 +12,7 @@ from worldgauge.core.actions import walk_look
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, rotation_angle, yaw_pitch_from_pose
 from worldgauge.suites.mind.walks import key_walks
-from worldgauge.suites.mind.walks.key_motion import BRAKE, FIRST, RISE, STEEPEST, place_around, replayed
+from worldgauge.suites.mind.walks.key_motion import BRAKE, FIRST, RISE, STEEPEST, area_around, replayed
 from worldgauge.suites.mind.walks.key_policy import SHORTEST, start_state
 from worldgauge.suites.mind.walks.key_walks import (
     EYE_M,
@@ -77,7 +77,7 @@ class TestRule:
         """3.7, 5.6, 7.7, 8.2 cm in the first four frames at 200 cm/s, to a quarter of a centimetre."""
         keys = np.zeros((12, 4), np.uint8)
         keys[1:7, 0] = 1
-        states = replayed(place_around(flat(), (20, 20), arm=False), start_state((20, 20), 0.0, 0.0), keys, walk_look())
+        states = replayed(area_around(flat(), (20, 20), arm=False), start_state((20, 20), 0.0, 0.0), keys, walk_look())
         steps_cm = 100 * np.diff(states[:, 0])
         np.testing.assert_allclose(steps_cm[:4], (3.7, 5.6, 7.7, 8.2), atol=0.25)
         full = 200 / 24
@@ -87,7 +87,7 @@ class TestRule:
 
     def test_two_walking_keys_are_no_faster_than_one(self) -> None:
         keys = np.tile(np.array([1, 1, 0, 0], np.uint8), (20, 1))
-        states = replayed(place_around(flat(), (20, 20), arm=False), start_state((20, 20), 0.0, 0.0), keys, walk_look())
+        states = replayed(area_around(flat(), (20, 20), arm=False), start_state((20, 20), 0.0, 0.0), keys, walk_look())
         last = states[-1, :2] - states[-2, :2]
         np.testing.assert_allclose(last, 2 / 24 * np.array([1, 1]) / math.sqrt(2))
 
@@ -96,7 +96,7 @@ class TestRule:
         """Both take a step along the mean of the yaw before and after it."""
         keys = np.concatenate([np.zeros((1, 4), np.uint8), np.tile(MIRROR_PATHS[name][:1], (24, 1))])
         start = start_state((20, 20), 0.4, 0.0)
-        place = place_around(flat(), (20, 20), arm=False)
+        place = area_around(flat(), (20, 20), arm=False)
         states = replayed(place, start, keys, walk_look())
         poses = mirror_poses(keys[1:], np.array(pose_from_yaw_pitch((20, 20, 0), 0.4)), walk_look())
         np.testing.assert_allclose(states[1:, 4], yaw_pitch_from_pose(poses)[0], atol=1e-12)
@@ -108,7 +108,7 @@ class TestRule:
         states = world.voxels.states.copy()
         states[24, :, 4:8] = block("stone")
         walled = ThirdPerson.from_cells(VoxelWorld("plains", 0, states, world.voxels.instances, (20, 20)))
-        place = place_around(walled, (20, 20), arm=False)
+        place = area_around(walled, (20, 20), arm=False)
         keys = np.tile(np.array([1, 0, 1, 0], np.uint8), (120, 1))
         path = replayed(place, start_state((20, 20), 0.0, 0.0), keys, walk_look())
         assert 23.0 < path[-1, 0] < 24 - 0.24  # room is counted from the centres of quarter-metre cells
@@ -118,7 +118,7 @@ class TestRule:
 class TestWalk:
     def test_replaying_the_keys_gives_the_same_walk(self, walk: KeyWalk, world: ThirdPerson) -> None:
         """From the recorded start, by the rule alone; the part of the floor is that of the same start."""
-        place = place_around(world, walk.feet[0, :2], arm=walk.perspective == "3rd")
+        place = area_around(world, walk.feet[0, :2], arm=walk.perspective == "3rd")
         start = start_state(walk.feet[0, :2], walk.yaw[0], walk.pitch[0])
         states = replayed(place, start, walk.keys, walk.space)
         np.testing.assert_array_equal(states[:, :2], walk.feet[:, :2])

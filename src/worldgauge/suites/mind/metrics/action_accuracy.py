@@ -22,7 +22,7 @@ _TOO_LARGE = 1e100
 
 
 @dataclass(frozen=True)
-class Stats:
+class StepErrorStats:
     """Errors of `count` steps: metres of the truth, and degrees, a frame."""
 
     count: int
@@ -32,7 +32,7 @@ class Stats:
     rot_deg_median: float
 
 
-class Dropped(NamedTuple):
+class DroppedFrames(NamedTuple):
     """What was not judged. poses: frames where either pose is not known. steps: steps that lack one for it.
     outliers: steps with an error beyond `MAX_ROT_DEG` or `MAX_TRANS`."""
 
@@ -42,7 +42,7 @@ class Dropped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepErrors:
     """Every step that was judged. index: (n,) the step from frame i to i + 1. label: n names. trans, rot_deg: (n,)
     errors; truth_trans, truth_rot_deg: (n,) what the truth moved, the errors of a camera that does not."""
 
@@ -53,10 +53,12 @@ class Steps:
     truth_trans: FloatArray
     truth_rot_deg: FloatArray
 
-    def where(self, chosen: ArrayLike) -> Stats:
+    def where(self, chosen: ArrayLike) -> StepErrorStats:
         """Statistics of the steps that `chosen` (n,) bool says, at least one."""
         trans, rot = self.trans[np.asarray(chosen)], self.rot_deg[np.asarray(chosen)]
-        return Stats(len(trans), float(trans.mean()), float(np.median(trans)), float(rot.mean()), float(np.median(rot)))
+        return StepErrorStats(
+            len(trans), float(trans.mean()), float(np.median(trans)), float(rot.mean()), float(np.median(rot))
+        )
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ class ActionAccuracy:
     trajectory; source_shape, target_shape: of the generated and the true one. n_expected: steps asked for.
     """
 
-    overall: Stats | None
+    overall: StepErrorStats | None
     reason: str = ""
-    groups: Mapping[str, Stats] = field(default_factory=dict)
-    actions: Mapping[str, Stats] = field(default_factory=dict)
+    groups: Mapping[str, StepErrorStats] = field(default_factory=dict)
+    actions: Mapping[str, StepErrorStats] = field(default_factory=dict)
     scale: float | None = None
     truth_step_m: float | None = None
     frozen_rot_deg: float | None = None
@@ -80,8 +82,8 @@ class ActionAccuracy:
     source_shape: Shape | None = None
     target_shape: Shape | None = None
     n_expected: int = 0
-    dropped: Dropped = field(default_factory=Dropped)
-    steps: Steps | None = None
+    dropped: DroppedFrames = field(default_factory=DroppedFrames)
+    steps: StepErrors | None = None
 
     @property
     def frozen_trans_m(self) -> float | None:
@@ -121,7 +123,7 @@ def action_accuracy(
     if nan == "raise" and not known.all():
         raise ShapeError(f"pose {int(known.argmin())} is not finite")
     both = known[:-1] & known[1:]
-    dropped = Dropped(int((~known).sum()), int((~both).sum()))
+    dropped = DroppedFrames(int((~known).sum()), int((~both).sum()))
     if both.sum() < MIN_STEPS:
         return ActionAccuracy(None, _too_few(int(both.sum()), m, dropped), n_expected=expected, dropped=dropped)
 
@@ -134,7 +136,7 @@ def action_accuracy(
     dropped = dropped._replace(outliers=int((both & ~kept).sum()))
     index = np.flatnonzero(kept)
     said = tuple(labels[i] for i in index.tolist())
-    steps = Steps(index, said, trans[kept], rot[kept], truth_trans[kept], truth_rot[kept])
+    steps = StepErrors(index, said, trans[kept], rot[kept], truth_trans[kept], truth_rot[kept])
     facts: dict[str, Any] = {
         "scale": fit.sim.scale,
         "shape": fit.shape,
@@ -156,12 +158,12 @@ def action_accuracy(
     )
 
 
-def _by(steps: Steps, names: Sequence[str]) -> dict[str, Stats]:
+def _by(steps: StepErrors, names: Sequence[str]) -> dict[str, StepErrorStats]:
     every = np.asarray(names)
     return {name: steps.where(every == name) for name in sorted(set(names))}
 
 
-def _too_few(left: int, m: int, dropped: Dropped) -> str:
+def _too_few(left: int, m: int, dropped: DroppedFrames) -> str:
     return (
         f"{left} of {m} steps can be judged, needs {MIN_STEPS}: {dropped.poses} poses are not known, "
         f"{dropped.outliers} steps are outliers"

@@ -47,7 +47,7 @@ _STOP = 4
 """Frames after which a walker without keys stands for certain."""
 
 
-class Lay(NamedTuple):
+class Terrain(NamedTuple):
     """What the rule looks at.
 
     clearance, ground: (X, Y) float32 metres, of a floor's cells; ground: its smoothed height. origin, cell_m: as the
@@ -64,14 +64,14 @@ class Lay(NamedTuple):
     cells_at: NDArray[np.int64]
 
 
-class Place(NamedTuple):
+class WalkArea(NamedTuple):
     """A part of a world's floor, and the same laid out for the rule."""
 
     floor: FloorPlan
-    lay: Lay
+    terrain: Terrain
 
 
-def place_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> Place:
+def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
     """The part of the world's floor within REACH_M of `xy` (2,), beside which nothing is free.
 
     Raises WorldError for an arm in a world without cells: where its camera fits is only known there.
@@ -91,29 +91,29 @@ def place_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> Place:
         last = np.minimum(first + 2 * int(REACH_M) + 10, states.shape[:2])
         cells = _ROOM[states[first[0] : last[0], first[1] : last[1]]]
         corner[:2] = first
-    return Place(floor, Lay(floor.clearance_m, _smoothed(floor), origin, floor.cell_m, arm, cells, corner))
+    return WalkArea(floor, Terrain(floor.clearance_m, _smoothed(floor), origin, floor.cell_m, arm, cells, corner))
 
 
-def replayed(place: Place, start: ArrayLike, keys: Keys, space: ActionSpace) -> States:
+def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -> States:
     """States (T, 7) that key codes (T, 4) lead to from state `start` (7,), which is row 0: its keys lead nowhere."""
     states = np.empty((len(keys), 7))
     states[0] = start
     step, turn = strides_of(space)
     for t in range(1, len(keys)):
         states[t] = states[t - 1]
-        advance(states[t], keys[t], place.lay, step, turn)
+        advance(states[t], keys[t], area.terrain, step, turn)
     return states
 
 
-def feet_of(place: Place, states: States) -> FloatArray:
+def feet_of(area: WalkArea, states: States) -> FloatArray:
     """Feet (T, 3) in metres of states (T, 7)."""
-    heights = [_ground_at(place.lay, x, y) for x, y in states[:, :2]]
+    heights = [_ground_at(area.terrain, x, y) for x, y in states[:, :2]]
     return np.column_stack([states[:, :2], heights])
 
 
-def stands_well(place: Place, state: States) -> bool:
+def stands_well(area: WalkArea, state: States) -> bool:
     """Whether a walker's camera (7,) has room; one without an arm always has."""
-    return bool(_stands_well(place.lay, state))
+    return bool(_stands_well(area.terrain, state))
 
 
 def strides_of(space: ActionSpace) -> tuple[float, float]:
@@ -150,9 +150,9 @@ def _smoothed(floor: FloorPlan) -> NDArray[np.float32]:
 
 
 @njit(cache=True, nogil=True)
-def _ground_at(lay, x, y):  # type: ignore[no-untyped-def]
+def _ground_at(terrain, x, y):  # type: ignore[no-untyped-def]
     """Height under a point, bilinear between the centres of cells."""
-    ground, origin, cell_m = lay.ground, lay.origin, lay.cell_m
+    ground, origin, cell_m = terrain.ground, terrain.origin, terrain.cell_m
     a, b = (x - origin[0]) / cell_m - 0.5, (y - origin[1]) / cell_m - 0.5
     i = min(max(math.floor(a), 0), ground.shape[0] - 2)
     j = min(max(math.floor(b), 0), ground.shape[1] - 2)
@@ -163,12 +163,12 @@ def _ground_at(lay, x, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _room_at(lay, x, y):  # type: ignore[no-untyped-def]
+def _room_at(terrain, x, y):  # type: ignore[no-untyped-def]
     """Clearance at a point, 0 outside."""
-    i, j = math.floor((x - lay.origin[0]) / lay.cell_m), math.floor((y - lay.origin[1]) / lay.cell_m)
-    if i < 0 or j < 0 or i >= lay.clearance.shape[0] or j >= lay.clearance.shape[1]:
+    i, j = math.floor((x - terrain.origin[0]) / terrain.cell_m), math.floor((y - terrain.origin[1]) / terrain.cell_m)
+    if i < 0 or j < 0 or i >= terrain.clearance.shape[0] or j >= terrain.clearance.shape[1]:
         return 0.0
-    return float(lay.clearance[i, j])
+    return float(terrain.clearance[i, j])
 
 
 @njit(cache=True, nogil=True)
@@ -177,7 +177,7 @@ def _signed(code):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def advance(state, keys, lay, step, turn):  # type: ignore[no-untyped-def]
+def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
     """One frame of `state` (7,) in place; whether the walker was held up. At a wall it slides along it or stops."""
     before = state[YAW]
     state[YAW] += turn * _signed(keys[3])
@@ -195,17 +195,17 @@ def advance(state, keys, lay, step, turn):  # type: ignore[no-untyped-def]
     state[VX] += part * gain_x
     state[VY] += part * gain_y
     dx, dy = state[VX] * step, state[VY] * step
-    held = _room_at(lay, state[X] + dx, state[Y] + dy) < RADIUS_M
+    held = _room_at(terrain, state[X] + dx, state[Y] + dy) < RADIUS_M
     if held:
-        if _room_at(lay, state[X] + dx, state[Y]) >= RADIUS_M:
+        if _room_at(terrain, state[X] + dx, state[Y]) >= RADIUS_M:
             dy = state[VY] = 0.0
-        elif _room_at(lay, state[X], state[Y] + dy) >= RADIUS_M:
+        elif _room_at(terrain, state[X], state[Y] + dy) >= RADIUS_M:
             dx = state[VX] = 0.0
         else:
             dx = dy = state[VX] = state[VY] = 0.0
     state[X] += dx
     state[Y] += dy
-    if not lay.arm:
+    if not terrain.arm:
         state[HEADING] = state[YAW]
     elif state[VX] != 0.0 or state[VY] != 0.0:
         off = (math.atan2(state[VY], state[VX]) - state[HEADING] + math.pi) % (2 * math.pi) - math.pi
@@ -214,9 +214,9 @@ def advance(state, keys, lay, step, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def arm_is_free(lay, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
+def arm_is_free(terrain, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
     """Whether nothing is within LENS_M of the arm behind a pivot, nor of its camera."""
-    cells, corner = lay.cells, lay.cells_at
+    cells, corner = terrain.cells, terrain.cells_at
     fx, fy, fz = math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)
     count = 25
     for k in range(count + 1):
@@ -238,15 +238,15 @@ def arm_is_free(lay, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _stands_well(lay, state):  # type: ignore[no-untyped-def]
-    if not lay.arm:
+def _stands_well(terrain, state):  # type: ignore[no-untyped-def]
+    if not terrain.arm:
         return True
-    z = _ground_at(lay, state[X], state[Y]) + PIVOT_M
-    return arm_is_free(lay, state[X], state[Y], z, state[YAW], state[PITCH])
+    z = _ground_at(terrain, state[X], state[Y]) + PIVOT_M
+    return arm_is_free(terrain, state[X], state[Y], z, state[YAW], state[PITCH])
 
 
 @njit(cache=True, nogil=True)
-def hold(start, keys, frames, lay, step, turn):  # type: ignore[no-untyped-def]
+def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-def]
     """States (n, 7) while `keys` are held from `start` on, `frames` of them or fewer.
 
     It ends before the keys would push the walker or the camera into something, so early that they can be let go without
@@ -257,9 +257,9 @@ def hold(start, keys, frames, lay, step, turn):  # type: ignore[no-untyped-def]
     none = np.zeros(4, np.uint8)
     n = 0
     while n < frames:
-        held = advance(state, keys, lay, step, turn)
+        held = advance(state, keys, terrain, step, turn)
         steep = keys[2] > 0 and abs(state[PITCH]) >= STEEPEST - 1e-9
-        if held or steep or not _stands_well(lay, state):
+        if held or steep or not _stands_well(terrain, state):
             break
         out[n] = state
         n += 1
@@ -267,8 +267,8 @@ def hold(start, keys, frames, lay, step, turn):  # type: ignore[no-untyped-def]
         state[:] = out[n - 1]
         fine = True
         for _ in range(_STOP):
-            held = advance(state, none, lay, step, turn)
-            fine = fine and not held and _stands_well(lay, state)
+            held = advance(state, none, terrain, step, turn)
+            fine = fine and not held and _stands_well(terrain, state)
         if fine:
             break
         n -= 1
@@ -276,11 +276,11 @@ def hold(start, keys, frames, lay, step, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def open_ahead(lay, x, y, yaw, most):  # type: ignore[no-untyped-def]
+def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
     """Metres from a point along `yaw` to where no foot can stand, at most `most`."""
     away = 0.0
-    while away < most and _room_at(lay, x + away * math.cos(yaw), y + away * math.sin(yaw)) > 0.0:
-        away += 0.5 * lay.cell_m
+    while away < most and _room_at(terrain, x + away * math.cos(yaw), y + away * math.sin(yaw)) > 0.0:
+        away += 0.5 * terrain.cell_m
     return min(away, most)
 
 

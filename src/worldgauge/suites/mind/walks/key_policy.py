@@ -1,7 +1,6 @@
-"""Who holds the keys: phases of 8 to 60 frames, each chosen among a few dozen that are tried out in thought.
+"""The scripted policy that holds the keys: phases of 8 to 60 frames, each the best of a few dozen simulated ones.
 
-A person has a goal, a spot or a view that was seen before, and likes some keys better than others; chance does the
-rest.
+It has a goal, a spot or a view that was seen before, and prefers some keys to others; chance does the rest.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from worldgauge.suites.mind.walks.key_motion import (
     VX,
     VY,
     YAW,
-    Place,
     States,
+    WalkArea,
     X,
     Y,
     hold,
@@ -42,13 +41,13 @@ NEAR_M, NEAR_RAD = 2.0, math.radians(30)
 _SURE_M, _SURE_RAD = 1.7, math.radians(26)
 _ARRIVED_M = 0.7
 _FACING_M = 4.0
-"""Way left from which on a person looks where it will look in the end, and no longer where it goes."""
+"""Way left from which on a policy turns to where it will look in the end, and no longer to where it goes."""
 _STARES_M = 2.0
-"""Nobody likes to stand nearer to a wall, face to face."""
+"""Views of a wall nearer than this are avoided."""
 _SPACING_M = 0.2
 
 _PHASES: tuple[tuple[tuple[int, int, int, int], float, int, int], ...] = (
-    # ws, ad, ud, lr; how well it is liked; fewest and most frames
+    # ws, ad, ud, lr; preference; fewest and most frames
     ((1, 0, 0, 0), 36.0, 16, 60),
     ((1, 0, 0, 1), 12.0, 12, 44),
     ((1, 0, 0, 2), 12.0, 12, 44),
@@ -75,8 +74,8 @@ _PHASES: tuple[tuple[tuple[int, int, int, int], float, int, int], ...] = (
 )
 
 
-class Taste(NamedTuple):
-    """What counts how much when a phase is chosen, beside the liking of its keys; tuned by looking at what comes out.
+class PolicyWeights(NamedTuple):
+    """What counts how much when a phase is chosen, besides the preference for its keys; tuned by eye.
 
     progress: along the way, as a share of what walking straight makes. facing: a radian off where it leads. seen: all
     of the phase shows what was seen before. steep: a radian of pitch off the level. stares: at a wall. chance: scale
@@ -99,14 +98,20 @@ class _Goal(NamedTuple):
     linger: int
 
 
-class Person:
-    """One person on one walk; `walk` gives keys and states frame by frame."""
+class KeyPolicy:
+    """A policy for one walk; `walk` gives keys and states frame by frame."""
 
     def __init__(
-        self, place: Place, space: ActionSpace, rng: np.random.Generator, mark_time: int, level: float, taste: Taste
+        self,
+        area: WalkArea,
+        space: ActionSpace,
+        rng: np.random.Generator,
+        mark_time: int,
+        level: float,
+        weights: PolicyWeights,
     ) -> None:
         """level: pitch in radians that the view comes back to."""
-        self._place, self._rng, self._mark, self._level, self._taste = place, rng, mark_time, level, taste
+        self._area, self._rng, self._mark, self._level, self._weights = area, rng, mark_time, level, weights
         self._step, self._turn = strides_of(space)
         self._shown: FloatArray = np.empty((0, 3))
 
@@ -139,39 +144,39 @@ class Person:
 
     def _phase(self, state: States, goal: _Goal, last: int, room: int) -> tuple[int, States]:
         """Number of the best phase and its states; -1 when none is possible."""
-        place = self._place
+        area = self._area
         scores, tried = [], []
         index = [n for n in range(len(_PHASES)) if n != last]
         for number in index:
-            codes, liking, least, most = _PHASES[number]
+            codes, preference, least, most = _PHASES[number]
             frames = min(int(self._rng.integers(least, most + 1)), room)
-            held = hold(state, np.array(codes, np.uint8), frames, place.lay, self._step, self._turn)
+            held = hold(state, np.array(codes, np.uint8), frames, area.terrain, self._step, self._turn)
             if len(held) < min(SHORTEST, room):
                 continue
-            scores.append(math.log(liking) + self._score(state, held, goal))
+            scores.append(math.log(preference) + self._score(state, held, goal))
             tried.append((number, held))
         if not tried:
             return -1, state[None][:0]
-        noisy = np.array(scores) + self._taste.chance * self._rng.gumbel(size=len(scores))
+        noisy = np.array(scores) + self._weights.chance * self._rng.gumbel(size=len(scores))
         return tried[int(np.argmax(noisy))]
 
     def _score(self, state: States, held: States, goal: _Goal) -> float:
-        """How much the person likes to go from `state` through the states `held` (n, 7)."""
-        end, taste = held[-1], self._taste
+        """How good it is to go from `state` through the states `held` (n, 7)."""
+        end, weights = held[-1], self._weights
         value = 0.0
         if goal.linger > 0 or not self._arrived(state, goal):
             before, _ = _left(goal.way, state)
             after, ahead = _left(goal.way, end)
-            value += taste.progress * (before - after) / (self._step * max(len(held), 24))
+            value += weights.progress * (before - after) / (self._step * max(len(held), 24))
             wanted = ahead if goal.yaw is None or after > _FACING_M else goal.yaw
-            value -= taste.facing * (abs(_off(wanted, end[YAW])) - 0.7 * abs(_off(wanted, state[YAW])))
+            value -= weights.facing * (abs(_off(wanted, end[YAW])) - 0.7 * abs(_off(wanted, state[YAW])))
         steeper = abs(end[PITCH] - self._level) - 0.5 * abs(state[PITCH] - self._level)
-        room = float(open_ahead(self._place.lay, end[X], end[Y], end[YAW], _STARES_M))
-        value -= taste.steep * max(0.0, steeper) + taste.stares * (1 - room / _STARES_M)
+        room = float(open_ahead(self._area.terrain, end[X], end[Y], end[YAW], _STARES_M))
+        value -= weights.steep * max(0.0, steeper) + weights.stares * (1 - room / _STARES_M)
         if len(self._shown):
             some = held[:: max(1, len(held) // 6)]
             loyal = 1.0 if goal.yaw is not None else 0.2
-            value += taste.seen * loyal * float(np.mean(self._seen(some)))
+            value += weights.seen * loyal * float(np.mean(self._seen(some)))
         return float(value)
 
     def _arrived(self, state: States, goal: _Goal) -> bool:
@@ -210,7 +215,7 @@ class Person:
 
     def _spots_around(self, start: States) -> FloatArray:
         """Places (N, 2) that can be walked to."""
-        floor = self._place.floor
+        floor = self._area.floor
         metres = ways_to(floor, start[:2], reach_m=SPOT_M[1]).metres
         fine = np.isfinite(metres) & (metres >= SPOT_M[0]) & (floor.clearance_m >= 0.5)
         return floor.points_of(np.argwhere(fine))
@@ -220,12 +225,12 @@ class Person:
         some = self._spots[self._rng.integers(len(self._spots), size=24)]
         gap = some - at[:2]
         off = np.abs(wrap_angle(np.arctan2(gap[:, 1], gap[:, 0]) - at[YAW]))
-        liking = np.exp(-off / 0.5) * (np.hypot(*gap.T) > SPOT_M[0]) + 1e-6
-        spot: FloatArray = some[self._rng.choice(len(some), p=liking / liking.sum())]
+        chance = np.exp(-off / 0.5) * (np.hypot(*gap.T) > SPOT_M[0]) + 1e-6
+        spot: FloatArray = some[self._rng.choice(len(some), p=chance / chance.sum())]
         return spot
 
     def _way(self, at: States, to: FloatArray) -> FloatArray | None:
-        floor = self._place.floor
+        floor = self._area.floor
         way = find_way(floor, at[:2], to)
         if way is None:
             return None
@@ -237,7 +242,7 @@ class Person:
 
     def _views(self, states: States) -> FloatArray:
         """Where the camera is and looks: x, y, yaw (N, 3)."""
-        reach = ARM_M * np.cos(states[:, PITCH]) if self._place.lay.arm else np.zeros(len(states))
+        reach = ARM_M * np.cos(states[:, PITCH]) if self._area.terrain.arm else np.zeros(len(states))
         yaw = states[:, YAW]
         return np.column_stack([states[:, X] - reach * np.cos(yaw), states[:, Y] - reach * np.sin(yaw), yaw])
 

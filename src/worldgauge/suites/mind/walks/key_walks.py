@@ -1,4 +1,4 @@
-"""Key-driven walks like those of MIND: a person holds keys, goes to places, and comes back to what was seen."""
+"""Key-driven walks like those of MIND: a policy holds keys, goes to places, and comes back to what was seen."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from worldgauge.suites.mind.walks.key_motion import (
     HEADING,
     PITCH,
     YAW,
-    Place,
     States,
+    WalkArea,
+    area_around,
     feet_of,
     open_ahead,
-    place_around,
     stands_well,
     strides_of,
 )
-from worldgauge.suites.mind.walks.key_policy import NEAR_M, NEAR_RAD, Person, Taste, start_state
+from worldgauge.suites.mind.walks.key_policy import NEAR_M, NEAR_RAD, KeyPolicy, PolicyWeights, start_state
 from worldgauge.suites.mind.walks.mirror import Keys, Perspective, actions_of
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
 from worldgauge.worlds.walking.clearance import RADIUS_M
 from worldgauge.worlds.walking.floor import Walkable
 
 EYE_M = 1.62
-"""A first-person camera above the feet."""
+"""A first-policy camera above the feet."""
 TRIES = 40
 LEAST_SEEN = 0.6
 """Share of the predicted frames whose view was seen before."""
@@ -166,18 +166,18 @@ def _try(
     xy = _start(world, rng)
     if xy is None:
         return "no open place to start from"
-    place = place_around(world, xy, arm=third)
+    area = area_around(world, xy, arm=third)
     level = math.radians(float(rng.uniform(-14, -7) if third else rng.uniform(-6, 2)))
-    state = _facing(place, xy, level, rng)
+    state = _facing(area, xy, level, rng)
     if state is None:
         return "no open view from the start"
-    person = Person(place, space, rng, mark_time, level, Taste())
-    walked = person.walk(state, frames)
+    policy = KeyPolicy(area, space, rng, mark_time, level, PolicyWeights())
+    walked = policy.walk(state, frames)
     if isinstance(walked, str):
         return walked
     keys, states = walked
     yaw, pitch, heading = states[:, YAW], states[:, PITCH], states[:, HEADING]
-    walk = KeyWalk(keys, feet_of(place, states), yaw, pitch, heading, perspective, space, mark_time, seen=0.0)
+    walk = KeyWalk(keys, feet_of(area, states), yaw, pitch, heading, perspective, space, mark_time, seen=0.0)
     seen = share_seen(walk.poses, mark_time)
     if min(mark_time, frames - mark_time) >= LEAST_FRAMES:
         if seen < LEAST_SEEN:
@@ -205,11 +205,11 @@ def _start(world: Walkable, rng: np.random.Generator) -> FloatArray | None:
     return start
 
 
-def _facing(place: Place, xy: FloatArray, pitch: float, rng: np.random.Generator) -> States | None:
+def _facing(area: WalkArea, xy: FloatArray, pitch: float, rng: np.random.Generator) -> States | None:
     """A walker at `xy` that looks where there is room and whose camera has room; None without such a direction."""
     states = [start_state(xy, yaw, pitch) for yaw in rng.uniform(-math.pi, math.pi) + np.arange(12) * math.pi / 6]
-    free = [(open_ahead(place.lay, xy[0], xy[1], each[YAW], 10.0), each) for each in states]
-    fine = [(ahead, each) for ahead, each in free if ahead >= 4.0 and stands_well(place, each)]
+    free = [(open_ahead(area.terrain, xy[0], xy[1], each[YAW], 10.0), each) for each in states]
+    fine = [(ahead, each) for ahead, each in free if ahead >= 4.0 and stands_well(area, each)]
     if not fine:
         return None
     weights = np.array([ahead for ahead, _ in fine])

@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.core.actions import ActionSpace
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.mind.walks.key_motion import arm_is_free, place_around
+from worldgauge.suites.mind.walks.key_motion import area_around, arm_is_free
 from worldgauge.suites.mind.walks.key_walks import EYE_M
 from worldgauge.suites.mind.walks.mirror import LEG, MIRROR_PATHS, Perspective, mirror_poses
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M, feet_of
@@ -72,12 +72,12 @@ def _view(floor: FloorPlan, place: FloatArray, yaw: float, pitch: float, perspec
 
 def _arm_is_free(world: Walkable, start: FloatArray, space: ActionSpace) -> bool:
     """Whether nothing comes between the figure and the camera along the paths."""
-    place = place_around(world, feet_of(start)[:2], arm=True)
+    area = area_around(world, feet_of(start)[:2], arm=True)
     for name in MIRROR_PATHS:
         poses = mirror_poses(name, start, space, arm_m=ARM_M)[:LEG]
         pivots = poses[:, :3, 3] + ARM_M * poses[:, :3, 2]
         yaws, pitches = yaw_pitch_from_pose(poses)
         for (x, y, z), yaw, pitch in zip(pivots, yaws, pitches, strict=True):
-            if not arm_is_free(place.lay, x, y, z, yaw, pitch):
+            if not arm_is_free(area.terrain, x, y, z, yaw, pitch):
                 return False
     return True
