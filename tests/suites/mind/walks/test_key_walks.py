@@ -12,7 +12,7 @@ from worldgauge.core.actions import walk_look
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, rotation_angle, yaw_pitch_from_pose
 from worldgauge.suites.mind.walks import key_walks
-from worldgauge.suites.mind.walks.key_motion import BRAKE, FIRST, RISE, STEEPEST, area_around, replayed
+from worldgauge.suites.mind.walks.dynamics import BRAKE, FIRST, RISE, STEEPEST, area_around, replayed
 from worldgauge.suites.mind.walks.key_policy import SHORTEST, start_state
 from worldgauge.suites.mind.walks.key_walks import (
     EYE_M,

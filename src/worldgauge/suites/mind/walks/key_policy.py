@@ -13,7 +13,7 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.actions import ActionSpace
 from worldgauge.core.geometry import FloatArray, wrap_angle
-from worldgauge.suites.mind.walks.key_motion import (
+from worldgauge.suites.mind.walks.dynamics import (
     HEADING,
     PITCH,
     VX,

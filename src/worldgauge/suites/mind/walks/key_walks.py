@@ -12,7 +12,7 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
-from worldgauge.suites.mind.walks.key_motion import (
+from worldgauge.suites.mind.walks.dynamics import (
     HEADING,
     PITCH,
     YAW,

@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.core.actions import ActionSpace
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.mind.walks.key_motion import area_around, arm_is_free
+from worldgauge.suites.mind.walks.dynamics import area_around, arm_is_free
 from worldgauge.suites.mind.walks.key_walks import EYE_M
 from worldgauge.suites.mind.walks.mirror import LEG, MIRROR_PATHS, Perspective, mirror_poses
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M, feet_of
