@@ -1,6 +1,8 @@
 """What README and docs show runs, and what they point at exists."""
 
+import importlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -19,6 +21,8 @@ PAGES = [
 ]
 COMMANDED = [page for page in PAGES if page.name != "add_a_suite.md"]
 """The tutorial's commands are of the suite that it makes: test_tutorial.py types them."""
+OWN = {"test_spin.py"}
+"""Test files that a reader writes."""
 
 
 def block(page: Path, language: str, containing: str) -> str:
@@ -27,6 +31,11 @@ def block(page: Path, language: str, containing: str) -> str:
         if containing in found:
             return found
     raise AssertionError(f"{page.name} has no {language} block with {containing!r}")
+
+
+def files_of(page: Path) -> dict[str, str]:
+    """The files that a page shows in full, by name."""
+    return dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
 
 
 @pytest.fixture
@@ -61,8 +70,8 @@ def test_readme_model_runs_here_and_in_its_own_process(
     assert (tmp_path / "runs" / "my-model" / "scores.jsonl").exists()
 
 
-def test_keys_model_of_the_readme_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "README.md", "python", "class MyKeysModel")
+def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
+    code = block(ROOT / "docs" / "adding.md", "python", "class MyKeysModel")
     assert len(code.strip().split("\n")) < 20
     (tmp_path / "keys.py").write_text(code, "utf-8")
     arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--out", "runs", "--json"]
@@ -96,18 +105,72 @@ def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Pa
     assert "my-model" in done.stdout
 
 
-def test_metric_of_the_guide_is_a_metric() -> None:
-    from worldgauge.metrics import metrics
+def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
+    """Model, metric, world, data set, policy and decoder of docs/adding.md."""
+    files = files_of(ROOT / "docs" / "adding.md")
+    tests = [name for name in files if name.startswith("test_")]
+    assert len(tests) == 6
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
 
-    code = block(ROOT / "docs" / "adding.md", "python", "def brightness")
-    scope: dict[str, object] = {"__name__": "guide"}
-    exec(compile(code, "docs/adding.md", "exec"), scope)
-    import numpy as np
 
-    try:
-        assert metrics.get("brightness")(np.full((2, 2, 3), 7, np.uint8)) == 7.0
-    finally:
-        metrics._entries.pop("brightness")
+def test_three_lines_of_python_run(walks: Path, tmp_path: Path) -> None:
+    code = block(ROOT / "README.md", "python", "worldgauge.run(")
+    code = code.replace("demo/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"sgcs\s+freeze\s+0\.\d+\n\s+truth\s+1\.0", done.stdout), done.stdout
+
+
+def test_the_two_commands_are_in_the_makefile_and_first_in_the_readme() -> None:
+    readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
+    for command_line in ("make demo", "make test"):
+        assert f"    {command_line} " in readme
+        assert re.search(rf"^{command_line.split()[1]}:", makefile, re.MULTILINE)
+
+
+def test_files_that_the_docs_name_exist() -> None:
+    """Paths from the root, and test files that are named without their folder."""
+    tests, missing = {path.name for path in (ROOT / "tests").rglob("test_*.py")}, []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        named = re.findall(r"\b((?:tests|benchmarks|docs|src/worldgauge)/[\w/.-]*[\w/])", text)
+        missing += [f"{page.name}: {name}" for name in named if not (ROOT / name).exists()]
+        missing += [f"{page.name}: {name}" for name in re.findall(r"`(test_\w+\.py)`", text) if name not in tests | OWN]
+    assert not missing
+
+
+def test_modules_that_the_docs_name_exist() -> None:
+    """`worldgauge.x.y` in prose and code is a module, or a name in one."""
+    missing = []
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":
+            continue  # names what is gone, too
+        for name in set(re.findall(r"\bworldgauge\.[a-z_]+(?:\.[A-Za-z_]\w*)+", page.read_text("utf-8"))):
+            if not is_importable(name):
+                missing.append(f"{page.relative_to(ROOT)}: {name}")
+    assert not missing
+
+
+def is_importable(name: str) -> bool:
+    """Whether `name` is a module, or what attributes of a module lead to."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
