@@ -7,14 +7,14 @@ import io
 import pytest
 from rich.console import Console
 
-from worldgauge.engine.suite.contract import Better, Cell, Row, Table
+from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.terminal import tables as cli_tables
 
 COLUMNS = ("first", "third", "both")
 
 
-def row(label: str, mean: float, flag: str = "") -> Row:
-    return Row(label, tuple(Cell(mean, 0.0, 3, 0.9 * mean, 1.1 * mean) for _ in COLUMNS), "subject", flag)
+def row(label: str, mean: float, flag: str = "") -> TableRow:
+    return TableRow(label, tuple(Cell(mean, 0.0, 3, 0.9 * mean, 1.1 * mean) for _ in COLUMNS), "subject", flag)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.agent import AgentSpec, Problem, agents
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 
 FILE = """
 from worldgauge.core.agent import AgentSpec
@@ -34,30 +34,30 @@ class Live:
 
 
 def test_by_name_in_a_file_and_live(tmp_path: Path) -> None:
-    assert resolve("random", "agent").label == "random"
+    assert resolve_subject("random", "agent").label == "random"
     (tmp_path / "mine.py").write_text(FILE)
-    mine = resolve(f"{tmp_path / 'mine.py'}:Mine?word=C", "agent")
+    mine = resolve_subject(f"{tmp_path / 'mine.py'}:Mine?word=C", "agent")
     assert mine.label == "mine-word-C"
     assert mine.identity["settings"] == {"word": "C", "fail_on": ""}
     assert mine.identity["source"].startswith("sha256:")
-    assert resolve(Live(), "agent").label == "live"
+    assert resolve_subject(Live(), "agent").label == "live"
 
 
 def test_a_name_is_of_models_or_of_agents() -> None:
-    assert resolve("truth", "agent").model is not resolve("truth", "model").model
+    assert resolve_subject("truth", "agent").model is not resolve_subject("truth", "model").model
     with pytest.raises(UnknownNameError, match=r"no agent 'solidbox'\. Did you mean 'solid-box'"):
-        resolve("solidbox", "agent")
+        resolve_subject("solidbox", "agent")
     with pytest.raises(UnknownNameError, match="no model 'solid-box'"):
-        resolve("solid-box")
+        resolve_subject("solid-box")
 
 
 def test_what_is_no_agent_is_told_what_it_lacks() -> None:
     with pytest.raises(
         UsageError, match=r"is no agent: it lacks 'spec', a worldgauge.core.agent.AgentSpec and 'answer"
     ):
-        resolve(object(), "agent")  # type: ignore[arg-type]
+        resolve_subject(object(), "agent")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="chat\\?model=NAME@URL"):
-        resolve("http://localhost:8000", "agent")
+        resolve_subject("http://localhost:8000", "agent")
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])

@@ -20,8 +20,8 @@ from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import dry_run, run, score
 from worldgauge.engine.store import write_error
 from worldgauge.engine.subject_run import SubjectRun
-from worldgauge.engine.subjects import SubjectEntry, resolve, resolve_once, served_behind
-from worldgauge.engine.workers import needs
+from worldgauge.engine.subjects import SubjectEntry, find_served, resolve_cached, resolve_subject
+from worldgauge.engine.workers import groups
 
 STEADY = "enginedoubles:Steady"
 Worked = Callable[[], list[str]]
@@ -265,7 +265,7 @@ def test_killed_between_files_and_journal_under_other_settings_nothing_is_mixed(
 
     before = scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(SubjectRun, "_note", killed)
+        patch.setattr(SubjectRun, "_append_line", killed)
         with pytest.raises(KeyboardInterrupt):
             run("echo", model=doubles.Steady(), data=data, out=tmp_path, **change)
     assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
@@ -290,10 +290,10 @@ def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path, doubles: Mod
 
 def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     model = f"enginedoubles:Unplugged?lock={tmp_path}"
-    entrant = SubjectEntry("unplugged", resolve(doubles.Steady()).identity, text=model)
+    entry = SubjectEntry("unplugged", resolve_subject(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(needs, "enter_subjects", lambda models, pool, asks: [entrant])
+        patch.setattr(groups, "resolve_entries", lambda models, pool, kind: [entry])
         result = run("echo", model=model, data=data, out=tmp_path / "out", limit=1)
     assert [failure.error for failure in result.failures] == ["the licence is taken"]
     error = loads((tmp_path / "out" / "unplugged" / "records" / "even__0" / "record.json").read_text())["error"]
@@ -479,7 +479,7 @@ def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(
     record = folder / "records" / "odd__1"
     stored = loads((record / "record.json").read_text())
     before = contents(folder)
-    outcome = task.work(
+    outcome = task.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",
@@ -523,7 +523,7 @@ def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
     text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'sleepy.py'}:Sleepy"
     model = f"recording?of={quote(text)}&folder={tmp_path / 'kept'}" if recorded else text
     (tmp_path / "record").mkdir()
-    outcome = task.work(
+    outcome = task.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",
@@ -537,8 +537,8 @@ def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
         deadline_s=0.5,
         progress=lambda done, total: None,
     )
-    served = served_behind(resolve_once(model).model)
-    resolve_once("freeze")  # ends it
+    served = find_served(resolve_cached(model).model)
+    resolve_cached("freeze")  # ends it
     assert (outcome["status"], outcome["stage"]) == ("failed", "perform")
     assert "timed out after 0.5 s without a frame" in outcome["error"]
     assert served is not None

@@ -15,7 +15,7 @@ from worldgauge.core.io import loads
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.videos import VideoFolder, score_videos, shelf_of
+from worldgauge.engine.videos import VideoFolder, read_video_folder, score_videos
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.suites.target.suite import Target
@@ -119,7 +119,7 @@ def test_bad_videos_fail_each_with_its_reason(tmp_path: Path) -> None:
     assert "holds 1 frame" in reasons["one_frame", "good"]
     assert "no video of this task" in reasons["misnamed", "good"]
     assert "trajectory.csv is missing" in reasons["one_frame", "no_csv"]
-    assert shelf.strays["misnamed"] == ("good_segment",)
+    assert shelf.unmatched["misnamed"] == ("good_segment",)
 
 
 def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
@@ -127,9 +127,9 @@ def test_a_suite_without_a_layout_of_its_own_takes_every_sub_folder(
 ) -> None:
     episode, start = episode_of(tasks[0])
     write_video(tmp_path / "wm" / "mine" / f"{tasks[0].id}.mp4", list(episode.clip[start:]), episode.clip.fps)
-    shelf = shelf_of(LoopNav(), tmp_path / "wm", [task.id for task in tasks])
+    shelf = read_video_folder(LoopNav(), tmp_path / "wm", [task.id for task in tasks])
     assert list(shelf.models) == ["mine"]
-    assert shelf.strays == {}
+    assert shelf.unmatched == {}
     result, _ = score_videos("loopnav", videos=tmp_path / "wm", data=walks, out=tmp_path / "runs")
     assert (result.counts.scored, result.counts.failed) == (1, 1)
     assert list(result.directories) == ["mine"]
@@ -152,17 +152,17 @@ def shelf(folder: Path, videos: list[str], tasks: list[str]) -> VideoFolder:
         path = folder / "wan" / video
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
-    return shelf_of(cast(Suite, Plain()), folder, tasks)
+    return read_video_folder(cast(Suite, Plain()), folder, tasks)
 
 
-def test_videos_of_tests_that_were_not_asked_for_are_no_strays(
+def test_videos_of_tests_that_were_not_asked_for_are_not_unmatched(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = ["1st_data/mem_test/data-1/video.mp4", "3rd_data/mirror_test/data-1/path-1.mp4"]
     videos = ["1st_data/mirror_test/data-1/path-1.mp4", "1st_data/mirror_test/start_0/path-1.mp4", *others]
     found = shelf(tmp_path, videos, WALKS[:-1])
     assert found.elsewhere == {"wan": {"1st_data/mem_test": 1, "3rd_data/mirror_test": 1}}
-    assert found.strays == {"wan": ("1st_data/mirror_test/start_0/path-1",)}
+    assert found.unmatched == {"wan": ("1st_data/mirror_test/start_0/path-1",)}
     cli_show.unused_videos(found)
     assert capsys.readouterr().err.splitlines() == [
         "wan: 2 videos are of tests that were not asked for (1st_data/mem_test, 3rd_data/mirror_test)",
@@ -176,7 +176,7 @@ def test_what_is_known_is_said_where_a_video_leaves_the_tasks(
     videos = ["1st_data/mirror_test/data-1/path-3.mp4", "1st_data/mem_test/data-26.mp4", "loose.mp4", "1st_data/a.mp4"]
     found = shelf(tmp_path, videos, WALKS)
     assert found.elsewhere == {}
-    assert found.known == {
+    assert found.expected == {
         "1st_data/a": ("mirror_test", "mem_test"),
         "1st_data/mem_test/data-26": ("data-25",),
         "1st_data/mirror_test/data-1/path-3": ("path-1", "path-2"),
@@ -190,11 +190,11 @@ def test_what_is_known_is_said_where_a_video_leaves_the_tasks(
 
 def test_where_tasks_lie_in_no_folder_every_other_video_is_a_stray(tmp_path: Path) -> None:
     found = shelf(tmp_path, ["a.mp4", "deep/er/a.mp4"], ["b"])
-    assert found.strays == {"wan": ("a", "deep/er/a")}
-    assert (found.elsewhere, found.known["deep/er/a"]) == ({}, ("b",))
+    assert found.unmatched == {"wan": ("a", "deep/er/a")}
+    assert (found.elsewhere, found.expected["deep/er/a"]) == ({}, ("b",))
 
 
-def test_many_places_of_strays_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_places_of_unmatched_videos_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     alike = [f"a/w-{i}/path-1" for i in range(7)]
     unlike = [f"b/w-{i}/path-{i}" for i in range(7)]
     videos = [f"{task.rsplit('/', 1)[0]}/other.mp4" for task in (*alike, *unlike)]
@@ -212,7 +212,7 @@ def test_names_that_would_share_a_folder_are_refused(scenarios: Path, videos: Pa
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.mp4").write_bytes(b"")
     with pytest.raises(UsageError, match="a-b"):
-        shelf_of(Target(), tmp_path, [])
+        read_video_folder(Target(), tmp_path, [])
     (tmp_path / "none" / "m").mkdir(parents=True)
     with pytest.raises(UsageError, match="no sub-folder holds a video"):
         score_videos("target", videos=tmp_path / "none", data=scenarios, out=tmp_path / "r")

@@ -18,12 +18,12 @@ from worldgauge.engine import store
 from worldgauge.engine.store import (
     RunFolder,
     atomic_write,
-    check_slugs,
-    full_disk,
+    check_file_slugs,
+    explain_full_disk,
+    file_slug,
     read_record,
     record_key,
     scores_key,
-    slug,
     write_error,
     write_record,
     write_scores,
@@ -70,10 +70,10 @@ def test_what_is_not_strict_json_is_refused(text: str) -> None:
 
 
 def test_names_become_folders() -> None:
-    assert slug("ABA/plains_village_1/5/01-01_00.x") == "ABA__plains_village_1__5__01-01_00.x"
-    long = slug("a" * 300)
+    assert file_slug("ABA/plains_village_1/5/01-01_00.x") == "ABA__plains_village_1__5__01-01_00.x"
+    long = file_slug("a" * 300)
     assert len(long) <= 200
-    assert long != slug("a" * 301)
+    assert long != file_slug("a" * 301)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_names_become_folders() -> None:
 )
 def test_names_that_could_leave_the_folder_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="no usable name"):
-        slug(name)
+        file_slug(name)
 
 
 @given(st.text(alphabet="ab./_-A\0é ", max_size=30))
 def test_no_name_leaves_the_folder(name: str) -> None:
     try:
-        made = slug(name)
+        made = file_slug(name)
     except UsageError:
         return
     assert "/" not in made
@@ -98,7 +98,7 @@ def test_no_name_leaves_the_folder(name: str) -> None:
 @pytest.mark.parametrize("names", [["a/b", "a__b"], ["a", "a"], ["Abc", "aBC"]])
 def test_names_that_would_share_a_folder_are_refused(names: list[str]) -> None:
     with pytest.raises(UsageError, match=r"share one folder|comes twice"):
-        check_slugs(names)
+        check_file_slugs(names)
 
 
 def test_atomic_write_replaces_whole_files(tmp_path: Path) -> None:
@@ -225,9 +225,9 @@ def test_a_full_disk_is_found_behind_other_errors_but_not_behind_the_models() ->
         error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
         return error
 
-    assert full_disk(behind(RunError)) == "made of it; make room, then start the same command again"
-    assert full_disk(behind(SubjectError)) is None
-    assert full_disk(OSError(errno.EROFS, "Read-only file system")) is None
+    assert explain_full_disk(behind(RunError)) == "made of it; make room, then start the same command again"
+    assert explain_full_disk(behind(SubjectError)) is None
+    assert explain_full_disk(OSError(errno.EROFS, "Read-only file system")) is None
     assert "cannot be written (Read-only" in str(write_error(OSError(errno.EROFS, "Read-only file system"), Path("x")))
 
 

@@ -12,7 +12,7 @@ from support.served import is_alive, question
 from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, Needs, checked_rollout, rollout_batch
 from worldgauge.engine.identity import score_key, task_key, task_seed
-from worldgauge.engine.subjects import parse, resolve, resolve_once, served_behind
+from worldgauge.engine.subjects import find_served, parse_subject, resolve_cached, resolve_subject
 from worldgauge.engine.suite.contract import Task
 from worldgauge.models.references.trivial import Freeze
 from worldgauge.serving import RemoteModel, open_model
@@ -44,35 +44,35 @@ def test_values_are_json_where_they_can_be(text: str, value: object) -> None:
 
 
 def test_a_query_holds_settings() -> None:
-    assert parse("drift?step_m=0.01&seed=3&how=a%26b") == ("drift", {"step_m": 0.01, "seed": 3, "how": "a&b"})
-    assert parse("./a.py:B") == ("./a.py:B", {})
+    assert parse_subject("drift?step_m=0.01&seed=3&how=a%26b") == ("drift", {"step_m": 0.01, "seed": 3, "how": "a&b"})
+    assert parse_subject("./a.py:B") == ("./a.py:B", {})
     command = "cmd:python -m worldgauge_serve a.py:B?gain=1&x=%20"
-    assert parse(command) == (command, {}), "its settings are its server's affair"
+    assert parse_subject(command) == (command, {}), "its settings are its server's affair"
     with pytest.raises(UsageError, match="settings look like"):
-        parse("drift?step")
+        parse_subject("drift?step")
     with pytest.raises(UsageError, match="given twice"):
-        parse("drift?a=1&a=2")
+        parse_subject("drift?a=1&a=2")
 
 
 def test_registered_and_live_models(doubles: ModuleType) -> None:
-    named = resolve("drift?step_m=0.02")
+    named = resolve_subject("drift?step_m=0.02")
     assert (named.label, named.source) == ("drift-step_m-0.02", "drift")
     assert named.identity["settings"]["step_m"] == 0.02
-    live, text = resolve(doubles.Steady()), resolve("enginedoubles:Steady")
+    live, text = resolve_subject(doubles.Steady()), resolve_subject("enginedoubles:Steady")
     assert live.identity == text.identity
-    assert resolve(Freeze()).label == "freeze"
+    assert resolve_subject(Freeze()).label == "freeze"
 
 
 def test_a_file_and_its_neighbours(tmp_path: Path) -> None:
     (tmp_path / "neighbour.py").write_text("NAME = 'My Model/2'")
     file = tmp_path / "wm.py"
     file.write_text(MODEL)
-    subject = resolve(f"{file}:Mine?gain=0.5")
+    subject = resolve_subject(f"{file}:Mine?gain=0.5")
     assert subject.label == "My-Model-2-gain-0.5"
     assert subject.identity["settings"] == {"gain": 0.5}
-    assert resolve(f"{file}:ready").model.spec.settings == {"gain": 0.9}
+    assert resolve_subject(f"{file}:ready").model.spec.settings == {"gain": 0.9}
     file.write_text(MODEL + "\n# changed\n")
-    assert resolve(f"{file}:Mine?gain=0.5").identity != subject.identity
+    assert resolve_subject(f"{file}:Mine?gain=0.5").identity != subject.identity
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_is_no_model_is_one_clear_line(text: str, error: type[Exception], w
         (tmp_path / f"{name.lower()}.py").write_text(source)
         text = text.replace(f"{name}:", f"{tmp_path}/{name.lower()}.py:")
     with pytest.raises(error, match=words):
-        resolve(text)
+        resolve_subject(text)
 
 
 def test_a_name_without_a_letter_is_refused() -> None:
@@ -115,12 +115,12 @@ def test_a_name_without_a_letter_is_refused() -> None:
         def rollout(self, request: object) -> None: ...
 
     with pytest.raises(UsageError, match="holds no letter"):
-        resolve(Nameless())  # type: ignore[arg-type]
+        resolve_subject(Nameless())  # type: ignore[arg-type]
 
 
 def test_every_ingredient_is_part_of_the_identity(doubles: ModuleType) -> None:
     suite, task = doubles.Echo(), Task("echo", "odd/1", {"number": 1}, "f1", {"kind": "odd"})
-    who = resolve("enginedoubles:Steady").identity
+    who = resolve_subject("enginedoubles:Steady").identity
     key = task_key(suite, task, who, 0)
     moved = Task("echo", "odd/1", {"number": 1, "source": "/elsewhere"}, "f1", {"kind": "odd"})
     assert task_key(suite, moved, who, 0) == key, "where the data lie does not matter"
@@ -158,15 +158,15 @@ class Grey:
     (tmp_path / "worldgauge_here_wm.py").write_text(source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    first = resolve("worldgauge_here_wm:Grey").identity
+    first = resolve_subject("worldgauge_here_wm:Grey").identity
     sys.modules.pop("worldgauge_here_wm")
     (tmp_path / "worldgauge_here_wm.py").write_text(source + "# edited")
     importlib.invalidate_caches()
-    second = resolve("worldgauge_here_wm:Grey").identity
+    second = resolve_subject("worldgauge_here_wm:Grey").identity
     sys.modules.pop("worldgauge_here_wm")
     assert first != second
     with pytest.raises(UsageError, match=r"name the class in it"):
-        resolve("./worldgauge_here_wm.py")
+        resolve_subject("./worldgauge_here_wm.py")
 
 
 FOREIGN = """
@@ -196,30 +196,30 @@ class Wrong:
 def test_a_model_written_for_a_server_runs_here_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(FOREIGN)
-    subject = resolve(f"{file}:Mine?gain=0.25")
+    subject = resolve_subject(f"{file}:Mine?gain=0.25")
     assert subject.model.spec == ModelSpec("mine", inputs=frozenset({"depth"}), settings={"gain": 0.25})
     assert Needs.of(subject.model) == Needs(gpus=1, memory_gb=24)
     assert len(list(checked_rollout(subject.model, question(3)))) == 3
     assert not hasattr(subject.model, "rollout_batch")
     with pytest.raises(NotApplicableError, match=r"^takes no text$"):
         list(checked_rollout(subject.model, question(3, text="Walk.")))
-    together = resolve(f"{file}:Together").model
+    together = resolve_subject(f"{file}:Together").model
     assert [len(chunks[0]) for chunks in rollout_batch(together, [question(3), question(2)])] == [3, 2]
     with pytest.raises(NotApplicableError):
         rollout_batch(together, [question(3, text="Walk.")])
     with pytest.raises(UsageError, match="model 'wrong': control is 'mouse'"):
-        resolve(f"{file}:Wrong")
+        resolve_subject(f"{file}:Wrong")
 
 
 def test_a_served_model_is_kept_until_another_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FOREIGN)
     text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine"
-    model = resolve_once(text).model
+    model = resolve_cached(text).model
     assert isinstance(model, RemoteModel)
-    assert resolve_once(text).model is model
+    assert resolve_cached(text).model is model
     pid = model._channel.pid  # type: ignore[attr-defined]
     assert is_alive(pid)
-    resolve_once("freeze")
+    resolve_cached("freeze")
     assert not is_alive(pid)
 
 
@@ -228,18 +228,18 @@ def test_a_served_model_that_is_recorded_is_ended_as_well(tmp_path: Path) -> Non
     served = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine"
     inner = f"recording?of={quote(served)}&folder={tmp_path / 'inner'}"
     for text in (inner, f"recording?of={quote(inner)}&folder={tmp_path / 'outer'}"):
-        behind = served_behind(resolve_once(text).model)
+        behind = find_served(resolve_cached(text).model)
         assert behind is not None
         pid = behind._channel.pid  # type: ignore[attr-defined]
         assert is_alive(pid)
-        resolve_once("freeze")
+        resolve_cached("freeze")
         assert not is_alive(pid)
-    assert served_behind(resolve_once(f"recording?of=freeze&folder={tmp_path / 'other'}").model) is None
+    assert find_served(resolve_cached(f"recording?of=freeze&folder={tmp_path / 'other'}").model) is None
 
 
 def test_a_served_model_can_be_given_live(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FOREIGN)
     model = open_model(f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'mine.py'}:Mine?gain=0.25")
-    live, text = resolve(model), resolve(f"{tmp_path / 'mine.py'}:Mine?gain=0.25")
+    live, text = resolve_subject(model), resolve_subject(f"{tmp_path / 'mine.py'}:Mine?gain=0.25")
     model.close()
     assert (live.label, live.identity) == (text.label, text.identity)

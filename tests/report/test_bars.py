@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
 from worldgauge.report.charts import bars
 from worldgauge.report.charts.bars import Bar, grouped_bars, of_table, reach
@@ -22,14 +22,14 @@ def cell(mean: float | None, low: float | None = None, high: float | None = None
     return Cell(mean, None, n, low, high, n)
 
 
-def table(*rows: Row, columns: tuple[str, ...] = ("forward", "forward+look_left")) -> Table:
+def table(*rows: TableRow, columns: tuple[str, ...] = ("forward", "forward+look_left")) -> Table:
     return Table("rpe_rot_deg", "Turning", "deg", "lower", columns, rows, bars=True)
 
 
 TWO = table(
-    Row("a", (cell(1.0, 0.5, 1.5), cell(2.0, 1.0, 3.0))),
-    Row("b", (cell(None, n=0), cell(4.0))),
-    Row("ref", (cell(3.0, 2.9, 3.1), cell(math.inf)), "reference", "does not move"),
+    TableRow("a", (cell(1.0, 0.5, 1.5), cell(2.0, 1.0, 3.0))),
+    TableRow("b", (cell(None, n=0), cell(4.0))),
+    TableRow("ref", (cell(3.0, 2.9, 3.1), cell(math.inf)), "reference", "does not move"),
 )
 
 
@@ -75,7 +75,7 @@ def test_whiskers_reach_from_low_to_high() -> None:
 
 def test_bars_stand_in_their_groups_and_nothing_overlaps() -> None:
     columns = tuple(f"group {k}" for k in range(12))
-    rows = [Row(f"m{k}", tuple(cell(1.0 + k, 0.5 + k, 1.5 + k) for _ in columns)) for k in range(10)]
+    rows = [TableRow(f"m{k}", tuple(cell(1.0 + k, 0.5 + k, 1.5 + k) for _ in columns)) for k in range(10)]
     drawn = of_table("t", table(*rows, columns=columns), {})
     assert drawn is not None
     root = ElementTree.fromstring(str(drawn.svg))
@@ -104,8 +104,8 @@ def test_groups_that_do_not_fit_go_on_in_rows_as_full_as_each_other() -> None:
 
 
 def test_subjects_beyond_the_colours_are_left_to_the_table_references_first() -> None:
-    rows = [Row(f"r{k}", (cell(1.0),) * 2, "reference") for k in range(8)]
-    rows += [Row(f"m{k}", (cell(1.0),) * 2) for k in range(5)]
+    rows = [TableRow(f"r{k}", (cell(1.0),) * 2, "reference") for k in range(8)]
+    rows += [TableRow(f"m{k}", (cell(1.0),) * 2) for k in range(5)]
     looks = {row.label: Look(row.label, "k1", row.label) for row in rows}
     drawn = of_table("t", table(*rows), looks)
     assert drawn is not None
@@ -118,13 +118,13 @@ def test_one_wide_interval_does_not_flatten_all_bars() -> None:
     assert cut
     assert -2 < low < 0
     assert high < 2
-    root = parse(table(Row("a", (cell(1.0, -80.0, 80.0), cell(1.0, 0.9, 1.1)))))
+    root = parse(table(TableRow("a", (cell(1.0, -80.0, 80.0), cell(1.0, 0.9, 1.1)))))
     caps = [p.get("d", "").count("h4") for p in root.iter("path") if p.get("class") == "reach"]
     assert caps == [0, 2]
 
 
 def test_negative_values_hang_from_the_base() -> None:
-    root = parse(table(Row("a", (cell(-1.0, -1.5, -0.5), cell(1.0, 0.5, 1.5)))))
+    root = parse(table(TableRow("a", (cell(-1.0, -1.5, -0.5), cell(1.0, 0.5, 1.5)))))
     down, up = [r for r in root.iter("rect") if r.get("class") == "body"]
     base = float(up.get("y", 0)) + float(up.get("height", 0))
     assert float(down.get("y", 0)) == pytest.approx(base, abs=0.15)
@@ -141,7 +141,7 @@ def test_direction_and_unit_are_on_the_axis_and_spoken() -> None:
 
 
 def test_nothing_is_drawn_without_values_or_across_several_metrics() -> None:
-    assert of_table("t", table(Row("a", (cell(None, n=0),) * 2)), LOOKS) is None
+    assert of_table("t", table(TableRow("a", (cell(None, n=0),) * 2)), LOOKS) is None
     several = Table("m", "M", "1", "neither", ("x", "y"), TWO.rows, betters=("lower", "higher"), bars=True)
     assert of_table("t", several, LOOKS) is None
 
@@ -155,6 +155,6 @@ def test_only_tables_that_ask_for_it_are_drawn() -> None:
 
 def test_names_are_escaped() -> None:
     evil = "<script>alert(1)</script>"
-    drawn = of_table("t", table(Row(evil, (cell(1.0),) * 2), columns=(evil, "b")), {})
+    drawn = of_table("t", table(TableRow(evil, (cell(1.0),) * 2), columns=(evil, "b")), {})
     assert drawn is not None
     assert "<script>" not in drawn.svg

@@ -10,7 +10,7 @@ import pytest
 from report.toybench import ToyLoop
 from worldgauge.core import statistics
 from worldgauge.core.statistics import holm, places
-from worldgauge.engine.result import Counts
+from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Score
 from worldgauge.report import trust
 from worldgauge.report.charts.appearance import appearance
@@ -217,7 +217,7 @@ def test_equal_names_are_told_apart() -> None:
 
 def test_counts_troubles_and_commands() -> None:
     one = entrant("a", LOW)
-    assert tallies(evidence(one)) == [("a", Counts(9, 8, 0, 1))]
+    assert tallies(evidence(one)) == [("a", TaskCounts(9, 8, 0, 1))]
     (trouble,) = troubles(evidence(one))
     assert (trouble.label, trouble.reason, trouble.tasks) == ("a", "broke", ("x",))
     made, again = commands(evidence(one, entrant("b", LOW)), {"stride": 1})
@@ -232,12 +232,12 @@ def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
 
     alike = [whole(name, 8) for name in "abc"]
     assert tallies(evidence(*alike, whole("d", 20))) == [
-        ("3 subjects, each", Counts(8, 8, 0, 0)),
-        ("d", Counts(20, 20, 0, 0)),
+        ("3 subjects, each", TaskCounts(8, 8, 0, 0)),
+        ("d", TaskCounts(20, 20, 0, 0)),
     ]
     assert tallies(evidence(*alike, whole("d", 20), whole("e", 20))) == [
-        ("a, b and c, each", Counts(8, 8, 0, 0)),
-        ("d and e, each", Counts(20, 20, 0, 0)),
+        ("a, b and c, each", TaskCounts(8, 8, 0, 0)),
+        ("d and e, each", TaskCounts(20, 20, 0, 0)),
     ]
 
 

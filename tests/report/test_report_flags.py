@@ -6,7 +6,7 @@ import pytest
 
 from report.test_report_compare import GOOD, LOW, POOR, entrant, evidence, freeze
 from report.toybench import ToyLoop
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
 from worldgauge.report.charts.curves import Look
 from worldgauge.report.compare import compare
@@ -26,8 +26,8 @@ def say(*entrants: Entrant, flags: dict[str, str], claim: str = "redraws the pla
 
 
 def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
-    rows = [Row(name, (Cell(mean, 0.1, 3),)) for name, mean in (("a", 0.9), ("b", 0.5), ("c", 0.3))]
-    flagged = [Row("a", rows[0].cells, "subject", "does not move"), *rows[1:]]
+    rows = [TableRow(name, (Cell(mean, 0.1, 3),)) for name, mean in (("a", 0.9), ("b", 0.5), ("c", 0.3))]
+    flagged = [TableRow("a", rows[0].cells, "subject", "does not move"), *rows[1:]]
     for made, best in ((rows, "a"), (flagged, "b")):
         view = tables.view("t", Table("m", "M", "1", "higher", ("x",), tuple(made)), LOOKS, {})
         assert [row.label for _, group in view.groups for row in group if row.cells[0].best] == [best]

@@ -1,4 +1,4 @@
-from worldgauge.engine.suite.contract import Better, Cell, Row, Table
+from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.report import tables
 from worldgauge.report.charts.curves import Look
 from worldgauge.report.words import column_name, listed, metric_name, number, p_value, plain, times
@@ -15,9 +15,9 @@ def table(better: Better = "higher") -> Table:
         better,
         ("ABA 5", "ABA 15"),
         (
-            Row("truth", (Cell(1.0, 0.0, 3, 1.0, 1.0, 3), Cell(1.0, 0.0, 2, 1.0, 1.0, 2)), "reference"),
-            Row("a", (Cell(0.712, 0.121, 3, 0.6, 0.8, 3), Cell(0.5, 0.1, 2, 0.4, 0.6, 2))),
-            Row("b", (Cell(0.6, 0.2, 2, 0.4, 0.8, 3), Cell(None, None, 0, expected=2))),
+            TableRow("truth", (Cell(1.0, 0.0, 3, 1.0, 1.0, 3), Cell(1.0, 0.0, 2, 1.0, 1.0, 2)), "reference"),
+            TableRow("a", (Cell(0.712, 0.121, 3, 0.6, 0.8, 3), Cell(0.5, 0.1, 2, 0.4, 0.6, 2))),
+            TableRow("b", (Cell(0.6, 0.2, 2, 0.4, 0.8, 3), Cell(None, None, 0, expected=2))),
         ),
         ("a note",),
     )
@@ -42,7 +42,7 @@ def test_missing_trajectories_are_said_in_the_cell() -> None:
 
 
 def test_trajectories_that_gave_no_score_at_all_are_missing_too() -> None:
-    two = Table("m", "M", "1", "higher", ("c",), (Row("a", (Cell(1, 0, 3),)), Row("b", (Cell(1, 0, 1),))))
+    two = Table("m", "M", "1", "higher", ("c",), (TableRow("a", (Cell(1, 0, 3),)), TableRow("b", (Cell(1, 0, 1),))))
     assert cells(tables.view("t", two, LOOKS, {}), "b")[0].count == "1 of 3"
 
 
@@ -56,7 +56,9 @@ def test_the_best_is_sought_among_those_who_saw_nothing_hidden() -> None:
 
 
 def test_nobody_is_best_where_all_are_alike() -> None:
-    same = Table("m", "M", "1", "higher", ("c",), (Row("a", (Cell(0.5, 0, 3),)), Row("b", (Cell(0.5, 0, 3),))))
+    same = Table(
+        "m", "M", "1", "higher", ("c",), (TableRow("a", (Cell(0.5, 0, 3),)), TableRow("b", (Cell(0.5, 0, 3),)))
+    )
     assert not tables.view("t", same, LOOKS, {}).has_best
 
 
@@ -70,19 +72,19 @@ def test_groups_tell_models_from_references() -> None:
 
 
 def test_published_numbers_are_printed_as_they_were() -> None:
-    printed = Table("m", "M", "1", "higher", ("c",), (Row("Oasis", (Cell(0.26, 0.18, 18),), "published"),))
+    printed = Table("m", "M", "1", "higher", ("c",), (TableRow("Oasis", (Cell(0.26, 0.18, 18),), "published"),))
     cell = cells(tables.view("t", printed, {}, {}, ours=False), "Oasis")[0]
     assert (cell.mean, cell.std, cell.whisker) == ("0.26", "± 0.18", "")
 
 
 def test_a_published_column_has_the_digits_of_its_finest_number() -> None:
-    rows = tuple(Row(str(k), (Cell(v, None, 18),), "published") for k, v in enumerate((0.58, 1.0, 11.083)))
+    rows = tuple(TableRow(str(k), (Cell(v, None, 18),), "published") for k, v in enumerate((0.58, 1.0, 11.083)))
     view = tables.view("t", Table("m", "M", "1", "higher", ("c",), rows), {}, {}, ours=False)
     assert [cells(view, str(k))[0].mean for k in range(3)] == ["0.580", "1.000", "11.083"]
 
 
 def test_infinite_means_are_printed_and_not_drawn() -> None:
-    endless = Table("m", "M", "dB", "higher", ("c",), (Row("a", (Cell(float("inf"), None, 2),)),))
+    endless = Table("m", "M", "dB", "higher", ("c",), (TableRow("a", (Cell(float("inf"), None, 2),)),))
     assert cells(tables.view("t", endless, LOOKS, {}), "a")[0] == tables.CellView("∞")
 
 
@@ -98,9 +100,9 @@ def test_numbers_as_words() -> None:
 
 def test_columns_of_several_metrics_are_compared_each_by_its_own_direction() -> None:
     rows = (
-        Row("a", (Cell(0.5, 0.1, 3), Cell(0.5, 0.1, 3))),
-        Row("b", (Cell(0.9, 0.1, 3), Cell(0.9, 0.1, 3))),
-        Row("yardstick", (Cell(0.0, 0.0, 3), Cell(1.0, 0.0, 3)), "reference"),
+        TableRow("a", (Cell(0.5, 0.1, 3), Cell(0.5, 0.1, 3))),
+        TableRow("b", (Cell(0.9, 0.1, 3), Cell(0.9, 0.1, 3))),
+        TableRow("yardstick", (Cell(0.0, 0.0, 3), Cell(1.0, 0.0, 3)), "reference"),
     )
     mixed = Table("m", "M", "1", "neither", ("error", "score"), rows, betters=("lower", "higher"))
     view = tables.view("t", mixed, LOOKS, {})
@@ -113,7 +115,7 @@ def test_columns_of_several_metrics_are_compared_each_by_its_own_direction() -> 
 
 def test_counts_are_numbers_of_tasks_and_not_means() -> None:
     counts = Table(
-        "m", "M", tables.COUNTS, "neither", ("ok", "failed"), (Row("a", (Cell(3, None, 4), Cell(1, None, 4))),)
+        "m", "M", tables.COUNTS, "neither", ("ok", "failed"), (TableRow("a", (Cell(3, None, 4), Cell(1, None, 4))),)
     )
     first = cells(tables.view("t", counts, LOOKS, {}), "a")[0]
     assert (first.mean, first.std, first.interval, first.count, first.whisker) == ("3", "", "", "", "")

@@ -14,7 +14,7 @@ from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Cell, Record, Row, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskContext, TaskView
 
 FRAMES, SIZE, FPS = 24, (96, 54), 20.0
 METRICS = {"sgcs": 1.0, "ssim": 0.6, "sharpness": 1.0, "psnr": 20.0}
@@ -83,7 +83,7 @@ class ToyLoop(Suite):
                     ]
                     values = [s.value for s in found if s.value is not None]
                     cells.append(_cell(values, len(found)))
-                rows.append(Row(subject, tuple(cells), kinds[subject]))  # type: ignore[arg-type]
+                rows.append(TableRow(subject, tuple(cells), kinds[subject]))  # type: ignore[arg-type]
             notes = ("smallest difference this set resolves: 0.08",)
             tables.append(Table(metric, metric.upper(), "1", "higher", columns, tuple(rows), notes))
         return tables
@@ -97,7 +97,7 @@ class ToyLoop(Suite):
                 "1",
                 "higher",
                 ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15"),
-                (Row("Oasis", cells, "published"),),
+                (TableRow("Oasis", cells, "published"),),
             )
         ]
 

@@ -21,14 +21,14 @@ from worldgauge.engine.suite.contract import (
     Cell,
     Failure,
     Record,
-    Row,
     Score,
     Table,
+    TableRow,
     Task,
     TaskContext,
     TaskView,
 )
-from worldgauge.engine.suite.tables import cell_of, ordered
+from worldgauge.engine.suite.tables import make_cell, sort_rows
 
 FPS = 24.0
 ERROR = {
@@ -107,10 +107,10 @@ class ToyPaths(Suite):
         def cells(own: Sequence[Score], metric: str) -> tuple[Cell, ...]:
             mine = [s for s in own if s.metric == metric]
             parts = [[s.value for s in mine if s.group["perspective"] == p] for p in PERSPECTIVES]
-            return tuple(cell_of(values, (0.0, math.inf)) for values in (*parts, [s.value for s in mine]))
+            return tuple(make_cell(values, (0.0, math.inf)) for values in (*parts, [s.value for s in mine]))
 
-        def row(subject: str, found: Sequence[Cell], flag: str = "") -> Row:
-            return Row(subject, tuple(found), kinds[subject], flag)  # type: ignore[arg-type]
+        def row(subject: str, found: Sequence[Cell], flag: str = "") -> TableRow:
+            return TableRow(subject, tuple(found), kinds[subject], flag)  # type: ignore[arg-type]
 
         tables = []
         for metric, title, better in (
@@ -121,7 +121,7 @@ class ToyPaths(Suite):
             rows = [row(who, cells(own, metric), FLAGS.get(who, "")) for who, own in scores.items()]
             unit = "dB" if metric == "psnr" else "1"
             columns = (*PERSPECTIVES, "both")
-            tables.append(Table(metric, title, unit, better, columns, tuple(ordered(rows, better))))  # type: ignore[arg-type]
+            tables.append(Table(metric, title, unit, better, columns, tuple(sort_rows(rows, better))))  # type: ignore[arg-type]
         tables.append(
             Table(
                 "turn_deg",
@@ -141,7 +141,7 @@ class ToyPaths(Suite):
     def published(self) -> list[Table]:
         found = [("Small World", 0.1), ("Small World with context memory", 0.09)]
         return [
-            _paper_table(p, tuple(Row(name, _paper(p, error, 50), "published") for name, error in found))
+            _paper_table(p, tuple(TableRow(name, _paper(p, error, 50), "published") for name, error in found))
             for p in PERSPECTIVES
         ]
 
@@ -158,7 +158,7 @@ class ToyPaths(Suite):
         return TaskView(Clip.from_array(scene(task.id, 1), FPS), poses[:1], 1)
 
 
-def _paper_table(perspective: str, rows: tuple[Row, ...]) -> Table:
+def _paper_table(perspective: str, rows: tuple[TableRow, ...]) -> Table:
     title = f"Paper's columns, {perspective} person"
     return Table("paper", title, "1", "neither", tuple(PAPER), rows, betters=tuple(PAPER.values()))
 

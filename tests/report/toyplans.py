@@ -20,9 +20,9 @@ from worldgauge.engine.suite.contract import (
     Cell,
     Failure,
     Record,
-    Row,
     Score,
     Table,
+    TableRow,
     Task,
     TaskContext,
     TaskDetails,
@@ -106,11 +106,13 @@ class ToyPlans(Suite):
         rows, counts = [], []
         for subject, own in scores.items():
             values = [[s.value for s in own if s.metric == metric and s.value is not None] for metric in METRICS]
-            rows.append(Row(subject, tuple(_cell(each, self.each) for each in values), kinds[subject]))  # type: ignore[arg-type]
+            rows.append(TableRow(subject, tuple(_cell(each, self.each) for each in values), kinds[subject]))  # type: ignore[arg-type]
             ended = [s.facts["status"] for s in own if s.metric == "path/overall"] + ["failed"] * len(failed[subject])
             cells = tuple(Cell(float(ended.count(status)), None, self.each) for status in STATUSES)
-            counts.append(Row(subject, cells, kinds[subject]))  # type: ignore[arg-type]
-        rows.append(Row("true path itself", (Cell(0.0, 0.0, 2), Cell(0.0, 0.0, 2), Cell(0.9, 0.0, 2)), "reference"))
+            counts.append(TableRow(subject, cells, kinds[subject]))  # type: ignore[arg-type]
+        rows.append(
+            TableRow("true path itself", (Cell(0.0, 0.0, 2), Cell(0.0, 0.0, 2), Cell(0.9, 0.0, 2)), "reference")
+        )
         return [
             Table(
                 "path/overall",
@@ -128,7 +130,7 @@ class ToyPlans(Suite):
                 "1",
                 "higher",
                 ("all",),
-                tuple(Row(r.label, r.cells[2:], r.kind) for r in rows),
+                tuple(TableRow(r.label, r.cells[2:], r.kind) for r in rows),
             ),
             Table("path/status", "What became of the decoded paths", "tasks", "neither", STATUSES, tuple(counts)),
         ]
@@ -138,7 +140,7 @@ class ToyPlans(Suite):
         betters = tuple(better for _, _, better in METRICS.values())
 
         def table(title: str, *numbers: float) -> Table:
-            row = Row("Sora 2", tuple(Cell(n, None, 125) for n in numbers), "published")
+            row = TableRow("Sora 2", tuple(Cell(n, None, 125) for n in numbers), "published")
             return Table("path/overall", title, "1", "neither", columns, (row,), ("From the paper.",), betters)
 
         return [table("Table 1 as published", 1.912, 1.289, 0.178), table("Table 2, explicit", 1.979, 1.381, 0.177)]

@@ -18,7 +18,7 @@ import pytest
 from support.served import MODELS, Server, http_server, question, wait_until
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge.serving.balance import Replicas
 
@@ -45,7 +45,7 @@ def opened(stack: ExitStack, *servers: str | Server, patience_s: float = 0.5) ->
 
 def test_a_server_draws_what_the_class_draws_here(stack: ExitStack) -> None:
     server = stack.enter_context(http_server("Fade?gain=0.8"))
-    there, here = open_model(server.url + "/"), resolve(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
+    there, here = open_model(server.url + "/"), resolve_subject(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
     assert there.spec == here.spec
     for seed in (1, 2):
         assert np.array_equal(frames_of(there, question(7, seed=seed)), frames_of(here, question(7, seed=seed)))
@@ -60,7 +60,7 @@ def test_a_server_draws_what_the_class_draws_here(stack: ExitStack) -> None:
 def test_errors_read_as_in_this_process(how: str, stack: ExitStack) -> None:
     there = opened(stack, stack.enter_context(http_server(f"Faulty?how={how}")))
     texts = []
-    for model in (resolve(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
+    for model in (resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
         with pytest.raises(SubjectError) as caught:
             frames_of(model, question())
         texts.append(str(caught.value))
@@ -222,7 +222,7 @@ def test_what_is_no_server_of_ours(info: Any, words: str | None, stack: ExitStac
     liar = stack.enter_context(Liar(info))
     if words is None:
         with pytest.raises(UsageError, match="holds no letter or digit"):
-            resolve(liar.url)
+            resolve_subject(liar.url)
         return
     with pytest.raises(SubjectError, match=words) as caught:
         open_model(liar.url)

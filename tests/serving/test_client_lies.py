@@ -9,7 +9,7 @@ import pytest
 from support.served import MODELS, PYTHON, question
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.model import checked_rollout
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, open_model
 
 
@@ -100,7 +100,7 @@ def test_an_answer_that_was_not_asked_for(liar: RemoteModel, words: str) -> None
     ],
 )
 def test_a_name_cannot_leave_the_run_folder(how: str, label: str) -> None:
-    subject = resolve(text_of(how))
+    subject = resolve_subject(text_of(how))
     assert isinstance(subject.model, RemoteModel)
     subject.model.close()
     assert subject.label.startswith(label)
@@ -111,5 +111,5 @@ def test_a_name_cannot_leave_the_run_folder(how: str, label: str) -> None:
 @pytest.mark.parametrize("how", ["nothing to show", "empty name"])
 def test_a_name_without_a_letter_is_refused(how: str) -> None:
     with pytest.raises(WorldgaugeError, match="holds no letter or digit") as caught:
-        resolve(text_of(how))
+        resolve_subject(text_of(how))
     assert isinstance(caught.value, (UsageError, SubjectError))

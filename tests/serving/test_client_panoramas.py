@@ -11,7 +11,7 @@ from support.served import MODELS, PYTHON, http_server
 from worldgauge.core.errors import SubjectError
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.panorama import rolled
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, messages, open_model
 from worldgauge.tools.check_model.steps import steps_question
 
@@ -40,7 +40,7 @@ def question(model: Any, seed: int = 1, horizon: int = 3, start: int = 60) -> Ro
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])
 def test_a_served_panorama_is_the_one_of_this_process(serve: Open, scheme: str) -> None:
-    there, here = serve("Around?depth=true", scheme), resolve(f"{FILE}:Around?depth=true").model
+    there, here = serve("Around?depth=true", scheme), resolve_subject(f"{FILE}:Around?depth=true").model
     assert there.spec == here.spec
     assert there.spec.view == "panorama"
     asked = question(there)
@@ -68,7 +68,7 @@ def test_a_batch_is_one_message(serve: Open, name: str, capfd: pytest.CaptureFix
 
 
 def ask_here(request: RolloutRequest) -> Iterator[np.ndarray]:
-    return iter(checked_rollout(resolve(f"{FILE}:Around").model, request))
+    return iter(checked_rollout(resolve_subject(f"{FILE}:Around").model, request))
 
 
 def test_a_batch_over_http(serve: Open) -> None:

@@ -18,7 +18,7 @@ from worldgauge.core.actions import Actions
 from worldgauge.core.errors import DataError, LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, rollout_batch
 from worldgauge.core.video import Clip
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.serving import RemoteModel, open_model, remote
 
 Open = Callable[..., RemoteModel]
@@ -54,7 +54,7 @@ def frames_of(model: WorldModel, request: RolloutRequest) -> np.ndarray:
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])
 def test_a_child_draws_what_the_class_draws_here(serve: Open, scheme: str) -> None:
-    here = resolve(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
+    here = resolve_subject(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
     there = serve("Fade?gain=0.8", scheme)
     assert there.spec == here.spec
     assert there.given == {"gain": 0.8}
@@ -69,13 +69,13 @@ def test_a_child_draws_what_the_class_draws_here(serve: Open, scheme: str) -> No
 def test_all_parts_of_a_request_arrive(serve: Open, control: str) -> None:
     poses = np.tile(np.eye(4) * 1.5, (12, 1, 1))
     asked = question(12, actions=None, **({"poses": poses} if control == "camera" else {"text": "Walk - \u4e2d."}))
-    here = resolve(f"{MODELS / 'client_models.py'}:Seeing?control={control}").model
+    here = resolve_subject(f"{MODELS / 'client_models.py'}:Seeing?control={control}").model
     assert np.array_equal(frames_of(serve(f"Seeing?control={control}"), asked), frames_of(here, asked))
 
 
 def test_batches_go_at_once_where_the_model_takes_them(serve: Open, capfd: pytest.CaptureFixture[str]) -> None:
     requests = [question(5, seed=1), question(4, (8, 6), seed=2), question(2, seed=3)]
-    here = resolve(f"{MODELS / 'client_models.py'}:FadeBatch").model
+    here = resolve_subject(f"{MODELS / 'client_models.py'}:FadeBatch").model
     for name, batches in (("Fade", 0), ("FadeBatch", 1)):
         model = serve(name)
         assert model.batch is bool(batches)
@@ -241,7 +241,7 @@ def test_errors_read_as_in_this_process(serve: Open, how: str) -> None:
     texts = []
     there = serve(f"Faulty?how={how}")
     pid = pid_of(there)
-    for model in (resolve(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
+    for model in (resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
         with pytest.raises(SubjectError) as caught:
             frames_of(model, question())
         texts.append(str(caught.value))
@@ -252,7 +252,7 @@ def test_errors_read_as_in_this_process(serve: Open, how: str) -> None:
 def test_what_does_not_apply_is_a_skip(serve: Open) -> None:
     for model in (
         serve("Faulty?how=inapplicable"),
-        resolve(f"{MODELS / 'client_models.py'}:Faulty?how=inapplicable").model,
+        resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how=inapplicable").model,
     ):
         with pytest.raises(NotApplicableError, match=r"^needs a longer context$"):
             frames_of(model, question())

@@ -11,9 +11,9 @@ import pytest
 
 from support.served import MODELS, PYTHON, contents, http_server, wait_until
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import Subject, resolve
+from worldgauge.engine.subjects import Subject, resolve_subject
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.task import LocalContext, Outcome, attempt
+from worldgauge.engine.task import LocalTaskContext, TaskOutcome, perform_and_score
 from worldgauge.serving import RemoteModel
 from worldgauge.suites.loopnav.suite import LoopNav
 
@@ -38,7 +38,7 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Subj
                     "pkg.mod": f"client_models:{name}",
                     "cmd of a module": f"cmd:{SERVE} client_models:{name}",
                 }[way]
-            found = resolve(text)
+            found = resolve_subject(text)
             if isinstance(found.model, RemoteModel):
                 stack.callback(found.model.close)
             return found
@@ -46,11 +46,11 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Subj
         yield subject
 
 
-def perform(subject: Subject, task: Task, folder: Path) -> Outcome:
+def perform(subject: Subject, task: Task, folder: Path) -> TaskOutcome:
     """What a worker does: ask, keep the record, score it."""
     folder.mkdir()
-    task_context = LocalContext(folder, 11, lambda done, total: None)
-    return attempt(LoopNav(), task, subject.model, subject.label, task_context, key="k", score="s")
+    task_context = LocalTaskContext(folder, 11, lambda done, total: None)
+    return perform_and_score(LoopNav(), task, subject.model, subject.label, task_context, key="k", score="s")
 
 
 def files(folder: Path) -> Mapping[str, bytes]:
@@ -68,7 +68,7 @@ def test_a_file_is_one_model_however_it_is_reached(
         assert (subject.label, subject.source, subject.identity) == (first.label, first.source, first.identity), way
         assert subject.model.needs.gpus == 0.5, way  # type: ignore[attr-defined]
         outcome = perform(subject, tasks[0], tmp_path / way.strip("./"))
-        assert outcome == Outcome("done", "score"), way
+        assert outcome == TaskOutcome("done", "score"), way
     expected = files(tmp_path / "file.py")
     assert {"rollout.mp4", "record.json"} < set(expected)
     for way in WAYS[1:]:

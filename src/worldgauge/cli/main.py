@@ -198,11 +198,11 @@ def score(
     beside = _references(str(runs[0]), references)
     _tell_missing(str(runs[0]), shared["settings"], data)
     with resumable(), Running() as progress:
-        result, shelf = score_videos(
+        result, found = score_videos(
             str(runs[0]), videos=videos, data=data, out=out, references=beside, progress=progress, **shared
         )
-    show.unused_videos(shelf)
-    _finish(result, json, unused_videos={name: list(left) for name, left in shelf.strays.items()})
+    show.unused_videos(found)
+    _finish(result, json, unused_videos={name: list(left) for name, left in found.unmatched.items()})
 
 
 @app.command()

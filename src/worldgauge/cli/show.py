@@ -19,7 +19,7 @@ from worldgauge.terminal.tables import headline, out, overview
 if TYPE_CHECKING:
     from worldgauge.core.registry import Registry
     from worldgauge.engine.result import RunResult
-    from worldgauge.engine.run import Plan
+    from worldgauge.engine.run import RunPlan
     from worldgauge.engine.videos import VideoFolder
     from worldgauge.tools.validate_metrics import MetricStudy
 
@@ -86,17 +86,17 @@ def result(run: RunResult, json: bool, **more: Any) -> None:
     out.print(f"next: {shlex.join(map(str, follow))}", markup=False, soft_wrap=True)
 
 
-def unused_videos(shelf: VideoFolder) -> None:
+def unused_videos(found: VideoFolder) -> None:
     """On stderr: videos that no task asks for, by what is known where they lie, and sub-folders without any."""
-    for name in shelf.empty:
+    for name in found.empty:
         print(f"{name}: holds no video", file=sys.stderr)
-    for name, places in shelf.elsewhere.items():
+    for name, places in found.elsewhere.items():
         where = f"{sum(places.values())} videos are of tests that were not asked for ({_some(list(places))})"
         print(f"{name}: {where}", file=sys.stderr)
-    for name, left in shelf.strays.items():
+    for name, left in found.unmatched.items():
         groups: dict[tuple[str, ...], list[str]] = {}
         for id in left:
-            groups.setdefault(shelf.known[id], []).append(id)
+            groups.setdefault(found.expected[id], []).append(id)
         for known, ids in list(groups.items())[:SHOWN]:
             there = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
             hint = f"; known there: {there}" if known else ""
@@ -109,7 +109,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def plans(found: Sequence[Plan], json: bool) -> None:
+def plans(found: Sequence[RunPlan], json: bool) -> None:
     """What a run would do."""
     listed: list[dict[str, Any]] = []
     for plan in found:
@@ -145,7 +145,7 @@ def plans(found: Sequence[Plan], json: bool) -> None:
         endings("skipped", [(skip["task"], skip["reason"]) for skip in one["skipped"]])
 
 
-def _kept(plan: Plan, status: str) -> list[dict[str, Any]]:
+def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
     """Tasks that ended so in an earlier run and stay as they are, with the reason."""
     return [
         {"task": item.task.id, "reason": item.line["error"]}

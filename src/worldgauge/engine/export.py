@@ -10,7 +10,7 @@ from pathlib import Path
 
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.plan import open_suite
-from worldgauge.engine.result import current_lines, failures_of, find_runs
+from worldgauge.engine.result import find_runs, list_failures, read_current_lines
 
 
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
@@ -31,6 +31,6 @@ def export(runs: Sequence[Path], out: Path) -> list[Path]:
         scores = [score for _, score in folder.scores()]
         path = Path(out) / f"result_{folder.directory.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        suite.export(scores, failures_of(folder, current_lines(folder)), path)
+        suite.export(scores, list_failures(folder, read_current_lines(folder)), path)
         written.append(path)
     return written

@@ -1,4 +1,4 @@
-"""What is to be done: every task of a suite, compared with what the journal says is done."""
+"""What is left to do: every task of a suite, compared with the journal of what is done."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from typing import Any, Literal
 
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.identity import score_key, task_key
-from worldgauge.engine.modules import home_of, import_home
-from worldgauge.engine.store import RunFolder, check_slugs, record_key, scores_key
+from worldgauge.engine.store import RunFolder, check_file_slugs, record_key, scores_key
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.user_modules import import_located, locate_module
 
-Todo = Literal["ask", "score", "skip", "nothing"]
+Action = Literal["ask", "score", "skip", "nothing"]
 
 
 @dataclass(frozen=True)
-class Item:
-    """One task of a plan.
+class PlannedTask:
+    """One task of a run, and what is left to do for it.
 
-    key, score_key: identity of its record and of its scores. todo: "ask" the subject (and score), only
-    "score", note a "skip", or "nothing". line: what the journal has, where that is still true.
+    Attributes:
+        task: The task.
+        key: Identity of its record.
+        score_key: Identity of its scores.
+        todo: "ask" the subject (and score), only "score", note a "skip", or "nothing".
+        line: Its last journal line, where that is still true.
     """
 
     task: Task
     key: str
     score_key: str
-    todo: Todo
+    todo: Action
     line: Mapping[str, Any] | None = None
 
 
@@ -46,21 +50,21 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
     return made
 
 
-def home_of_suite(name: str) -> str:
-    """What a worker imports to know the suite called `name`, where that was registered by a module of the user's."""
-    home = home_of(suites.entry(name).origin.partition(":")[0])
+def locate_suite(name: str) -> str:
+    """What a worker imports to know the suite called `name`, which a module of the user's may have registered."""
+    home = locate_module(suites.entry(name).origin.partition(":")[0])
     if home is None:
         raise UsageError(f"suite '{name}' is in no file that workers could import; put it into a module")
     return home
 
 
-def suite_at(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
-    """`open_suite` in a worker, which may not have imported what registers the suite (`home_of_suite`)."""
-    import_home(home, f"suite '{name}'")
+def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
+    """`open_suite` in a worker, which may not have imported what registers the suite (`locate_suite`)."""
+    import_located(home, f"suite '{name}'")
     return open_suite(name, settings)
 
 
-def tasks_of(suite: Suite, data: Path, limit: int | None) -> list[Task]:
+def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
     """All tasks, or the first `limit`. Raises UsageError for a bad limit, doubled ids, or no task at all."""
     if limit is not None and limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit}")
@@ -68,13 +72,13 @@ def tasks_of(suite: Suite, data: Path, limit: int | None) -> list[Task]:
     if not tasks:
         raise UsageError(f"{data}: holds no task for suite '{suite.name}'")
     try:
-        check_slugs(task.id for task in tasks)
+        check_file_slugs(task.id for task in tasks)
     except UsageError as error:
         raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
     return tasks[:limit]
 
 
-def plan(
+def plan_tasks(
     suite: Suite,
     tasks: Sequence[Task],
     subject: Mapping[str, Any],
@@ -84,8 +88,15 @@ def plan(
     *,
     scoring: bool = True,
     retry_failed: bool = True,
-) -> list[Item]:
-    """One item a task, in order. subject: its identity. journal: last line of every task."""
+) -> list[PlannedTask]:
+    """What is left to do for each of `tasks`, in their order.
+
+    Args:
+        subject: Its identity.
+        journal: Task id -> last journal line.
+        scoring: Whether scores are wanted.
+        retry_failed: Whether failed tasks are tried again.
+    """
     items = []
     for task in tasks:
         key = task_key(suite, task, subject, seed)
@@ -93,12 +104,12 @@ def plan(
         line = journal.get(task.id)
         if line is not None and line["key"] != key:
             line = None
-        todo = _todo(task, key, scored, folder, line, scoring, retry_failed)
-        items.append(Item(task, key, scored, todo, line))
+        todo = _choose_action(task, key, scored, folder, line, scoring, retry_failed)
+        items.append(PlannedTask(task, key, scored, todo, line))
     return items
 
 
-def _todo(
+def _choose_action(
     task: Task,
     key: str,
     scored: str,
@@ -106,7 +117,7 @@ def _todo(
     line: Mapping[str, Any] | None,
     scoring: bool,
     retry_failed: bool,
-) -> Todo:
+) -> Action:
     if task.skip is not None:
         return "nothing" if line is not None and line["error"] == task.skip else "skip"
     if line is None:

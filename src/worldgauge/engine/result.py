@@ -1,4 +1,4 @@
-"""What a run gave: counts, failures, tables, a data frame; read from the run folders when asked for."""
+"""The result of runs: counts, failures, tables, a data frame, read from the run folders on demand."""
 
 from __future__ import annotations
 
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """expected = scored + skipped + failed once a run is finished and scored.
+class TaskCounts:
+    """How many tasks ended in which way: expected = scored + skipped + failed once a run is finished and scored.
 
-    unscored: records without scores. left: not done yet.
+    Attributes:
+        expected: All tasks.
+        scored: With scores.
+        skipped: Not asked, for a reason.
+        failed: Without scores, for an error.
+        unscored: Records without scores.
+        left: Not done yet.
     """
 
     expected: int
@@ -33,8 +39,8 @@ class Counts:
     left: int = 0
 
     @classmethod
-    def of(cls, ends: Iterable[str]) -> Counts:
-        """Counted from how every task ended (`end_of`)."""
+    def of(cls, ends: Iterable[str]) -> TaskCounts:
+        """Counted from how every task ended (`task_ending`)."""
         ends = list(ends)
         return cls(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
 
@@ -45,7 +51,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Ending:
+class UnscoredTask:
     """A task that has no scores: why."""
 
     subject: str
@@ -54,7 +60,15 @@ class Ending:
 
 
 class RunResult:
-    """One or more runs of a suite."""
+    """One or more runs of a suite, as `run` and `score` return them.
+
+    Args:
+        folders: Run folders, one a subject.
+        suite: The suite with the settings of the runs.
+
+    Raises:
+        UsageError: When two subjects have the same name.
+    """
 
     def __init__(self, folders: Sequence[RunFolder], suite: Suite) -> None:
         self.suite = suite
@@ -78,23 +92,23 @@ class RunResult:
         return {name: folder.directory for name, folder in self._folders.items()}
 
     @cached_property
-    def subject_counts(self) -> dict[str, Counts]:
+    def subject_counts(self) -> dict[str, TaskCounts]:
         """How the tasks of every subject ended."""
-        return {name: Counts.of(map(end_of, lines.values())) for name, lines in self._lines.items()}
+        return {name: TaskCounts.of(map(task_ending, lines.values())) for name, lines in self._lines.items()}
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> TaskCounts:
         """How all tasks ended."""
         each = self.subject_counts.values()
-        return Counts(*(sum(getattr(one, name) for one in each) for name in Counts.__dataclass_fields__))
+        return TaskCounts(*(sum(getattr(one, name) for one in each) for name in TaskCounts.__dataclass_fields__))
 
     @property
-    def failures(self) -> list[Ending]:
+    def failures(self) -> list[UnscoredTask]:
         """Tasks that failed, with their errors."""
         return self._endings("failed")
 
     @property
-    def skips(self) -> list[Ending]:
+    def skips(self) -> list[UnscoredTask]:
         """Tasks that were not asked, with the reasons."""
         return self._endings("skipped")
 
@@ -120,7 +134,7 @@ class RunResult:
     @cached_property
     def failed_tasks(self) -> dict[str, list[Failure]]:
         """Tasks of every subject that failed, with what tables group them by."""
-        return {name: failures_of(folder, self._lines[name]) for name, folder in self._folders.items()}
+        return {name: list_failures(folder, self._lines[name]) for name, folder in self._folders.items()}
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -148,18 +162,18 @@ class RunResult:
 
     @cached_property
     def _lines(self) -> dict[str, dict[str, dict[str, Any] | None]]:
-        return {name: current_lines(folder) for name, folder in self._folders.items()}
+        return {name: read_current_lines(folder) for name, folder in self._folders.items()}
 
-    def _endings(self, status: str) -> list[Ending]:
+    def _endings(self, status: str) -> list[UnscoredTask]:
         return [
-            Ending(name, task, line["error"] or "")
+            UnscoredTask(name, task, line["error"] or "")
             for name, lines in self._lines.items()
             for task, line in lines.items()
             if line is not None and line["status"] == status
         ]
 
 
-def current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
+def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
     """Journal line of every task of the run as run.json describes it; None where it is not done."""
     journal = read_journal(folder.journal_path)
     lines = {}
@@ -169,7 +183,7 @@ def current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
     return lines
 
 
-def failures_of(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Failure]:
+def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Failure]:
     """The failed tasks of a run, by its current journal lines; a damaged record has no group."""
     found = []
     for task, line in lines.items():
@@ -182,7 +196,7 @@ def failures_of(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]
     return found
 
 
-def end_of(line: Mapping[str, Any] | None) -> str:
+def task_ending(line: Mapping[str, Any] | None) -> str:
     """How a task ended, by its journal line: "scored", "skipped", "failed", "unscored", or "left" without one."""
     if line is None:
         return "left"

@@ -15,15 +15,15 @@ from typing import Any
 from worldgauge.core.errors import LostError, UsageError
 from worldgauge.engine.identity import metric_versions, scoring_settings, task_seed
 from worldgauge.engine.journal import read_journal
-from worldgauge.engine.manifest import manifest, versions
-from worldgauge.engine.plan import Item, open_suite, plan, tasks_of
+from worldgauge.engine.plan import PlannedTask, list_tasks, open_suite, plan_tasks
 from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.run_manifest import describe_run, installed_versions
 from worldgauge.engine.store import RunFolder
-from worldgauge.engine.subject_run import SubjectRun, Watch
-from worldgauge.engine.subjects import SubjectEntry, asks_of, plain_label
+from worldgauge.engine.subject_run import RunWatcher, SubjectRun
+from worldgauge.engine.subjects import SubjectEntry, run_label
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.task import CALL, LocalContext, attempt, failure_of, outcome_of
-from worldgauge.engine.workers.needs import Model, worker_groups
+from worldgauge.engine.task import EXECUTE_TASK, LocalTaskContext, failed_outcome, outcome_of_job, perform_and_score
+from worldgauge.engine.workers.groups import SubjectLike, worker_groups
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
 from worldgauge.serving import LOAD_DEADLINE_S
@@ -33,18 +33,24 @@ DEADLINE_S = 1800.0
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run would do for one subject; nothing is written. See `Item.todo`."""
+class RunPlan:
+    """What a run would do for one subject; nothing is written.
+
+    Attributes:
+        label: Of the subject.
+        directory: Its run folder.
+        items: One a task; see `PlannedTask.todo`.
+    """
 
     label: str
     directory: Path
-    items: tuple[Item, ...]
+    items: tuple[PlannedTask, ...]
 
 
 def run(
     suite: str,
     *,
-    model: Model | Sequence[Model],
+    model: SubjectLike | Sequence[SubjectLike],
     data: Path | str,
     out: Path | str | None = None,
     workers: int = 1,
@@ -57,49 +63,63 @@ def run(
     retry_failed: bool = True,
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
-    progress: Watch | None = None,
+    progress: RunWatcher | None = None,
 ) -> RunResult:
-    """Ask one or several models all tasks of a suite; each gets its own run folder `out`/<label>.
+    """Ask one or several subjects all tasks of a suite, and score what they give.
 
-    Tasks that the journal has as done with the same identity are not repeated; failed ones are
-    tried again unless retry_failed is False. Models given as text run in `workers` processes and
-    are killed after deadline_s seconds without a frame, loading not counted; live objects run in this process, one task
-    after another, and are only stopped between two chunks. scoring: False only makes the records.
-    out: by default runs/<suite>; what workers print goes to its folder logs. labels: of models given as text, where
-    another is wanted than their name with its settings.
+    Each subject gets its own run folder `out`/<label>. Tasks that are done with the same identity are not repeated.
+    A task whose worker or model is lost is done again, twice at most. Scores do not depend on the number of workers,
+    on where they are, on the order of tasks, or on interruptions.
 
-    on: where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes
-    all see `out` and `data`). Models that declare different `subject.Needs` are asked one group after
-    another, by as many workers as there is room for, at most `workers`; gpus_per_worker overrules what
-    they declare, and saves a command (cmd:, pipe:) the start in which it says what it needs. A task
-    whose worker or model is lost is done again, twice at most.
-    Scores do not depend on workers, on where they are, on order or interruptions.
+    Args:
+        suite: Registered name, such as "loopnav".
+        model: A model or agent, or several: live objects, or text (`engine.subjects.resolve_subject`). Text is run in
+            `workers` processes; a live object runs in this process, one task after another.
+        data: Folder of the data set.
+        out: Folder of the run folders, by default runs/<suite>. What workers print goes to its folder logs.
+        workers: Processes, at most.
+        on: Where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
+            `out` and `data`).
+        gpus_per_worker: In place of what models declare (`core.model.Needs`). Models with different needs run one
+            group after another. It also saves a command (cmd:, pipe:) the start in which it declares its needs.
+        seed: Of the whole run; every task has its own, made of it.
+        settings: Of the suite, plain values.
+        limit: Only the first tasks, this many.
+        deadline_s: Seconds without a frame, after loading, before a worker is killed; None for no limit. A live object
+            is only stopped between two chunks.
+        retry_failed: Whether failed tasks are tried again.
+        scoring: False only makes the records.
+        labels: Text of a model -> label, in place of its name with its settings.
+        progress: Called with every `RunStep`.
 
-    Raises WorldgaugeError for what makes the whole run impossible; what goes wrong in a task is
-    counted in the result.
+    Returns:
+        The result of all subjects. What goes wrong in a task is counted there.
+
+    Raises:
+        WorldgaugeError: When the whole run is impossible.
     """
     check_deadline(deadline_s)
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
-    tasks = tasks_of(asked, Path(data), limit)
+    tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=out / "logs", shared=[out], data=[Path(data)]))
-        entrants, groups = worker_groups(_listed(model), site, workers, gpus_per_worker, stack, asks_of(asked))
-        works = []
-        for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
-            work = SubjectRun(asked, tasks, entrant, RunFolder(out / entrant.label), seed, stack)
-            facts = manifest(asked, tasks, entrant, seed=seed, data=Path(data), limit=limit)
-            work.start(facts, scoring=scoring, retry_failed=retry_failed)
-            works.append(work)
-        turns = [(crew.pool, [works[number] for number in crew.members]) for crew in groups]
-        _perform(works, turns, deadline_s, scoring, progress)
-    return RunResult([work.folder for work in works], asked)
+        entries, groups = worker_groups(_as_list(model), site, workers, gpus_per_worker, stack, asked.subject_kind)
+        subject_runs = []
+        for entry in [_relabel(entry, labels or {}) for entry in entries]:
+            subject_run = SubjectRun(asked, tasks, entry, RunFolder(out / entry.label), seed, stack)
+            facts = describe_run(asked, tasks, entry, seed=seed, data=Path(data), limit=limit)
+            subject_run.start(facts, scoring=scoring, retry_failed=retry_failed)
+            subject_runs.append(subject_run)
+        turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in groups]
+        _perform(subject_runs, turns, deadline_s, scoring, progress)
+    return RunResult([subject_run.folder for subject_run in subject_runs], asked)
 
 
 def dry_run(
     suite: str,
     *,
-    model: Model | Sequence[Model],
+    model: SubjectLike | Sequence[SubjectLike],
     data: Path | str,
     out: Path | str | None = None,
     on: str | None = None,
@@ -110,20 +130,26 @@ def dry_run(
     retry_failed: bool = True,
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
-) -> list[Plan]:
-    """What `run` with the same arguments would do; writes nothing."""
+) -> list[RunPlan]:
+    """What `run` with the same arguments would do, one plan a subject; writes nothing.
+
+    Raises:
+        WorldgaugeError: When the whole run would be impossible.
+    """
     out = Path("runs") / suite if out is None else Path(out)
     asked = open_suite(suite, settings or {})
-    tasks = tasks_of(asked, Path(data), limit)
+    tasks = list_tasks(asked, Path(data), limit)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, data=[Path(data)]))
-        entrants, _ = worker_groups(_listed(model), site, 1, gpus_per_worker, stack, asks_of(asked))
+        entries, _ = worker_groups(_as_list(model), site, 1, gpus_per_worker, stack, asked.subject_kind)
     plans = []
-    for entrant in [_labelled(entrant, labels or {}) for entrant in entrants]:
-        folder = RunFolder(out / entrant.label)
+    for entry in [_relabel(entry, labels or {}) for entry in entries]:
+        folder = RunFolder(out / entry.label)
         journal = read_journal(folder.journal_path)
-        items = plan(asked, tasks, entrant.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed)
-        plans.append(Plan(entrant.label, folder.directory, tuple(items)))
+        items = plan_tasks(
+            asked, tasks, entry.identity, seed, folder, journal, scoring=scoring, retry_failed=retry_failed
+        )
+        plans.append(RunPlan(entry.label, folder.directory, tuple(items)))
     return plans
 
 
@@ -135,13 +161,27 @@ def score(
     workers: int = 1,
     on: str | None = None,
     deadline_s: float | None = DEADLINE_S,
-    progress: Watch | None = None,
+    progress: RunWatcher | None = None,
 ) -> RunResult:
     """Score the records of run folders, again where that is due; the subjects do not run.
 
-    Scores whose settings and metric versions are unchanged stay. settings: only those that the
-    suite declares as read by scoring alone. data: where the data set lies now, if it was moved.
-    Raises RunError or UsageError when the records are of another suite version, data or settings.
+    Scores stay as they are where settings and metric versions are unchanged.
+
+    Args:
+        directories: Run folders, or folders of run folders, all of one suite.
+        settings: Changed ones, only of those that the suite reads in scoring alone (`Suite.scoring_settings`).
+        data: Folder of the data set, where it was moved since the run.
+        workers: Processes, at most.
+        on: Where the workers are, as of `run`.
+        deadline_s: Seconds without progress before a worker is killed; None for no limit.
+        progress: Called with every `RunStep`.
+
+    Returns:
+        The result of all subjects.
+
+    Raises:
+        RunError: When records are missing or damaged, or of another suite version, data set or seed.
+        UsageError: For runs of several suites, and for a setting that changes what is asked.
     """
     check_deadline(deadline_s)
     given = [directories] if isinstance(directories, (str, Path)) else list(directories)
@@ -153,31 +193,31 @@ def score(
     sources = [Path(folder.facts()["source"] if data is None else data).resolve() for folder in folders]
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources))
-        works = []
+        subject_runs = []
         for folder, source in zip(folders, sources, strict=True):
             facts = folder.facts()
-            suite = _suite_of(facts, settings or {})
-            tasks = tasks_of(suite, source, facts["limit"])
+            suite = _reopen_suite(facts, settings or {})
+            tasks = list_tasks(suite, source, facts["limit"])
             subject = facts["subject"]
-            entrant = SubjectEntry(subject["name"], subject["identity"])
-            work = SubjectRun(suite, tasks, entrant, folder, facts["seed"], stack)
-            work.start(
+            entry = SubjectEntry(subject["name"], subject["identity"])
+            subject_run = SubjectRun(suite, tasks, entry, folder, facts["seed"], stack)
+            subject_run.start(
                 {
                     **facts,
                     "settings": dict(suite.settings),
                     "metrics": metric_versions(suite),
                     "source": str(source),
-                    "scored_with": versions(),
+                    "scored_with": installed_versions(),
                 },
                 asking=False,
             )
-            works.append(work)
+            subject_runs.append(subject_run)
         pool = stack.enter_context(site.pool(workers))
-        _perform(works, [(pool, works)], deadline_s, True, progress)
-    return RunResult([work.folder for work in works], works[0].suite)
+        _perform(subject_runs, [(pool, subject_runs)], deadline_s, True, progress)
+    return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
 
 
-def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
+def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
     """The suite of a run, with other scoring settings."""
     allowed = scoring_settings(open_suite(facts["suite"], facts["settings"]))
     for name in changes:
@@ -192,86 +232,88 @@ def _suite_of(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite:
     return open_suite(facts["suite"], {**asked, **changes})
 
 
-def _labelled(entrant: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
-    if entrant.text is None or entrant.text not in labels:
-        return entrant
-    return replace(entrant, label=plain_label(labels[entrant.text]))
+def _relabel(entry: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
+    if entry.text is None or entry.text not in labels:
+        return entry
+    return replace(entry, label=run_label(labels[entry.text]))
 
 
-def _listed(model: Model | Sequence[Model]) -> list[Model]:
+def _as_list(model: SubjectLike | Sequence[SubjectLike]) -> list[SubjectLike]:
     return list(model) if isinstance(model, (list, tuple)) else [model]  # type: ignore[list-item]
 
 
 def _perform(
-    works: Sequence[SubjectRun],
+    subject_runs: Sequence[SubjectRun],
     turns: Iterable[tuple[Pool, Sequence[SubjectRun]]],
     deadline_s: float | None,
     scoring: bool,
-    watch: Watch | None,
+    watch: RunWatcher | None,
 ) -> None:
     """Do all that is left: by the workers of one pool after another, and live models here; then derive the scores."""
     tell = watch or (lambda step: None)
-    for work in works:
-        tell(work.step())
-    _prepare(works, tell)
+    for subject_run in subject_runs:
+        tell(subject_run.progress_step())
+    _prepare(subject_runs, tell)
     for pool, theirs in turns:
-        _perform_named([work for work in theirs if work.entrant.model is None], pool, deadline_s, scoring, tell)
+        _perform_in_workers(
+            [subject_run for subject_run in theirs if subject_run.entry.model is None], pool, deadline_s, scoring, tell
+        )
         pool.close()
-    for work in works:
-        if work.entrant.model is not None:
-            _perform_live(work, deadline_s, scoring, tell)
-        work.derive_scores()
+    for subject_run in subject_runs:
+        if subject_run.entry.model is not None:
+            _perform_live(subject_run, deadline_s, scoring, tell)
+        subject_run.derive_scores()
 
 
-def _prepare(works: Sequence[SubjectRun], tell: Watch) -> None:
+def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:
     """Let the suite make what all workers need, where anything is to be asked."""
-    tasks = [item.task for work in works for item in work.todo if item.todo == "ask"]
+    tasks = [item.task for subject_run in subject_runs for item in subject_run.todo if item.todo == "ask"]
     if tasks:
-        works[0].suite.prepare(
-            tasks, lambda what, done, of: tell(replace(works[0].step(), task=what, frames=(done, of)))
+        subject_runs[0].suite.prepare(
+            tasks, lambda what, done, of: tell(replace(subject_runs[0].progress_step(), task=what, frames=(done, of)))
         )
 
 
-def _perform_named(
-    works: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, scoring: bool, tell: Watch
+def _perform_in_workers(
+    subject_runs: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, scoring: bool, tell: RunWatcher
 ) -> None:
-    handed: dict[str, tuple[SubjectRun, Item, Path]] = {}
+    handed: dict[str, tuple[SubjectRun, PlannedTask, Path]] = {}
 
     def jobs() -> Iterator[Job]:
-        for work in works:
-            for item in work.todo:
-                folder = work.place(item)
-                name = f"{work.entrant.label}/{item.task.id}"
-                handed[name] = (work, item, folder)
-                arguments = {**work.job(item, folder, scoring), "deadline_s": deadline_s}
-                yield Job(name, CALL, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
+        for subject_run in subject_runs:
+            for item in subject_run.todo:
+                folder = subject_run.task_folder(item)
+                name = f"{subject_run.entry.label}/{item.task.id}"
+                handed[name] = (subject_run, item, folder)
+                arguments = {**subject_run.job_arguments(item, folder, scoring), "deadline_s": deadline_s}
+                yield Job(name, EXECUTE_TASK, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
 
     def frames(name: str, done: int, total: int) -> None:
-        work, item, _ = handed[name]
-        tell(work.step(item, frames=(done, total)))
+        subject_run, item, _ = handed[name]
+        tell(subject_run.progress_step(item, frames=(done, total)))
 
     with closing(pool.run(jobs(), frames)) as results:
         for result in results:
-            work, item, folder = handed.pop(result.id)
-            outcome = outcome_of(result, folder)
-            tell(work.settle(item, folder, outcome, result.seconds, scoring, result.lost))
+            subject_run, item, folder = handed.pop(result.id)
+            outcome = outcome_of_job(result, folder)
+            tell(subject_run.finish_task(item, folder, outcome, result.seconds, scoring, result.lost))
 
 
-def _perform_live(work: SubjectRun, deadline_s: float | None, scoring: bool, tell: Watch) -> None:
-    for item in work.todo:
-        folder = work.place(item)
+def _perform_live(subject_run: SubjectRun, deadline_s: float | None, scoring: bool, tell: RunWatcher) -> None:
+    for item in subject_run.todo:
+        folder = subject_run.task_folder(item)
 
-        def report(done: int, total: int, item: Item = item) -> None:
-            tell(work.step(item, frames=(done, total)))
+        def report(done: int, total: int, item: PlannedTask = item) -> None:
+            tell(subject_run.progress_step(item, frames=(done, total)))
 
         began = time.monotonic()
-        task_context = LocalContext(folder, task_seed(work.seed, item.task.id), report, deadline_s)
-        model = work.entrant.model if item.todo == "ask" else None
+        task_context = LocalTaskContext(folder, task_seed(subject_run.seed, item.task.id), report, deadline_s)
+        model = subject_run.entry.model if item.todo == "ask" else None
         wanted = item.score_key if scoring else None
         try:
-            outcome = attempt(
-                work.suite, item.task, model, work.entrant.label, task_context, key=item.key, score=wanted
+            outcome = perform_and_score(
+                subject_run.suite, item.task, model, subject_run.entry.label, task_context, key=item.key, score=wanted
             )
         except LostError as error:
-            outcome = failure_of(error, "perform")  # the process is its own affair: it was not started here
-        tell(work.settle(item, folder, outcome, time.monotonic() - began, scoring))
+            outcome = failed_outcome(error, "perform")  # the process is its own affair: it was not started here
+        tell(subject_run.finish_task(item, folder, outcome, time.monotonic() - began, scoring))

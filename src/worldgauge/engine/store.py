@@ -72,7 +72,7 @@ class RunFolder:
 
     def record(self, task: str) -> Path:
         """Folder of the record of `task`."""
-        return self.records / slug(task)
+        return self.records / file_slug(task)
 
     def prepare(self) -> Path:
         """A new, empty folder in which a record may be made."""
@@ -112,7 +112,7 @@ class RunFolder:
         with open(self.scores_path) as file:
             for line in file:
                 entry = loads(line)
-                yield entry.pop("subject"), score_of(entry)
+                yield entry.pop("subject"), score_from_json(entry)
 
 
 def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
@@ -191,7 +191,7 @@ def scores_key(folder: Path) -> str | None:
     return key if isinstance(key, str) else None
 
 
-def score_of(entry: Mapping[str, Any]) -> Score:
+def score_from_json(entry: Mapping[str, Any]) -> Score:
     """A score from its JSON object."""
     score = Score(**entry)
     return replace(score, series=tuple((int(frame), value) for frame, value in score.series))
@@ -211,7 +211,7 @@ def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
         raise write_error(refusal, path) from refusal
 
 
-def slug(name: str) -> str:
+def file_slug(name: str) -> str:
     """`name` as the name of a file: [A-Za-z0-9._-], "/" as "__", long ones cut and told apart by a digest.
 
     Raises UsageError for names that cannot be meant, such as "..", "a//b" or "a b".
@@ -226,18 +226,18 @@ def slug(name: str) -> str:
     return f"{flat[: MAX_NAME - 17]}-{digest}"
 
 
-def check_slugs(names: Iterable[str]) -> None:
+def check_file_slugs(names: Iterable[str]) -> None:
     """Raises UsageError when two names are equal or would lie in the same folder (also where case is ignored)."""
     seen: dict[str, str] = {}
     for name in names:
-        folder = slug(name).lower()
+        folder = file_slug(name).lower()
         if folder in seen:
             other = seen[folder]
             raise UsageError(f"'{name}' comes twice" if other == name else f"'{other}' and '{name}' share one folder")
         seen[folder] = name
 
 
-def full_disk(error: BaseException) -> str | None:
+def explain_full_disk(error: BaseException) -> str | None:
     """What to tell when disk, quota or file size is behind `error`, with what to do; None when it is something else.
 
     What a model does on its disk is its failure, so nothing behind a SubjectError counts.
@@ -253,7 +253,7 @@ def full_disk(error: BaseException) -> str | None:
 
 def write_error(error: OSError, path: Path) -> RunError:
     """The one line that a failed write deserves: the disk is full, or the place cannot be written."""
-    if full_disk(error) is not None:
+    if explain_full_disk(error) is not None:
         return RunError(f"{path}: the disk is full ({error.strerror}); {MAKE_ROOM}")
     return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or mend the folder")
 

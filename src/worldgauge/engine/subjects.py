@@ -12,29 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from worldgauge.core.agent import Agent, AgentSpec, agents
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 from worldgauge.core.model import ModelSpec, WorldModel
 from worldgauge.engine.identity import subject_identity
-from worldgauge.engine.modules import digest_of, import_file, import_module
-from worldgauge.engine.store import slug
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.store import file_slug
+from worldgauge.engine.suite.base import SubjectKind
+from worldgauge.engine.user_modules import import_file, import_module, module_digest
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.models import models
 from worldgauge.serving import LOAD_DEADLINE_S, SCHEMES, RemoteModel, is_served, open_model
 from worldgauge.serving.foreign import adopt
 from worldgauge_serve import settings_of
-
-Asks = Literal["model", "agent"]
-"""Whom a suite asks: its attribute `asks`."""
-
-
-def asks_of(suite: Suite) -> Asks:
-    """Whom `suite` asks."""
-    return suite.subject_kind
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,7 @@ class Subject:
         return subject_identity(self.model.spec, self.source)
 
 
-def resolve(what: str | WorldModel | Agent, asks: Asks = "model") -> Subject:
+def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
     """The subject that `what` means: a live model or agent, or a string with its settings as a query.
 
     "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel", "./wm.py:MyModel?gain=0.8". Values are read as
@@ -64,19 +56,19 @@ def resolve(what: str | WorldModel | Agent, asks: Asks = "model") -> Subject:
     Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model, or no agent where
     these are asked.
     """
-    if asks == "agent" and isinstance(what, str) and is_served(what):
+    if kind == "agent" and isinstance(what, str) and is_served(what):
         raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
     served = open_model(what) if isinstance(what, str) and is_served(what) else what
     if isinstance(served, RemoteModel):
         return Subject(served, _served_label(served), served.source)
     if not isinstance(what, str):
-        model = _checked(what, repr(what), asks)
+        model = _check_subject(what, repr(what), kind)
         module = sys.modules[type(what).__module__]
-        source = f"{module.__name__}@{digest_of(module)}:{type(what).__qualname__}"
+        source = f"{module.__name__}@{module_digest(module)}:{type(what).__qualname__}"
         return Subject(model, _label(model.spec, {}), source)
-    target, settings = parse(what)
-    factory, source = factory_of(target, asks)
-    model = _checked(_make(factory, settings, target), target, asks)
+    target, settings = parse_subject(what)
+    factory, source = find_factory(target, kind)
+    model = _check_subject(_make(factory, settings, target), target, kind)
     return Subject(model, _label(model.spec, settings), source)
 
 
@@ -93,58 +85,65 @@ class SubjectEntry:
     model: WorldModel | Agent | None = None
 
 
-def enter_subjects(what: Sequence[str | WorldModel | Agent], pool: Pool, asks: Asks = "model") -> list[SubjectEntry]:
+def resolve_entries(
+    what: Sequence[str | WorldModel | Agent], pool: Pool, kind: SubjectKind = "model"
+) -> list[SubjectEntry]:
     """Entrants for models, or for agents; those given as text are made in a worker, so that this process stays small.
 
     Raises SubjectError for one that cannot be made.
     """
     if not what:
-        raise UsageError(f"no {asks} was given; list them with: worldgauge list {asks}s")
+        raise UsageError(f"no {kind} was given; list them with: worldgauge list {kind}s")
     texts = list(dict.fromkeys(one for one in what if isinstance(one, str)))
-    jobs = [Job(text, f"{__name__}:introduce", {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in texts]
+    jobs = [
+        Job(text, f"{__name__}:describe_subject_job", {"text": text, "kind": kind}, LOAD_DEADLINE_S) for text in texts
+    ]
     made: dict[str, SubjectEntry] = {}
     for result in pool.run(jobs):
         result.raise_for(result.id)
         made[result.id] = SubjectEntry(**result.value, text=result.id)
-    return [made[one] if isinstance(one, str) else _live(one, asks) for one in what]
+    return [made[one] if isinstance(one, str) else _live_entry(one, kind) for one in what]
 
 
-def introduce(*, text: str, asks: Asks, progress: Progress) -> dict[str, Any]:
+def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
     """Job of the pool: label and identity of the subject that `text` means."""
-    subject = resolve_once(text, asks)
+    subject = resolve_cached(text, kind)
     try:
         json.dumps(subject.identity, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{asks} '{text}': the settings of its spec are no plain JSON values: {error}") from None
+        raise UsageError(f"{kind} '{text}': the settings of its spec are no plain JSON values: {error}") from None
     return {"label": subject.label, "identity": subject.identity}
 
 
-def resolve_once(text: str, asks: Asks = "model") -> Subject:
-    """`resolve`, the last one kept: loading weights may take minutes, and all state of a rollout is in its request."""
-    if (asks, text) not in _kept:
+def resolve_cached(text: str, kind: SubjectKind = "model") -> Subject:
+    """`resolve_subject`, keeping the last one: loading weights may take minutes.
+
+    All state of a rollout is in its request, so that it may be asked again and again.
+    """
+    if (kind, text) not in _kept:
         for other in _kept.values():
-            if (served := served_behind(other.model)) is not None:
+            if (served := find_served(other.model)) is not None:
                 served.close()  # two may be more than the memory holds
         _kept.clear()
-        _kept[asks, text] = resolve(text, asks)
-    return _kept[asks, text]
+        _kept[kind, text] = resolve_subject(text, kind)
+    return _kept[kind, text]
 
 
-_kept: dict[tuple[Asks, str], Subject] = {}
+_kept: dict[tuple[SubjectKind, str], Subject] = {}
 
 
-def served_behind(model: WorldModel | Agent | None) -> RemoteModel | None:
+def find_served(model: WorldModel | Agent | None) -> RemoteModel | None:
     """The served model that is asked in the end: this one, or that `behind` a model that passes for it."""
     asked = getattr(model, "behind", model)
     return asked if isinstance(asked, RemoteModel) else None
 
 
-def _live(model: WorldModel | Agent, asks: Asks) -> SubjectEntry:
-    subject = resolve(model, asks)
+def _live_entry(model: WorldModel | Agent, kind: SubjectKind) -> SubjectEntry:
+    subject = resolve_subject(model, kind)
     return SubjectEntry(subject.label, subject.identity, model=model)
 
 
-def parse(text: str) -> tuple[str, dict[str, Any]]:
+def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
     """Target and settings of "target?name=value&name=value"; those of a served model are its server's affair."""
     if is_served(text):
         return text, {}
@@ -155,25 +154,25 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"'{text}': {error}") from None
 
 
-def factory_of(target: str, asks: Asks = "model") -> tuple[Callable[..., Any], str]:
+def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:
     """The class or function behind a target, and its source for the identity."""
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):
         raise UsageError(f"model '{target}': name the class in it: {target}:Class")
     if colon and (not name.isidentifier() or " " in target):
-        _refuse_what_looks_served(target)
+        _suggest_served(target)
     if colon and not name.isidentifier():
         raise UsageError(
             f"model '{target}': '{name}' cannot be a class; name it as ./file.py:Class or package.module:Class, "
             "served models as cmd:, pipe: or http://"
         )
     if not colon:
-        return (models.get(target) if asks == "model" else agents.get(target)), target
+        return (models.get(target) if kind == "model" else agents.get(target)), target
     if module_name.endswith(".py"):
         module, source = import_file(Path(module_name).expanduser(), "model")
     else:
         module = import_module(module_name, f"model '{target}'", "; or name its file: ./file.py:Class")
-        source = f"{module_name}@{digest_of(module)}"
+        source = f"{module_name}@{module_digest(module)}"
     found = getattr(module, name, None)
     if found is None:
         near = difflib.get_close_matches(name, [each for each in vars(module) if not each.startswith("_")], 1, 0.5)
@@ -204,7 +203,7 @@ def _make(factory: Any, settings: Mapping[str, Any], target: str) -> Any:
         raise SubjectError(f"model '{target}' could not be made: {type(error).__name__}: {error}") from error
 
 
-def _refuse_what_looks_served(target: str) -> None:
+def _suggest_served(target: str) -> None:
     """Raises UsageError for a target that was meant as a command or an address."""
     scheme, _, rest = target.partition(":")
     near = difflib.get_close_matches(scheme.lower(), SCHEMES, n=1)
@@ -217,9 +216,9 @@ def _refuse_what_looks_served(target: str) -> None:
         raise UsageError(f"no model '{target}'. Did you mean '{meant}'?")
 
 
-def _checked(model: Any, name: str, asks: Asks) -> WorldModel | Agent:
-    model = adopt(model) if asks == "model" else model
-    spec, method, promise, called = _PROMISES[asks]
+def _check_subject(model: Any, name: str, kind: SubjectKind) -> WorldModel | Agent:
+    model = adopt(model) if kind == "model" else model
+    spec, method, promise, called = _CONTRACTS[kind]
     lacks = [
         text
         for held, text in (
@@ -234,7 +233,7 @@ def _checked(model: Any, name: str, asks: Asks) -> WorldModel | Agent:
     return checked
 
 
-_PROMISES: Mapping[Asks, tuple[type[Any], str, str, str]] = {
+_CONTRACTS: Mapping[SubjectKind, tuple[type[Any], str, str, str]] = {
     "model": (ModelSpec, "rollout", "request", "world model"),
     "agent": (AgentSpec, "answer", "problem", "agent"),
 }
@@ -265,15 +264,15 @@ def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
     if is_cut:
         told = json.dumps(dict(spec.settings), sort_keys=True, default=str)
         words.append(hashlib.sha256(told.encode()).hexdigest()[:6])
-    return plain_label("-".join(words))
+    return run_label("-".join(words))
 
 
-def plain_label(name: str) -> str:
+def run_label(name: str) -> str:
     """`name` as the label of a run. Raises UsageError for one without a letter or digit."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
     if not plain:
         raise UsageError(f"model name '{name}' holds no letter or digit")
-    return slug(plain)
+    return file_slug(plain)
 
 
 _LABEL_WORD = 24

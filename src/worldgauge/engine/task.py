@@ -1,4 +1,4 @@
-"""One task in a worker: ask the subject, keep the record, score it. Whatever happens comes back as an outcome."""
+"""One task: ask the subject, keep the record, score it. Every error becomes an outcome."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from worldgauge.core.agent import Agent
 from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
 from worldgauge.core.io import loads
 from worldgauge.core.model import WorldModel
-from worldgauge.engine.plan import suite_at
-from worldgauge.engine.store import full_disk, read_record, write_record, write_scores
-from worldgauge.engine.subjects import asks_of, resolve_once, served_behind
+from worldgauge.engine.plan import import_suite
+from worldgauge.engine.store import explain_full_disk, read_record, write_record, write_scores
+from worldgauge.engine.subjects import find_served, resolve_cached
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.engine.workers.pool import Result
 from worldgauge.engine.workers.worker import Progress, one_line
 
-CALL = f"{__name__}:work"
+EXECUTE_TASK = f"{__name__}:execute_task"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """How a task ended.
 
-    status: "full" means the disk is. stage: "perform" or "score", which of the two it ended in.
-    error: one line, or the reason of a skip.
+    Attributes:
+        status: "done", "skipped", "failed", or "full" where the disk is full.
+        stage: "perform" or "score": in which of the two it ended.
+        error: One line, or the reason of a skip.
+        kind: Name of the exception.
+        trace: Its traceback.
     """
 
     status: str
@@ -41,21 +45,25 @@ class Outcome:
     trace: str | None = None
 
 
-def outcome_of(result: Result, folder: Path) -> Outcome:
-    """Outcome of `work`, also where it was killed, died or raised; a record that was whole by then is kept."""
+def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
+    """Outcome of `execute_task`, also where it was killed, died or raised; a record that was whole by then is kept."""
     if result.error is None:
-        return Outcome(**result.value)
+        return TaskOutcome(**result.value)
     if (folder / "record.json").exists():
-        return Outcome("failed", "score", f"scoring: {result.error}", result.kind, result.trace)
-    return Outcome("failed", "perform", result.error, result.kind, result.trace)
+        return TaskOutcome("failed", "score", f"scoring: {result.error}", result.kind, result.trace)
+    return TaskOutcome("failed", "perform", result.error, result.kind, result.trace)
 
 
 @dataclass
-class LocalContext:
-    """What the engine lends to a suite; see `suites.contract.Bench`.
+class LocalTaskContext:
+    """The engine's `suite.contract.TaskContext`.
 
-    deadline_s: for subjects that cannot be stopped from outside, seconds between two calls of
-    `progress` after which the later call raises.
+    Attributes:
+        directory: Folder of the record.
+        seed: Of the task.
+        report: Called with frames done and in total.
+        deadline_s: Seconds between two calls of `progress` after which the later one raises; for subjects that cannot
+            be stopped from outside.
     """
 
     directory: Path
@@ -74,7 +82,7 @@ class LocalContext:
         self.report(done, total)
 
 
-def work(
+def execute_task(
     *,
     suite: str,
     home: str,
@@ -89,43 +97,49 @@ def work(
     deadline_s: float | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Job of the pool: `attempt` with everything made from names. settings, task: JSON of them.
+    """Job of the pool: `perform_and_score` with everything made from names. settings, task: JSON of them.
 
-    home: what registers the suite (`plan.home_of_suite`): the model may live elsewhere, and is not asked for scores.
+    home: what registers the suite (`plan.locate_suite`): the model may live elsewhere, and is not asked for scores.
     deadline_s: what a served model is told, so that its server gives up as well.
 
     Raises LostError for the pool to see: the task is then done again.
     """
-    task_context = LocalContext(Path(folder), seed, progress)
+    task_context = LocalTaskContext(Path(folder), seed, progress)
     if model is not None and (task_context.directory / "record.json").exists():
         model = None  # a lost attempt was lost in scoring: its record is whole, and asking again may cost much
     if model is not None:
         _empty(task_context.directory)
-    asked = _suite(home, suite, settings)
-    subject = None if model is None else resolve_once(model, asks_of(asked)).model
-    if (served := served_behind(subject)) is not None:
+    asked = _open_suite(home, suite, settings)
+    subject = None if model is None else resolve_cached(model, asked.subject_kind).model
+    if (served := find_served(subject)) is not None:
         served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
         if deadline_s is not None:
             served.deadline_s = deadline_s
     progress(0, 0)  # from here the deadline counts: not for imports, nor for loading the model
-    outcome = attempt(asked, Task(**loads(task)), subject, label, task_context, key=key, score=score)
+    outcome = perform_and_score(asked, Task(**loads(task)), subject, label, task_context, key=key, score=score)
     return vars(outcome)
 
 
-def attempt(
+def perform_and_score(
     suite: Suite,
     task: Task,
     model: WorldModel | Agent | None,
     label: str,
-    task_context: LocalContext,
+    task_context: LocalTaskContext,
     *,
     key: str,
     score: str | None,
-) -> Outcome:
-    """Ask `model` (None: take the record that lies in the bench's folder), then score if wanted.
+) -> TaskOutcome:
+    """Ask `model`, then score.
 
-    key, score: what record and scores depend on (`Item.key`, `Item.score_key`), written into them;
-    score is None where scoring is not wanted. Raises LostError alone; all else becomes the outcome.
+    Args:
+        model: Who is asked; None takes the record that lies in the folder of `task_context`.
+        label: Of the subject.
+        key: `PlannedTask.key`, written into the record.
+        score: `PlannedTask.score_key`, written into the scores; None does not score.
+
+    Raises:
+        LostError: Every other error becomes the outcome.
     """
     stage = "perform"
     try:
@@ -136,22 +150,24 @@ def attempt(
             write_record(record, task_context.directory, key=key)
         stage = "score"
         if score is not None:
-            write_scores(_checked(suite.score(record, task_context), task), label, task_context.directory, key=score)
+            write_scores(
+                _check_scores(suite.score(record, task_context), task), label, task_context.directory, key=score
+            )
     except NotApplicableError as error:
-        return Outcome("skipped", stage, one_line(error))
+        return TaskOutcome("skipped", stage, one_line(error))
     except LostError:
         raise
     except (Exception, SystemExit) as error:
-        return failure_of(error, stage)
-    return Outcome("done", stage)
+        return failed_outcome(error, stage)
+    return TaskOutcome("done", stage)
 
 
-def failure_of(error: BaseException, stage: str) -> Outcome:
+def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:
     """Outcome of a task that ended with `error`, which is being handled."""
-    if (full := full_disk(error)) is not None:
-        return Outcome("full", stage, full)
+    if (full := explain_full_disk(error)) is not None:
+        return TaskOutcome("full", stage, full)
     text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)
-    return Outcome("failed", stage, text, type(error).__name__, traceback.format_exc())
+    return TaskOutcome("failed", stage, text, type(error).__name__, traceback.format_exc())
 
 
 def _empty(folder: Path) -> None:
@@ -160,7 +176,7 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
 
-def _checked(scores: list[Score], task: Task) -> list[Score]:
+def _check_scores(scores: list[Score], task: Task) -> list[Score]:
     names = [score.metric for score in scores]
     twice = {name for name in names if names.count(name) > 1}
     other = {score.task for score in scores} - {task.id}
@@ -171,5 +187,5 @@ def _checked(scores: list[Score], task: Task) -> list[Score]:
 
 
 @lru_cache(maxsize=1)
-def _suite(home: str, name: str, settings: str) -> Suite:
-    return suite_at(home, name, loads(settings))
+def _open_suite(home: str, name: str, settings: str) -> Suite:
+    return import_suite(home, name, loads(settings))

@@ -14,31 +14,36 @@ from typing import Any
 from urllib.parse import urlencode
 
 from worldgauge.core.errors import UsageError
-from worldgauge.engine.plan import open_suite, tasks_of
+from worldgauge.engine.plan import list_tasks, open_suite
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import DEADLINE_S, run
-from worldgauge.engine.store import check_slugs
-from worldgauge.engine.subject_run import Watch
-from worldgauge.engine.subjects import plain_label
+from worldgauge.engine.store import check_file_slugs
+from worldgauge.engine.subject_run import RunWatcher
+from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.base import Suite
 from worldgauge.models.outside.videos import videos_in
 
 
 @dataclass(frozen=True)
 class VideoFolder:
-    """What a folder of videos holds. models: name of a sub-folder -> the text that makes a subject of it.
+    """What a folder of videos holds.
 
-    strays: name -> videos that no task asks for. empty: sub-folders without a video, which are no subjects.
-    elsewhere: name -> place -> number of videos in it, where no task that is asked for lies in that place; they are no
-    strays. A place is the first two folders of a task's id, such as "1st_data/mirror_test", fewer where ids have fewer.
-    known: id of a stray -> what the ids of tasks go on with where it leaves them.
+    A place is the first two folders of a task's id, such as "1st_data/mirror_test", fewer where ids have fewer.
+
+    Attributes:
+        models: Name of a sub-folder -> the text that makes a subject of it.
+        unmatched: Name -> videos without a task.
+        empty: Sub-folders without a video; they are no subjects.
+        elsewhere: Name -> place -> number of videos there, of places without any task of this run; these do not count
+            as unmatched.
+        expected: Id of an unmatched video -> how the ids of tasks go on where it leaves them.
     """
 
     models: Mapping[str, str]
-    strays: Mapping[str, tuple[str, ...]]
+    unmatched: Mapping[str, tuple[str, ...]]
     empty: tuple[str, ...]
     elsewhere: Mapping[str, Mapping[str, int]]
-    known: Mapping[str, tuple[str, ...]]
+    expected: Mapping[str, tuple[str, ...]]
 
 
 def score_videos(
@@ -52,59 +57,72 @@ def score_videos(
     workers: int = 1,
     on: str | None = None,
     deadline_s: float | None = DEADLINE_S,
-    progress: Watch | None = None,
+    progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
-    """Score the videos of every sub-folder of `videos` on the tasks of `data`, into `out`, by default runs/<suite>.
+    """Score the videos of every sub-folder of `videos` on the tasks of `data`; a task without a video fails.
 
-    references: models that are asked beside them. A task without a video fails, with the reason. Arguments as of `run`.
-    Raises UsageError where no sub-folder holds a video, WorldgaugeError for what makes the run impossible.
+    Args:
+        suite: Registered name.
+        videos: Folder with <model>/<task>.mp4, or as the suite has it (`Suite.submissions`).
+        data: Folder of the data set.
+        out: Folder of the run folders, by default runs/<suite>.
+        references: Models that are run for comparison.
+        settings: Of the suite.
+        workers, on, deadline_s, progress: As of `run`.
+
+    Returns:
+        The result, and what was found in the folder of videos.
+
+    Raises:
+        UsageError: Where no sub-folder holds a video.
+        WorldgaugeError: When the run is impossible.
     """
     asked = open_suite(suite, settings or {})
-    shelf = shelf_of(asked, Path(videos), [task.id for task in tasks_of(asked, Path(data), None)])
-    if not shelf.models:
+    found = read_video_folder(asked, Path(videos), [task.id for task in list_tasks(asked, Path(data), None)])
+    if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
     result = run(
         suite,
-        model=[*shelf.models.values(), *references],
+        model=[*found.models.values(), *references],
         data=data,
         out=out,
         workers=workers,
         on=on,
         settings=settings,
         deadline_s=deadline_s,
-        labels={text: name for name, text in shelf.models.items()},
+        labels={text: name for name, text in found.models.items()},
         progress=progress,
     )
-    return result, shelf
+    return result, found
 
 
-def shelf_of(suite: Suite, folder: Path, tasks: list[str]) -> VideoFolder:
-    """The subjects in `folder`: what `suite.videos` says, else every sub-folder. tasks: ids of those asked for.
+def read_video_folder(suite: Suite, folder: Path, tasks: list[str]) -> VideoFolder:
+    """The subjects in `folder`: what `suite.submissions` says. tasks: ids of the run's tasks.
 
     Raises UsageError for what is no folder, and for names that would share a run folder.
     """
-    asked = _Asked(tasks)
-    models, strays, empty, elsewhere = {}, {}, [], {}
-    for name, settings in _subjects(suite, folder).items():
-        found = videos_in(settings["root"])
-        if not found:
+    asked = _TaskFolders(tasks)
+    models, unmatched, empty, elsewhere = {}, {}, [], {}
+    for name, settings in suite.submissions(folder).items():
+        held = videos_in(settings["root"])
+        if not held:
             empty.append(name)
             continue
         given = {**settings, "name": name}
         models[name] = "videos?" + urlencode({key: json.dumps(value) for key, value in given.items()})
-        left = sorted(set(found) - set(tasks))
+        left = sorted(set(held) - set(tasks))
         others = {id: place for id in left if (place := asked.elsewhere(id))}
         if others:
             elsewhere[name] = dict(Counter(others.values()))
         if len(left) > len(others):
-            strays[name] = tuple(id for id in left if id not in others)
-    check_slugs(plain_label(name) for name in models)
-    known = {id: asked.known(id) for left in strays.values() for id in left}
-    return VideoFolder(models, strays, tuple(empty), elsewhere, known)
+            unmatched[name] = tuple(id for id in left if id not in others)
+    check_file_slugs(run_label(name) for name in models)
+    expected = {id: asked.siblings(id) for left in unmatched.values() for id in left}
+    return VideoFolder(models, unmatched, tuple(empty), elsewhere, expected)
 
 
-class _Asked:
-    """The folders that the ids of tasks make."""
+class _TaskFolders:
+    """The folders that the ids of tasks form."""
 
     def __init__(self, tasks: Sequence[str]) -> None:
         folders = [task.split("/")[:-1] for task in tasks]
@@ -123,12 +141,8 @@ class _Asked:
         place = tuple(folder[: self._depth])
         return None if len(folder) < self._depth or place in self._places else "/".join(place)
 
-    def known(self, id: str) -> tuple[str, ...]:
+    def siblings(self, id: str) -> tuple[str, ...]:
         """What lies in the last folder that a video shares with tasks, in their order."""
         parts = id.split("/")
         shared = ("/".join(parts[:i]) for i in reversed(range(len(parts))))
         return next((self._children[folder] for folder in shared if folder in self._children), ())
-
-
-def _subjects(suite: Suite, folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    return suite.submissions(folder)

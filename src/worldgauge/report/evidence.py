@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from worldgauge.core.model import PRIVILEGED
-from worldgauge.engine.result import Counts
+from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Failure, Score
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one task of a run ended, in the words of `engine.result.end_of`. reason: one line, empty when scored."""
+    """How one task of a run ended, in the words of `engine.result.task_ending`. reason: one line, empty when scored."""
 
     task: str
     end: str
@@ -60,9 +60,9 @@ class Entrant:
         return {t: s.value for t, s in self.by_metric.get(metric, {}).items() if s.value is not None}
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> TaskCounts:
         """How its tasks ended."""
-        return Counts.of(outcome.end for outcome in self.outcomes)
+        return TaskCounts.of(outcome.end for outcome in self.outcomes)
 
     @property
     def is_truth(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.plan import open_suite
-from worldgauge.engine.result import current_lines, end_of, failures_of, find_runs
+from worldgauge.engine.result import find_runs, list_failures, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
@@ -57,9 +57,9 @@ def tasks_of(evidence: Evidence) -> dict[str, Task]:
 def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant:
     subject = facts["subject"]
     outcomes, rollouts = [], {}
-    lines = current_lines(folder)
+    lines = read_current_lines(folder)
     for task, line in lines.items():
-        end = end_of(line)
+        end = task_ending(line)
         outcomes.append(Outcome(task, end, _REASONS.get(end) or (line or {}).get("error") or ""))
         if end in ("scored", "unscored"):
             name = (_record(folder, task) or {}).get("rollout")
@@ -77,7 +77,7 @@ def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant
         tuple(score for _, score in folder.scores()),
         tuple(outcomes),
         rollouts,
-        tuple(failures_of(folder, lines)),
+        tuple(list_failures(folder, lines)),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from worldgauge.engine.result import Counts
+from worldgauge.engine.result import TaskCounts
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.words import listed
 
@@ -30,9 +30,9 @@ class Trouble:
     tasks: tuple[str, ...]
 
 
-def tallies(evidence: Evidence) -> list[tuple[str, Counts]]:
+def tallies(evidence: Evidence) -> list[tuple[str, TaskCounts]]:
     """(who, how their tasks ended): subjects of which every task was scored share a line where they have as many."""
-    whole: dict[Counts, list[str]] = {}
+    whole: dict[TaskCounts, list[str]] = {}
     for entrant in evidence.entrants:
         if entrant.counts.scored == entrant.counts.expected:
             whole.setdefault(entrant.counts, []).append(entrant.label)

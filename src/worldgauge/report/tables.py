@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from worldgauge.core.model import PRIVILEGED
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report.charts import bars, curves, svg
 from worldgauge.report.charts.bars import Bars
 from worldgauge.report.charts.curves import Look
@@ -174,7 +174,9 @@ def _column_count(cells: Sequence[Cell]) -> int | None:
     return max(set(counts), key=lambda n: (counts.count(n), n)) if counts else None
 
 
-def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tuple[str, ...]], digits: int) -> set[str]:
+def _best(
+    rows: Sequence[TableRow], column: int, better: str, sees: Mapping[str, tuple[str, ...]], digits: int
+) -> set[str]:
     if better == "neither":
         return set()
     fair = {
@@ -191,7 +193,7 @@ def _best(rows: Sequence[Row], column: int, better: str, sees: Mapping[str, tupl
     return best if len(best) < len(fair) else set()
 
 
-def _scale(rows: Sequence[Row], columns: Sequence[int] | None = None) -> tuple[float, float]:
+def _scale(rows: Sequence[TableRow], columns: Sequence[int] | None = None) -> tuple[float, float]:
     """Of the small pictures: of all columns, which are of one metric, unless some are named."""
     cells = [cell for row in rows for k, cell in enumerate(row.cells) if columns is None or k in columns]
     values = [v for c in cells for v in (c.mean, c.low, c.high) if v is not None]

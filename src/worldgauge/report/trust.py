@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from worldgauge.engine.suite.contract import Score, mean_of
+from worldgauge.engine.suite.contract import Score, mean_of_known
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.words import number
 
@@ -19,10 +19,10 @@ Its facts: "iou" by category, "sgcs_against_exact" of the masks on the same fram
 def segmenter(evidence: Evidence) -> str:
     """One sentence, means over trajectories; empty where it was not measured."""
     scores = list(_scores(evidence))
-    share = mean_of(score.value for score in scores)
+    share = mean_of_known(score.value for score in scores)
     if share is None:
         return ""
-    against = mean_of(score.facts.get("sgcs_against_exact") for score in scores)
+    against = mean_of_known(score.facts.get("sgcs_against_exact") for score in scores)
     tail = f" (SGCS of its masks against exact ones: {number(against, digits=2)})" if against is not None else ""
     return f"The colour segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
 
@@ -35,7 +35,7 @@ def by_category(evidence: Evidence) -> str:
         for category, value in iou.items():
             if value is not None:
                 found.setdefault(category, []).append(value)
-    means = sorted(((mean_of(values) or 0.0, category) for category, values in found.items()), reverse=True)
+    means = sorted(((mean_of_known(values) or 0.0, category) for category, values in found.items()), reverse=True)
     listed = ", ".join(f"{category} {number(mean, digits=2)}" for mean, category in means)
     return f"Overlap (IoU) of its masks with the exact ones by category: {listed}." if listed else ""
 

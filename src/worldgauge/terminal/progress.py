@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from worldgauge.engine.subject_run import Step
+    from worldgauge.engine.subject_run import RunStep
 
 
 class Bars:
@@ -58,7 +58,7 @@ class Bars:
 class Running(Bars):
     """Shows the steps of a run: a bar for each subject, and one for each task in hand."""
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: RunStep) -> None:
         """One step."""
         self.bar(step.subject, step.finished, step.expected)
         name = f"  {step.subject} {step.task}"

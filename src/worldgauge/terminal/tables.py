@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 if TYPE_CHECKING:
-    from worldgauge.engine.suite.contract import Cell, Row, Table
+    from worldgauge.engine.suite.contract import Cell, Table, TableRow
 
 out = Console(highlight=False, soft_wrap=False)
 
@@ -33,7 +33,7 @@ def headline(table: Table) -> None:
         out.print(f"Flagged, so they win nothing: {', '.join(flagged)}", markup=False, soft_wrap=True)
 
 
-def _who(row: Row) -> str:
+def _who(row: TableRow) -> str:
     """Its name; below it, in a line of its own since columns are narrow, its flag."""
     return escape(f"{row.label}\n{row.flag}" if row.flag else row.label)
 

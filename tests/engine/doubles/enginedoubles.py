@@ -25,7 +25,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Cell, Record, Row, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskContext, TaskView
 from worldgauge.suites import suites
 
 HORIZON, SIZE = 6, (16, 16)
@@ -125,7 +125,7 @@ class Echo(Suite):
         for subject, theirs in scores.items():
             values = [score.value for score in theirs if score.metric == "level" and score.value is not None]
             mean = float(np.mean(values)) if values else None
-            rows.append(Row(subject, (Cell(mean, 0.0, len(values), mean, mean, len(values)),), kinds[subject]))  # type: ignore[arg-type]
+            rows.append(TableRow(subject, (Cell(mean, 0.0, len(values), mean, mean, len(values)),), kinds[subject]))  # type: ignore[arg-type]
         return [Table("level", "Level", "grey level", "neither", ("all",), tuple(rows), ("made up",))]
 
     def published(self) -> list[Table]:

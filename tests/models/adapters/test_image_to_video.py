@@ -17,7 +17,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import Needs, RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models.adapters import image_to_video
 from worldgauge.models.adapters.image_to_video import ImageToVideo, spread_over
 from worldgauge.tools.check_model.steps import steps_question
@@ -355,4 +355,4 @@ def test_code_that_comes_with_weights_is_not_run(ltx: Path, tmp_path: Path, part
 
 def test_a_pipeline_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match=r"could not be made: ValueError: .*holds no model_index\.json"):
-        resolve(f"{ADAPTER}?pipeline={tmp_path}")
+        resolve_subject(f"{ADAPTER}?pipeline={tmp_path}")

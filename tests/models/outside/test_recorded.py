@@ -12,7 +12,7 @@ from worldgauge.core.errors import SubjectError, UnknownNameError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.video import Clip
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models import models
 from worldgauge.models.outside._rollouts import MODEL, digest_of
 from worldgauge.models.outside.recorded import Recorded, Recording
@@ -48,7 +48,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
 @pytest.mark.parametrize("view", ["perspective", "panorama"])
 def test_what_was_recorded_comes_back_without_the_model(tmp_path: Path, view: str) -> None:
     asked = [question(seed, n, view) for seed, n in ((1, 3), (2, 1))]
-    recording = resolve(f"recording?of=warp%3Fview={view}&folder={tmp_path}").model
+    recording = resolve_subject(f"recording?of=warp%3Fview={view}&folder={tmp_path}").model
     first = checked_batch(recording, asked)
     here = checked_batch(Warp(view), asked)  # type: ignore[arg-type]
     replayed = checked_batch(Recorded(str(tmp_path)), asked)

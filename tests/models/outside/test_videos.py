@@ -17,7 +17,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.contract import Task
 from worldgauge.models import models
 from worldgauge.models.outside.videos import Videos, videos_in
@@ -261,7 +261,7 @@ def test_a_video_that_changes_under_the_run_is_not_played(tmp_path: Path) -> Non
 
 def test_identity_is_the_contents_and_not_the_place(tmp_path: Path) -> None:
     def identity(folder: str) -> object:
-        return resolve(f"videos?root={tmp_path / folder}").identity
+        return resolve_subject(f"videos?root={tmp_path / folder}").identity
 
     for folder in ("one", "two", "bytes", "name", "more"):
         put(tmp_path, scene(HORIZON), f"{folder}/a/b.mp4")

@@ -14,7 +14,7 @@ from worldgauge.core.episode import Context, Episode
 from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.model import RolloutRequest
-from worldgauge.engine.subjects import resolve
+from worldgauge.engine.subjects import resolve_subject
 from worldgauge.models.references.depth_source import SKY_M, DepthSource
 from worldgauge.models.references.memory import Memory
 from worldgauge.models.references.warp import Warp
@@ -104,7 +104,7 @@ def test_given_depth_is_not_asked_for_and_the_source_is_part_of_who_it_is(
 
 def test_a_text_names_it(server: Callable[[str], str]) -> None:
     """With settings of the server among those of the model, their `&` written as %26."""
-    subject = resolve(f"memory?depth={server('?near=1%26far=5')}&stride=8")
+    subject = resolve_subject(f"memory?depth={server('?near=1%26far=5')}&stride=8")
     assert subject.label.startswith("memory-depth-")
     told = subject.identity["settings"]
     assert told["stride"] == 8
@@ -136,7 +136,7 @@ def test_panoramas_have_no_estimated_depth(server: Callable[[str], str], walk: t
 
 def test_memory_plane_takes_no_network() -> None:
     with pytest.raises(UsageError, match=r"model 'memory-plane' takes \(stride=4\)"):
-        resolve("memory-plane?depth=depth-anything")
+        resolve_subject("memory-plane?depth=depth-anything")
 
 
 def test_what_lacks_depth_says_how_to_have_it(walk: tuple[Episode, int]) -> None:

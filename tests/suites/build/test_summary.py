@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from support.vectors import cases
-from worldgauge.engine.suite.contract import Failure, Row, Score, Table
+from worldgauge.engine.suite.contract import Failure, Score, Table, TableRow
 from worldgauge.suites.build.published import published
 from worldgauge.suites.build.scoring import HEADLINE
 from worldgauge.suites.build.summary import summarize
@@ -40,7 +40,7 @@ def tables(subjects: dict[str, list[Score]], failed: dict[str, list[Failure]] | 
     return {table.title: table for table in made}
 
 
-def row(table: Table, label: str) -> Row:
+def row(table: Table, label: str) -> TableRow:
     return next(one for one in table.rows if one.label == label)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from worldgauge.engine.suite.contract import Failure, Row, Score, Table
+from worldgauge.engine.suite.contract import Failure, Score, Table, TableRow
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.summary import summarize
 
@@ -32,7 +32,7 @@ def tables(subjects: dict[str, list[Score]], failed: dict[str, list[Failure]] | 
     return {table.metric: table for table in made}
 
 
-def row(table: Table, label: str) -> Row:
+def row(table: Table, label: str) -> TableRow:
     return next(one for one in table.rows if one.label == label)
 
 

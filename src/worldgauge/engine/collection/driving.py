@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.engine.store import full_disk
+from worldgauge.engine.store import explain_full_disk
 from worldgauge.engine.workers.pool import Job, Result
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import one_line
@@ -109,7 +109,7 @@ def ending_on_full_disk() -> Iterator[None]:
     try:
         yield
     except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
+        if (full := explain_full_disk(error)) is not None:
             raise RunError(full) from error
         raise
 
@@ -122,7 +122,7 @@ def telling_full_disk(work: Work) -> Work:
         try:
             return work(**given)
         except Exception as error:
-            if (full := full_disk(error)) is not None:
+            if (full := explain_full_disk(error)) is not None:
                 return {"full": full}
             raise
 

@@ -16,9 +16,9 @@ from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.engine.collection.collection import Collection, Item, Made, collections
-from worldgauge.engine.modules import home_of, import_home
 from worldgauge.engine.options import options_of, plain
-from worldgauge.engine.store import full_disk
+from worldgauge.engine.store import explain_full_disk
+from worldgauge.engine.user_modules import import_located, locate_module
 from worldgauge.engine.workers.pool import Job, Result
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import one_line
@@ -146,12 +146,12 @@ def make_item(
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """One item of any collection, in a worker: what `Made` says, or {"full"} when the disk is; plain JSON values."""
-    import_home(home, f"data set '{collection}'")
+    import_located(home, f"data set '{collection}'")
     try:
         opened = open_collection(collection, Path(out), options)
         made = opened.make(Item(**item), progress)
     except Exception as error:
-        if (full := full_disk(error)) is not None:
+        if (full := explain_full_disk(error)) is not None:
             return {"full": full}
         raise
     return {
@@ -167,7 +167,7 @@ def ending_on_full_disk() -> Iterator[None]:
     try:
         yield
     except (DataError, OSError) as error:
-        if (full := full_disk(error)) is not None:
+        if (full := explain_full_disk(error)) is not None:
             raise RunError(full) from error
         raise
 
@@ -230,7 +230,7 @@ def _make_all(
 
 def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
     """Results as they come; a single worker on this machine is this process itself."""
-    home = home_of(type(collection).__module__)
+    home = locate_module(type(collection).__module__)
     if home is None:
         raise UsageError(f"data set '{collection.name}' is in no file that workers could import; put it into a module")
     args = {

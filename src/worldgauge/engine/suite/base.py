@@ -17,16 +17,16 @@ from worldgauge.engine.suite.contract import (
     AnswerCard,
     Failure,
     Record,
-    Row,
     Score,
     Table,
+    TableRow,
     Task,
     TaskContext,
     TaskDetails,
     TaskView,
 )
-from worldgauge.engine.suite.rollout import fit_context, fit_truth, run_rollout, stored_rollout
-from worldgauge.engine.suite.tables import cell_of, ordered
+from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
+from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.metrics import metrics
 
 SubjectKind = Literal["model", "agent"]
@@ -160,7 +160,7 @@ class Suite:
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Scores of a record: the same record, the same scores. By default those of `compare`."""
         episode, start = self.episode(record.task)
-        rollout = stored_rollout(record)
+        rollout = open_rollout(record)
         return self.compare(record, episode, episode.clip[start:].resized(rollout.width, rollout.height), rollout)
 
     def compare(self, record: Record, episode: Episode, truth: Clip, rollout: Clip) -> list[Score]:
@@ -186,15 +186,15 @@ class Suite:
         for metric, title in self.titles.items():
             facts = metrics.entry(metric).facts
             rows = [
-                Row(
+                TableRow(
                     label,
-                    (cell_of([one.value for one in own if one.metric == metric], facts["bounds"]),),
+                    (make_cell([one.value for one in own if one.metric == metric], facts["bounds"]),),
                     "reference" if kinds[label] == "reference" else "subject",
                 )
                 for label, own in scores.items()
             ]
             better = facts["better"]
-            tables.append(Table(metric, title, facts["unit"], better, ("all",), tuple(ordered(rows, better))))
+            tables.append(Table(metric, title, facts["unit"], better, ("all",), tuple(sort_rows(rows, better))))
         return tables
 
     def published(self) -> list[Table]:

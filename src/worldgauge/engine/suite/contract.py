@@ -96,7 +96,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of a table. kind: who it is, so that nobody takes a reference for a competitor.
 
     flag: a few words where the row must not be taken at its face, such as "does not move"; shown beside the label, and
@@ -122,7 +122,7 @@ class Table:
     unit: str
     better: Better
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
     betters: tuple[Better, ...] = ()
     bars: bool = False
@@ -201,7 +201,7 @@ class TaskContext(Protocol):
         ...
 
 
-def mean_of(values: Iterable[float | None]) -> float | None:
+def mean_of_known(values: Iterable[float | None]) -> float | None:
     """Mean of the values that exist; None when none does."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

@@ -27,7 +27,7 @@ POSES = "poses.json"
 
 
 @dataclass(frozen=True)
-class Answer:
+class KeptRollout:
     """What was kept. rollout: file in the record's folder. clip: of it. facts: "frames_generated", "fps", "resolution",
     "finished_video" and "poses" (a file name, None where the camera is not known).
     """
@@ -60,7 +60,7 @@ def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
     return clip if spec.frame_size is None else clip.resized(*spec.frame_size)
 
 
-def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext) -> Answer:
+def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext) -> KeptRollout:
     """Ask `subject` and store its frames, lossless, and where its camera is if it tells.
 
     Raises SubjectError when the model breaks its promise.
@@ -78,7 +78,7 @@ def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_c
         "finished_video": None,
         "poses": None if poses is None else POSES,
     }
-    return Answer(ROLLOUT, Clip.open(path), facts)
+    return KeptRollout(ROLLOUT, Clip.open(path), facts)
 
 
 def write_rollout(
@@ -104,7 +104,7 @@ def write_rollout(
     return poses
 
 
-def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fewest: int = 1) -> Answer:
+def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fewest: int = 1) -> KeptRollout:
     """The video that somebody has made of `task`, copied unchanged, whatever its length, rate and size.
 
     Raises SubjectError where there is none, it is damaged, or it holds less than `fewest` frames.
@@ -120,19 +120,19 @@ def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fe
         "frames_generated": len(clip),
         "fps": clip.fps,
         "resolution": [clip.width, clip.height],
-        "finished_video": {"name": source.name, "sha256": content_of(source)},
+        "finished_video": {"name": source.name, "sha256": file_sha256(source)},
         "poses": None,
     }
-    return Answer(name, clip, facts)
+    return KeptRollout(name, clip, facts)
 
 
-def seen_in(camera: Camera, clip: Clip) -> Camera:
+def crop_camera(camera: Camera, clip: Clip) -> Camera:
     """The camera of the centre of the view that has the shape of `clip`."""
     width = min(camera.width, round(camera.height * clip.width / clip.height))
     return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
 
 
-def stored_rollout(record: Record) -> Clip:
+def open_rollout(record: Record) -> Clip:
     """The video of a record. Raises DataError when there is none, or it does not fit the record's facts."""
     if record.rollout is None:
         raise DataError(f"the record of '{record.task.id}' holds no rollout")
@@ -145,7 +145,7 @@ def stored_rollout(record: Record) -> Clip:
     return clip
 
 
-def stored_poses(record: Record) -> FloatArray | None:
+def read_poses(record: Record) -> FloatArray | None:
     """Camera-to-world poses (n, 4, 4) of the frames of a record, where the model told them."""
     if record.facts["poses"] != POSES:
         return None
@@ -155,7 +155,7 @@ def stored_poses(record: Record) -> FloatArray | None:
     return poses
 
 
-def content_of(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """SHA-256 of a file, in hex."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,17 +1,19 @@
-"""Scores made of records: unit and direction come from where the metric is declared."""
+"""Scores made of records, and the scores of one subject as tables see them. Units come from the metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from worldgauge.engine.suite.contract import Record, Score, mean_of
+from worldgauge.core.statistics import wilson
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, mean_of_known
+from worldgauge.engine.suite.tables import make_cell
 from worldgauge.metrics import metrics
 
 Series = Sequence[tuple[int, float | None]]
 
 
-def score_of(
+def make_score(
     record: Record,
     metric: str,
     value: float | None,
@@ -41,7 +43,7 @@ def score_of(
     )
 
 
-def mean_score(
+def make_mean_score(
     record: Record,
     metric: str,
     series: Series,
@@ -52,6 +54,69 @@ def mean_score(
 ) -> Score:
     """The mean over the frames of `series` that have a value; None with `reason` when none has."""
     known = [value for _, value in series if value is not None]
-    value = mean_of(known)
+    value = mean_of_known(known)
     why = None if known else reason
-    return score_of(record, metric, value, n=len(known), reason=why, series=series, facts=facts, prefix=prefix)
+    return make_score(record, metric, value, n=len(known), reason=why, series=series, facts=facts, prefix=prefix)
+
+
+class SubjectScores:
+    """The scores of one subject of a suite with several kinds of tasks, and its failed tasks, as tables see them.
+
+    The key "task" of a task's group names its kind.
+
+    Args:
+        label: Of the subject.
+        kind: "subject" or "reference".
+        scores: All of them.
+        failed: Its tasks without scores.
+        headline: Name of the score that every task has.
+    """
+
+    def __init__(
+        self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure], *, headline: str
+    ) -> None:
+        self.label = label
+        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+        self.failed = failed
+        self._headline = headline
+        self._by_metric: dict[str, list[Score]] = {}
+        for score in scores:
+            self._by_metric.setdefault(score.metric, []).append(score)
+
+    def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
+        """Its scores of one metric, of a kind of task, of a group; all where nothing is said."""
+        return [
+            score
+            for score in self._by_metric.get(metric, ())
+            if task in (None, score.group["task"]) and all(score.group.get(key) == one for key, one in group.items())
+        ]
+
+    def lost(self, task: str | None = None) -> int:
+        """Tasks of a kind that failed; told by the task's id, since a damaged record has no group."""
+        return sum(task in (None, failure.task.partition("/")[0]) for failure in self.failed)
+
+    def expected(self, task: str) -> int:
+        """Tasks of a kind that were asked."""
+        return len(self.of(self._headline, task)) + self.lost(task)
+
+    def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
+        """Mean over tasks; a rate gets Wilson's interval."""
+        values = [score.value for score in self.of(metric, task, **group)]
+        expected = len(values) + (0 if group else self.lost(task))
+        cell = make_cell(values, metric_facts(metric)[2], expected=expected)
+        if cell.n and self.is_rate(metric, task):
+            interval = wilson(sum(value == 100.0 for value in values), cell.n)
+            assert interval is not None
+            return Cell(cell.mean, cell.std, cell.n, 100 * interval.low, 100 * interval.high, expected)
+        return cell
+
+    def is_rate(self, metric: str, task: str | None) -> bool:
+        """Whether scores are 0 or 100 by nature, so that their mean is a rate; suites override it."""
+        return False
+
+
+def metric_facts(metric: str) -> tuple[str, Better, tuple[float, float]]:
+    """Unit, direction and bounds of a score's metric."""
+    facts = metrics.entry(metric.rpartition("/")[2]).facts
+    low, high = facts["bounds"]
+    return facts["unit"], facts["better"], (low, high)

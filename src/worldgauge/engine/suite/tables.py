@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from worldgauge.core.statistics import bootstrap_interval, mean_std, smallest_resolvable_difference
-from worldgauge.engine.suite.contract import Better, Cell, Row
+from worldgauge.engine.suite.contract import Better, Cell, TableRow
 
 FEWEST_PAIRS = 5
 """Tasks that two subjects must share before the spread of their differences says anything."""
 _BOOTSTRAP_SEED = 20250522
 
 
-def cell_of(values: Iterable[float | None], bounds: tuple[float, float], expected: int | None = None) -> Cell:
+def make_cell(values: Iterable[float | None], bounds: tuple[float, float], expected: int | None = None) -> Cell:
     """Mean, population std, n and a 95% bootstrap interval; missing and infinite values are counted, not averaged.
 
     bounds: what values the metric can have: an interval of few values may reach beyond them. expected: how many there
@@ -28,18 +28,18 @@ def cell_of(values: Iterable[float | None], bounds: tuple[float, float], expecte
     return Cell(total.mean, total.std, total.n, low, high, expected=len(values) if expected is None else expected)
 
 
-def ordered(rows: Sequence[Row], better: Better, column: int = -1) -> list[Row]:
+def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> list[TableRow]:
     """Best first by one column, flagged rows after the others; rows without a mean there at the end."""
     sign = 1 if better == "lower" else -1
 
-    def key(row: Row) -> tuple[bool, bool, float, str]:
+    def key(row: TableRow) -> tuple[bool, bool, float, str]:
         mean = row.cells[column].mean
         return mean is None, bool(row.flag), sign * mean if mean is not None else 0.0, row.label
 
     return sorted(rows, key=key)
 
 
-def resolvable_note(values: Mapping[str, Mapping[str, float | None]], tasks: str) -> str:
+def resolution_note(values: Mapping[str, Mapping[str, float | None]], tasks: str) -> str:
     """The line under a table on how small a difference the set could show.
 
     values: {subject: {task id: value}}, of two subjects or more. tasks: what tasks are called, in the plural.

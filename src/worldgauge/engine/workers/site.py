@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
-from worldgauge.engine.modules import refuse_while_importing
+from worldgauge.engine.user_modules import refuse_while_importing
 from worldgauge.engine.workers.local import LocalWorker
 from worldgauge.engine.workers.machine import rooms
 from worldgauge.engine.workers.pool import Pool

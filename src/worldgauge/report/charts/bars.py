@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from worldgauge.engine.suite.contract import Row, Table
+from worldgauge.engine.suite.contract import Table, TableRow
 from worldgauge.report.charts import svg
 from worldgauge.report.charts.curves import Look
 from worldgauge.report.words import MINUS, digits_for, direction, metric_name, number
@@ -131,7 +131,7 @@ def reach(bars: Sequence[Bar]) -> tuple[float, float, bool]:
     return low, high + 0.04 * (high - low), any(abs(end) > most for end in ends)
 
 
-def _bars_of(row: Row, table: Table, digits: int) -> list[Bar | None]:
+def _bars_of(row: TableRow, table: Table, digits: int) -> list[Bar | None]:
     bars: list[Bar | None] = []
     unit = f" {table.unit}" if table.unit not in ("", "1") else ""
     for name, cell in zip(table.columns, row.cells, strict=True):

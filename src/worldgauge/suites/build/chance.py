@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from worldgauge.engine.suite.contract import mean_of
+from worldgauge.engine.suite.contract import mean_of_known
 from worldgauge.suites.build.agents.references import random_cells
 from worldgauge.suites.build.critics import Critic, Work
 from worldgauge.suites.build.metrics.scores import Weighting, commonsense, evaluation, full_marks
@@ -31,7 +31,7 @@ def of_words(critic: Critic, question: str, expected: str) -> Bounds:
     """Of a question that is answered in words, by a critic that is free to ask: yes and no, each as likely."""
     guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
     return {
-        "chance": mean_of(guessed),
+        "chance": mean_of_known(guessed),
         "ceiling": full_marks(commonsense(critic.mark(question, expected, expected, 0).mark)),
     }
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from worldgauge.core.statistics import balanced_interval, mean_std
-from worldgauge.engine.suite.contract import Cell, mean_of
-from worldgauge.engine.suite.entries import Entry
+from worldgauge.engine.suite.contract import Cell, mean_of_known
+from worldgauge.engine.suite.scores import SubjectScores
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.scoring import HEADLINE
 
@@ -18,11 +18,11 @@ RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_common
 """Scores that are 0 or 100 by nature, and their mean a rate."""
 
 
-class BuildEntry(Entry):
+class BuildEntry(SubjectScores):
     """One subject, its overall score, and why its row may win nothing."""
 
     def is_rate(self, metric: str, task: str | None) -> bool:
-        """See `Entry`."""
+        """See `SubjectScores`."""
         return metric.rpartition("/")[2] in RATES or (metric == HEADLINE and task == "reasoning")
 
     def flag(self, kinds: Iterable[str]) -> str:
@@ -47,7 +47,7 @@ class BuildEntry(Entry):
             [score.value for score in sorted(self.of(HEADLINE, kind), key=lambda one: one.task)]
             for kind in sorted(kinds)
         ]
-        means = [mean_of(part) for part in parts]
+        means = [mean_of_known(part) for part in parts]
         known = sum(value is not None for part in parts for value in part)
         expected = sum(self.expected(kind) for kind in kinds)
         there = [mean for mean in means if mean is not None]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.suites.build.format import PUBLISHED
 from worldgauge.suites.build.kinds import Kind
 
@@ -89,7 +89,7 @@ def _table(
     notes: tuple[str, ...],
 ) -> Table:
     made = tuple(
-        Row(row["model"], tuple(Cell(row[key], None, _count(key)) for key in keys), "published") for row in rows
+        TableRow(row["model"], tuple(Cell(row[key], None, _count(key)) for key in keys), "published") for row in rows
     )
     return Table(metric, title, unit, "higher", columns, made, notes, betters=tuple("higher" for _ in keys))
 

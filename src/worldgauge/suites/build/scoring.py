@@ -11,7 +11,7 @@ from typing import Any
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
 from worldgauge.suites.build.format import BuildTask
@@ -123,8 +123,8 @@ def _build(
         **_asked(record),
     }
     prefix = f"{row.kind}/"
-    yield score_of(record, "build_executable", executable(reading), facts=told, prefix=prefix)
-    yield score_of(record, "build_strict", strict(reading), prefix=prefix)
+    yield make_score(record, "build_executable", executable(reading), facts=told, prefix=prefix)
+    yield make_score(record, "build_strict", strict(reading), prefix=prefix)
     task_context.progress(1, 3)
     grades, why = None, ""
     if built is not None and reading.executable:
@@ -162,7 +162,7 @@ def _by_rules(record: Record, work: Work, settings: BuildSettings) -> Iterator[S
         return
     free = critics.get(FREE)(CriticKit())
     marks = evaluation(work.kind, True, free.grade(work, 0).grades, weights=settings.weights)
-    yield score_of(record, "build_evaluation", marks, prefix=f"{work.kind}/{FREE}/")
+    yield make_score(record, "build_evaluation", marks, prefix=f"{work.kind}/{FREE}/")
 
 
 def _bounds(task: Task, settings: BuildSettings) -> Bounds:
@@ -200,8 +200,8 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: BuildSetting
     value = reasoning_accuracy(read, right)
     bounds = of_choices(len(choices)) if right in choices else {"chance": 0.0, "ceiling": 0.0}
     told = {"read": read, "answer": row.answer, **bounds, **_asked(record)}
-    yield score_of(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
-    yield score_of(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
+    yield make_score(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
+    yield make_score(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
 
 
 def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings: BuildSettings) -> Iterator[Score]:
@@ -222,8 +222,8 @@ def _commonsense(record: Record, row: BuildTask, text: str, seed: int, settings:
 
 
 def _score(record: Record, metric: str, value: float | None, lacking: str, **more: Any) -> Score:
-    """As `score_of`; lacking: why there is no value, where there is none."""
-    return score_of(record, metric, value, reason=lacking if value is None else None, **more)
+    """As `make_score`; lacking: why there is no value, where there is none."""
+    return make_score(record, metric, value, reason=lacking if value is None else None, **more)
 
 
 def _graded(

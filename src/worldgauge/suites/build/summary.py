@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from worldgauge.core.statistics import correlation
-from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table, mean_of
-from worldgauge.engine.suite.entries import declared
-from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
+from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow, mean_of_known
+from worldgauge.engine.suite.scores import metric_facts
+from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.suites.build.critics import DIMENSIONS
 from worldgauge.suites.build.entry import SEED, BuildEntry
 from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS
@@ -68,7 +68,7 @@ def _marks(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     """Full marks by kind, and the overall score where there are several."""
     columns = [*asked, OVERALL] if len(asked) > 1 else list(asked)
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(entry.overall(asked) if column == OVERALL else entry.cell(HEADLINE, column) for column in columns),
             entry.kind,
@@ -83,10 +83,10 @@ def _marks(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
-        notes.append(resolvable_note(values, "tasks"))
+        notes.append(resolution_note(values, "tasks"))
     title = "Full marks by kind of task"
     return Table(
-        HEADLINE, title, "%", "higher", tuple(columns), tuple(ordered(rows, "higher")), tuple(notes), bars=True
+        HEADLINE, title, "%", "higher", tuple(columns), tuple(sort_rows(rows, "higher")), tuple(notes), bars=True
     )
 
 
@@ -115,7 +115,7 @@ def _chances(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Iterator[st
 def _told(entries: Sequence[BuildEntry], kind: str, name: str) -> float | None:
     """Mean over tasks of a fact that does not depend on who was asked."""
     facts = {s.task: s.facts[name] for entry in entries for s in entry.of(HEADLINE, kind) if name in s.facts}
-    return mean_of(facts.values())
+    return mean_of_known(facts.values())
 
 
 def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
@@ -127,7 +127,7 @@ def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     }
     kinds = [kind for kind in COLUMNS if kind in asked]
     rows = [
-        Row(
+        TableRow(
             entry.label,
             (*(entry.cell(names[kind], kind) for kind in kinds), entry.overall(asked)),
             entry.kind,
@@ -143,7 +143,7 @@ def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
         "points",
         "higher",
         columns,
-        tuple(ordered(rows, "higher")),
+        tuple(sort_rows(rows, "higher")),
         notes,
         betters=tuple("higher" for _ in columns),
     )
@@ -192,7 +192,7 @@ def _matching(entries: Sequence[BuildEntry], kind: str) -> Table:
 
 def _output(entries: Sequence[BuildEntry], builds: Sequence[str]) -> Table:
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(entry.cell(f"{kind}/build_executable", kind) for kind in builds),
             entry.kind,
@@ -206,7 +206,7 @@ def _output(entries: Sequence[BuildEntry], builds: Sequence[str]) -> Table:
         "%",
         "higher",
         tuple(builds),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         ("Whether an answer can be built says nothing about what: any matrix of known numbers can.",),
     )
 
@@ -220,7 +220,7 @@ def _soundness(entries: Sequence[BuildEntry]) -> Table:
     """What geometry says of all that was built, whoever grades it."""
     columns = {f"soundness/build_{name}": name for name in SOUND}
     rows = [
-        Row(entry.label, tuple(entry.cell(metric) for metric in columns), entry.kind)
+        TableRow(entry.label, tuple(entry.cell(metric) for metric in columns), entry.kind)
         for entry in entries
         if any(entry.of(metric) for metric in columns)
     ]
@@ -236,14 +236,14 @@ def _soundness(entries: Sequence[BuildEntry]) -> Table:
             "how much likelier neighbours are alike than by chance; touching blocks of one material; entropy of the "
             "materials; share of the inside that can be walked to. Of answers that can be built.",
         ),
-        betters=tuple(declared(metric)[1] for metric in columns),
+        betters=tuple(metric_facts(metric)[1] for metric in columns),
     )
 
 
 def _by_group(entries: Sequence[BuildEntry], kind: str, key: str, names: Sequence[str], word: str) -> Table:
     """The full marks of one kind by a key of its group."""
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(entry.cell(HEADLINE, kind, **{key: name}) for name in names),
             entry.kind,
@@ -253,7 +253,7 @@ def _by_group(entries: Sequence[BuildEntry], kind: str, key: str, names: Sequenc
         if entry.expected(kind)
     ]
     title = f"{kind.capitalize()}: full marks by {word}"
-    return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
+    return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(sort_rows(rows, "higher", 0)))
 
 
 def _reasoning(entries: Sequence[BuildEntry]) -> Table:
@@ -261,7 +261,7 @@ def _reasoning(entries: Sequence[BuildEntry]) -> Table:
     metric = "reasoning/reasoning_accuracy"
     own = [entry for entry in entries if entry.expected("reasoning")]
     rows = [
-        Row(
+        TableRow(
             entry.label,
             (
                 entry.cell(metric, "reasoning"),
@@ -286,7 +286,7 @@ def _reasoning(entries: Sequence[BuildEntry]) -> Table:
         "%",
         "higher",
         ("all", *VARIANTS),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         tuple(notes),
     )
 
@@ -304,7 +304,7 @@ def _table(
 ) -> Table:
     """One kind of task, a column a metric."""
     rows = [
-        Row(entry.label, tuple(entry.cell(metric, kind) for metric in names), entry.kind, entry.flag([kind]))
+        TableRow(entry.label, tuple(entry.cell(metric, kind) for metric in names), entry.kind, entry.flag([kind]))
         for entry in entries
         if entry.expected(kind)
     ]
@@ -312,12 +312,12 @@ def _table(
     return Table(
         first,
         title,
-        declared(first)[0],
+        metric_facts(first)[0],
         "higher",
         tuple(names.values()),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         tuple(notes),
-        betters=tuple(declared(metric)[1] for metric in names),
+        betters=tuple(metric_facts(metric)[1] for metric in names),
     )
 
 
@@ -330,7 +330,7 @@ def _reasons(entries: Sequence[BuildEntry]) -> Table:
         counts[entry.label] += Counter({"failed": sum(entry.lost(kind) for kind in BUILD_KINDS)})
     columns = sorted({end for own in counts.values() for end in own}, key=lambda end: (end == "failed", end != "built"))
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(Cell(float(counts[entry.label][end]), None, counts[entry.label].total()) for end in columns),
             entry.kind,
@@ -347,17 +347,20 @@ def _cost(entries: Sequence[BuildEntry]) -> Table:
     for entry in entries:
         own = entry.of(HEADLINE)
         cells = [
-            cell_of([score.facts.get(name) for score in own], (0.0, np.inf), len(own) + entry.lost()) for name in names
+            make_cell([score.facts.get(name) for score in own], (0.0, np.inf), len(own) + entry.lost())
+            for name in names
         ]
         placed = [
             score.facts["output_tokens"] / score.facts["blocks"]
             for score in own
             if score.facts.get("output_tokens") and score.facts.get("blocks")
         ]
-        cells.append(cell_of(placed, (0.0, np.inf)))
+        cells.append(make_cell(placed, (0.0, np.inf)))
         graded = [score for name in GRADED for score in entry.of(name)]
-        cells.append(cell_of([critic_tokens(score.facts) for score in graded], (0.0, np.inf), len(own) + entry.lost()))
-        rows.append(Row(entry.label, tuple(cells), entry.kind))
+        cells.append(
+            make_cell([critic_tokens(score.facts) for score in graded], (0.0, np.inf), len(own) + entry.lost())
+        )
+        rows.append(TableRow(entry.label, tuple(cells), entry.kind))
     columns = (*names.values(), "tokens out a block placed", "critic's tokens")
     return Table(
         "cost",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Frames
 from worldgauge.core.video import resize
-from worldgauge.engine.suite.contract import Record, Score, mean_of
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.contract import Record, Score, mean_of_known
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.metrics.controllability import SIZE_PX, controllability_lpips
@@ -29,21 +29,21 @@ def learned_scores(record: Record, imagined: Frames, real: Frames, settings: Set
     for what, metric in METRICS.items():
         network = load_network(getattr(settings, what), what)
         if isinstance(network, Unavailable):
-            yield score_of(record, metric, None, reason=network.reason)
+            yield make_score(record, metric, None, reason=network.reason)
             continue
         facts = {"network": dict(network.settings)}
         try:
             values = [one for part in _parts(len(imagined)) for one in _values(network, imagined[part], real[part])]
         except WorldgaugeError as error:
-            yield score_of(record, metric, None, reason=str(error).split("\n")[0], facts=facts)
+            yield make_score(record, metric, None, reason=str(error).split("\n")[0], facts=facts)
             continue
-        value = controllability_lpips(values) if what == "lpips" else mean_of(values)
-        yield score_of(record, metric, value, n=len(values), facts=facts)
+        value = controllability_lpips(values) if what == "lpips" else mean_of_known(values)
+        yield make_score(record, metric, value, n=len(values), facts=facts)
 
 
 def missing_learned(record: Record, why: str) -> Iterator[Score]:
     """The same scores of a record without a frame to look at."""
-    return (score_of(record, metric, None, reason=why) for metric in METRICS.values())
+    return (make_score(record, metric, None, reason=why) for metric in METRICS.values())
 
 
 def _values(network: Perception, imagined: Frames, real: Frames) -> list[float]:

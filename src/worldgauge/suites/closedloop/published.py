@@ -9,7 +9,7 @@ from typing import Any
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.statistics import wilson
-from worldgauge.engine.suite.contract import Better, Cell, Row, Table
+from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 
 N_RECOGNITION, N_NAVIGATION, N_QUESTIONS = 551, 144, 184
 N_MANIPULATION = {"VLM": 200, "3D-DP": 150}
@@ -123,7 +123,7 @@ def _table(title: str, task: str, rows: Iterable[tuple[str, Numbers]], notes: tu
         unit="%",
         better="higher",
         columns=tuple(_COLUMNS[task][n] for n in printed),
-        rows=tuple(Row(label, tuple(own[n] for n in printed), "published") for label, own in cells),
+        rows=tuple(TableRow(label, tuple(own[n] for n in printed), "published") for label, own in cells),
         notes=notes if task == "AEQA" else (*notes, _INTERVAL),
         betters=tuple(_BETTERS[n] for n in printed),
     )

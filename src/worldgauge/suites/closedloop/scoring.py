@@ -9,8 +9,8 @@ import numpy as np
 
 from worldgauge.core.image import Frames
 from worldgauge.core.video import Clip
-from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of_known
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.learned import METRICS as LEARNED
 from worldgauge.suites.closedloop.learned import learned_scores, missing_learned
 from worldgauge.suites.closedloop.loop import FALLBACK
@@ -39,15 +39,15 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     task_context.progress(1, 2)
     regrets = [one for one in _regrets(trace) if one is not None]
     found.append(
-        score_of(
+        make_score(
             record,
             "decision_regret",
-            mean_of(regrets),
+            mean_of_known(regrets),
             n=len(regrets),
             reason=None if regrets else "no decision chose among known candidates",
         )
     )
-    found.append(score_of(record, "model_calls", model_calls(record.facts["calls"]), facts=_counts(trace)))
+    found.append(make_score(record, "model_calls", model_calls(record.facts["calls"]), facts=_counts(trace)))
     found += _score_imagination(record, trace, task)
     return sorted(found, key=lambda one: one.metric)
 
@@ -91,7 +91,7 @@ def _score_imagination(
     compared = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
     if not compared or not path.exists():
         why = NOTHING_IMAGINED
-        yield from (score_of(record, metric, None, reason=why) for metric in QUALITY)
+        yield from (make_score(record, metric, None, reason=why) for metric in QUALITY)
         yield from missing_learned(record, why)
         return
     env = task.make_env()
@@ -99,9 +99,9 @@ def _score_imagination(
     real = np.concatenate([_simulated(task, env, line, one) for line, one in compared])
     n = len(imagined)
     quality = float(np.mean([controllability.visual_quality(frame) for frame in imagined]))
-    yield score_of(record, "controllability_psnr", controllability.controllability_psnr(imagined, real), n=n)
-    yield score_of(record, "controllability_ssim", controllability.controllability_ssim(imagined, real), n=n)
-    yield score_of(record, "visual_quality", quality, n=n)
+    yield make_score(record, "controllability_psnr", controllability.controllability_psnr(imagined, real), n=n)
+    yield make_score(record, "controllability_ssim", controllability.controllability_ssim(imagined, real), n=n)
+    yield make_score(record, "visual_quality", quality, n=n)
     yield from learned_scores(record, imagined, real, task.settings)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from worldgauge.core.statistics import holm, paired_difference
-from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table
-from worldgauge.engine.suite.entries import Entry, declared
-from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
+from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.scores import SubjectScores, metric_facts
+from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.suites.closedloop.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks, task_names
 
@@ -49,11 +49,11 @@ def summarize(
     return tables
 
 
-class _Entry(Entry):
+class _Entry(SubjectScores):
     """One subject of this suite."""
 
     def is_rate(self, metric: str, task: str | None) -> bool:
-        """See `Entry`."""
+        """See `SubjectScores`."""
         rates = [one for one in task_names() if _kind(one).is_rate]
         return metric in [f"{one}/success" for one in rates] or (metric == HEADLINE and task in rates)
 
@@ -79,7 +79,7 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
             # A mean over some of the tasks is not to be ranked beside means over all.
             cells.append(Cell(None, None, 0) if unasked else entry.cell(HEADLINE))
         flag = entry.flag() or (f"not asked of {', '.join(unasked)}" if unasked else "")
-        rows.append(Row(entry.label, tuple(cells), entry.kind, flag))
+        rows.append(TableRow(entry.label, tuple(cells), entry.kind, flag))
     ways = {
         f"{name.replace('_', ' ')} {score.facts[name]}"
         for entry in entries
@@ -97,9 +97,16 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     ]
     if len(entries) > 1:
         values = {entry.label: {score.task: score.value for score in entry.of(HEADLINE)} for entry in entries}
-        notes.append(resolvable_note(values, "episodes"))
+        notes.append(resolution_note(values, "episodes"))
     return Table(
-        HEADLINE, "Task success", "%", "higher", tuple(columns), tuple(ordered(rows, "higher")), tuple(notes), bars=True
+        HEADLINE,
+        "Task success",
+        "%",
+        "higher",
+        tuple(columns),
+        tuple(sort_rows(rows, "higher")),
+        tuple(notes),
+        bars=True,
     )
 
 
@@ -129,7 +136,7 @@ def _gain_by(
             expected = entry.expected(group["task"]) if list(group) == ["task"] else None
             cells.append(Cell(told.mean, None, told.n, low, high, expected))
             found[entry.label, column] = told.p
-        rows.append(Row(entry.label, tuple(cells), entry.kind, entry.flag()))
+        rows.append(TableRow(entry.label, tuple(cells), entry.kind, entry.flag()))
     corrected = dict(zip(found, holm(list(found.values())), strict=True))
     return Table(
         name,
@@ -137,7 +144,7 @@ def _gain_by(
         "points",
         "higher",
         tuple(columns),
-        tuple(ordered(rows, "higher")),
+        tuple(sort_rows(rows, "higher")),
         (
             "Paired differences with bootstrap intervals. p by sign flips, corrected for all cells (Holm), of "
             + f"{', '.join(columns)}: "
@@ -164,7 +171,7 @@ def _said(label: str, columns: Sequence[str], p_values: Mapping[tuple[str, str],
 def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
     columns = _kind(task).columns
     rows = [
-        Row(entry.label, tuple(entry.cell(metric, task) for metric in columns), entry.kind, entry.flag(task))
+        TableRow(entry.label, tuple(entry.cell(metric, task) for metric in columns), entry.kind, entry.flag(task))
         for entry in entries
         if entry.expected(task)
     ]
@@ -175,9 +182,9 @@ def _as_in_paper(entries: Sequence[_Entry], task: str) -> Table:
         "1",
         "higher",
         tuple(columns.values()),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         tuple(_flags_note(entries, task)),
-        betters=tuple(declared(metric)[1] for metric in columns),
+        betters=tuple(metric_facts(metric)[1] for metric in columns),
     )
 
 
@@ -202,7 +209,7 @@ def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
     if len(names) < 2:
         return
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(entry.cell(HEADLINE, task, **{key: name}) for name in names),
             entry.kind,
@@ -211,7 +218,7 @@ def _by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
         for entry in entries
     ]
     title = f"{task.capitalize()} by {key.replace('_', ' ')}"
-    yield Table(f"{task}/by_{key}", title, "%", "higher", tuple(names), tuple(ordered(rows, "higher", 0)))
+    yield Table(f"{task}/by_{key}", title, "%", "higher", tuple(names), tuple(sort_rows(rows, "higher", 0)))
 
 
 def _gain_by_part(entries: Sequence[_Entry], task: str, key: str) -> Iterator[Table]:
@@ -234,7 +241,7 @@ def _imagined(entries: Sequence[_Entry]) -> Table:
     looked = {metric for entry in entries for metric in LEARNED for one in entry.of(metric) if one.value is not None}
     columns = IMAGINED | {metric: title for metric, title in LEARNED.items() if metric in looked}
     rows = [
-        Row(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *columns)), entry.kind, entry.flag())
+        TableRow(entry.label, tuple(entry.cell(metric) for metric in (HEADLINE, *columns)), entry.kind, entry.flag())
         for entry in entries
     ]
     return Table(
@@ -243,14 +250,14 @@ def _imagined(entries: Sequence[_Entry]) -> Table:
         "1",
         "higher",
         ("success, %", *columns.values()),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         (
             "Controllability: agreement of imagined frames with those of the simulator replaying the same plan; of the "
             "first candidate at decisions 0, 1, 2, 4, 8, ..., frames that the model drew itself. Equal frames have "
             "infinite PSNR and leave its mean. Visual quality needs no reference (metric Q of Zhu and Milanfar).",
             *_not_looked(entries),
         ),
-        betters=("higher", *(declared(metric)[1] for metric in columns)),
+        betters=("higher", *(metric_facts(metric)[1] for metric in columns)),
     )
 
 
@@ -267,7 +274,7 @@ def _not_looked(entries: Sequence[_Entry]) -> list[str]:
 
 def _regret(entries: Sequence[_Entry], task: str) -> Table:
     rows = [
-        Row(entry.label, (entry.cell("decision_regret", task),), entry.kind, entry.flag(task))
+        TableRow(entry.label, (entry.cell("decision_regret", task),), entry.kind, entry.flag(task))
         for entry in entries
         if entry.expected(task)
     ]
@@ -277,7 +284,7 @@ def _regret(entries: Sequence[_Entry], task: str) -> Table:
         "1",
         "lower",
         ("best candidate less chosen one",),
-        tuple(ordered(rows, "lower", 0)),
+        tuple(sort_rows(rows, "lower", 0)),
         (
             "What the simulator says that the best candidate would have come to, less the chosen one; 0 is a perfect "
             "choice. With the oracle as world model it is the reviser's own error; what is more is the model's.",
@@ -300,8 +307,8 @@ def _cost(entries: Sequence[_Entry]) -> Table:
         calls = entry.of("model_calls")
         own = {name: [score.facts.get(name) for score in calls] for name in fields}
         own["model_calls"] = [score.value for score in calls]
-        cells = tuple(cell_of(own[name], (0.0, np.inf), expected=len(calls) + entry.lost()) for name in fields)
-        rows.append(Row(entry.label, cells, entry.kind, entry.flag()))
+        cells = tuple(make_cell(own[name], (0.0, np.inf), expected=len(calls) + entry.lost()) for name in fields)
+        rows.append(TableRow(entry.label, cells, entry.kind, entry.flag()))
     return Table(
         "cost",
         "What an episode took",
@@ -326,7 +333,7 @@ def _ends(entries: Sequence[_Entry]) -> Table:
     }
     columns = sorted({end for own in counts.values() for end in own}, key=lambda end: (end == "failed", end))
     rows = [
-        Row(
+        TableRow(
             entry.label,
             tuple(Cell(float(counts[entry.label][end]), None, counts[entry.label].total()) for end in columns),
             entry.kind,

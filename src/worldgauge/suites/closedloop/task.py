@@ -21,7 +21,7 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.registry import Registry
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskView
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.networks import networks
 from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
@@ -292,7 +292,7 @@ def task_names() -> tuple[str, ...]:
 def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefix: str) -> Score:
     """The score of a term, with its flags. reason: why there is none, where there is none."""
     why = None if term.value is not None else reason
-    return score_of(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)
+    return make_score(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)
 
 
 def walked_facts(record: Record) -> dict[str, Any]:

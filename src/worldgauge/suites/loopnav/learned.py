@@ -12,7 +12,7 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.statistics import jackknife_interval
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Cell, Record, Score
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frechet import fvd, fvd_pair
 from worldgauge.perception.loading import BATCH, AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.suites.loopnav.settings import LoopNavSettings
@@ -54,7 +54,7 @@ def fvd_cell(scores: Sequence[Score]) -> Cell:
 def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
     network = load_network(settings.lpips, "lpips")
     if isinstance(network, Unavailable):
-        yield from (score_of(record, metric, None, reason=network.reason) for metric in LPIPS)
+        yield from (make_score(record, metric, None, reason=network.reason) for metric in LPIPS)
         return
     assert isinstance(network, AskedLpips | LocalLpips)
     told = dict(network.settings)
@@ -67,9 +67,9 @@ def _lpips(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings
                 x, y = (np.stack(list(clip.take(part))).astype(np.float32) / np.float32(255) for clip in clips)
                 series += zip(part, network.distances(x, y).tolist(), strict=True)
         except WorldgaugeError as error:
-            yield score_of(record, metric, None, reason=_line(error), facts={"network": told})
+            yield make_score(record, metric, None, reason=_line(error), facts={"network": told})
             continue
-        yield mean_score(record, metric, series, network=told)
+        yield make_mean_score(record, metric, series, network=told)
 
 
 def _fvd(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
@@ -87,12 +87,12 @@ def _fvd(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) 
         except WorldgaugeError as error:
             reason = _line(error)
     if reason:
-        yield score_of(record, "fvd_pair", None, reason=reason, facts=facts)
-        yield score_of(record, "fvd", None, reason=reason, facts=facts)
+        yield make_score(record, "fvd_pair", None, reason=reason, facts=facts)
+        yield make_score(record, "fvd", None, reason=reason, facts=facts)
         return
-    yield score_of(record, "fvd_pair", fvd_pair(ours, theirs), facts=facts)
+    yield make_score(record, "fvd_pair", fvd_pair(ours, theirs), facts=facts)
     features: Mapping[str, Any] = {"rollout": ours.tolist(), "recording": theirs.tolist()}
-    yield score_of(record, "fvd", None, reason=SET_LEVEL, facts={**facts, "features": features})
+    yield make_score(record, "fvd", None, reason=SET_LEVEL, facts={**facts, "features": features})
 
 
 def _line(error: Exception) -> str:

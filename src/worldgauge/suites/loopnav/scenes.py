@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Clip
-from worldgauge.engine.suite.contract import Record, Score, mean_of
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.contract import Record, Score, mean_of_known
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.sgcs import FrameScore, Scene, sample_pairs, sgcs
 from worldgauge.suites.loopnav.metrics.scene_relations import match_by_look, match_by_place, relation_score
 from worldgauge.suites.loopnav.metrics.scene_variants import (
@@ -55,7 +55,7 @@ def scene_scores(
     fits = known or segmenter not in ("colour", "exact")
     blind = NO_SEGMENTER if settings.segmenter is None and not fits else cannot_see(segmenter)
     if blind is not None:
-        yield from (score_of(record, name, None, reason=blind) for name in SCENE_METRICS)
+        yield from (make_score(record, name, None, reason=blind) for name in SCENE_METRICS)
         return
     drawn_by = "colour" if segmenter == "exact" else segmenter
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
@@ -75,7 +75,7 @@ def scene_scores(
         return list(zip(at, values, strict=True))
 
     values = [frame.value for frame in frames]
-    yield mean_score(
+    yield make_mean_score(
         record,
         "sgcs",
         series(values),
@@ -86,8 +86,10 @@ def scene_scores(
         categories=_by_category(frames),
         by_coverage=[b._asdict() for b in sgcs_by_coverage(values, shown_before)] if shown_before else [],
     )
-    yield mean_score(record, "sgcs_macro", series(macro_sgcs(f) for f in frames))
-    yield mean_score(record, "sgcs_objects", series(object_sgcs(f) for f in frames), reason="no frame shows an object")
+    yield make_mean_score(record, "sgcs_macro", series(macro_sgcs(f) for f in frames))
+    yield make_mean_score(
+        record, "sgcs_objects", series(object_sgcs(f) for f in frames), reason="no frame shows an object"
+    )
     yield _maybe(record, "sgcs_informative", informative_sgcs(frames), "no frame shows more than sky and grass")
     chance = chance_level(scenes_got, scenes_want, **size, **rules)
     yield _maybe(record, "sgcs_chance_corrected", chance_corrected(video.value, chance), "the chance level is 1")
@@ -95,7 +97,7 @@ def scene_scores(
         relation_score(a.scene, b.scene, _partners(a, b, size), height=height, width=width)
         for a, b in zip(got, want, strict=True)
     )
-    yield mean_score(record, "sgcs_relations", series(relations), reason="no frame shows two objects")
+    yield make_mean_score(record, "sgcs_relations", series(relations), reason="no frame shows two objects")
     shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, shown_before)
@@ -130,10 +132,10 @@ def _by_coverage(
     """Memory apart from invention: frames mostly seen on the way out, and frames mostly new."""
     if covered is None:
         for name in ("coverage", "sgcs_seen", "sgcs_unseen"):
-            yield score_of(record, name, None, reason="the world of this recording is not known")
+            yield make_score(record, name, None, reason="the world of this recording is not known")
         return
     known = [share for share in covered if share is not None]
-    yield _maybe(record, "coverage", mean_of(known), "no frame shows a surface", len(known))
+    yield _maybe(record, "coverage", mean_of_known(known), "no frame shows a surface", len(known))
     for name, function in (("sgcs_seen", seen_sgcs), ("sgcs_unseen", unseen_sgcs)):
         part = function(values, covered)
         yield _maybe(record, name, part.value, "the walk has no such frame", part.n)
@@ -143,8 +145,8 @@ def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
     """How far the colour segmenter can be trusted on this walk: its labels of the recording against exact ones."""
     found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE])
     if found is None:
-        return score_of(record, "segmenter_accuracy", None, reason="the world of this recording is not known")
-    return score_of(
+        return make_score(record, "segmenter_accuracy", None, reason="the world of this recording is not known")
+    return make_score(
         record,
         "segmenter_accuracy",
         found.pixel_accuracy,
@@ -166,7 +168,7 @@ def _closure(
     """The last frames against the look-around at A; needs no truth of the way back."""
     around = _look_around(episode, start)
     if not around:
-        return score_of(record, "loop_closure", None, reason="the recording has no look-around")
+        return make_score(record, "loop_closure", None, reason="the recording has no look-around")
     reference = truth_scenes(record.task, around, (size["width"], size["height"]), record.facts["crop"], segmenter)
     yaw, _ = yaw_pitch_from_pose(episode.poses)
     last = list(range(max(0, len(scenes) - CLOSING_FRAMES), len(scenes)))
@@ -188,4 +190,4 @@ def _look_around(episode: Episode, start: int) -> tuple[int, ...]:
 
 
 def _maybe(record: Record, metric: str, value: float | None, reason: str, n: int = 1) -> Score:
-    return score_of(record, metric, value, n=n, reason=None if value is not None else reason)
+    return make_score(record, metric, value, n=n, reason=None if value is not None else reason)

@@ -8,8 +8,8 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
-from worldgauge.engine.suite.rollout import stored_rollout
-from worldgauge.engine.suite.scores import mean_score
+from worldgauge.engine.suite.rollout import open_rollout
+from worldgauge.engine.suite.scores import make_mean_score
 from worldgauge.metrics.pixel import mse, psnr, sharpness, ssim_320x180, ssim_table
 from worldgauge.suites.loopnav.learned import learned_scores
 from worldgauge.suites.loopnav.scenes import scene_scores
@@ -20,7 +20,7 @@ from worldgauge.suites.loopnav.tasks import episode_of
 def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
     """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
     episode, start = episode_of(record.task)
-    rollout = stored_rollout(record)
+    rollout = open_rollout(record)
     truth = _drawable(episode.clip[start:], record)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
@@ -53,7 +53,7 @@ def _pixel_scores(
             series[name].append((index, function(got, want)))
         task_context.progress(index + 1, len(rollout))
     for name, values in series.items():
-        yield mean_score(record, name, values, alignment=settings.alignment)
+        yield make_mean_score(record, name, values, alignment=settings.alignment)
 
 
 _PIXEL: dict[str, Callable[[Image, Image], float]] = {

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from worldgauge.engine.suite.contract import Cell, Row, Score, Table
-from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
+from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metrics
 from worldgauge.suites.loopnav.learned import SET_LEVEL, fvd_cell
 
@@ -68,7 +68,7 @@ def published() -> list[Table]:
                 better="higher" if name in ("SGCS", "SSIM") else "lower",
                 columns=tuple(f"{kind} {radius}" for kind, radius in columns),
                 rows=tuple(
-                    Row(model, tuple(_published_cell(cells[model, *column]) for column in columns), "published")
+                    TableRow(model, tuple(_published_cell(cells[model, *column]) for column in columns), "published")
                     for model in models
                 ),
                 notes=(f"{data['source']}. {data['note']}",),
@@ -88,14 +88,14 @@ def _table(metric: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[st
     for subject, own in mine.items():
         groups = [[s for s in own if _column(s) == column] for column in columns]
         cells = tuple(_cell(group) for group in (*groups, own))
-        rows.append(Row(subject, cells, _kind(kinds[subject])))
+        rows.append(TableRow(subject, cells, _kind(kinds[subject])))
     return Table(
         metric=metric,
         title=TITLES[metric],
         unit=one.unit,
         better=one.better,
         columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
-        rows=tuple(ordered(rows, one.better)),
+        rows=tuple(sort_rows(rows, one.better)),
         notes=tuple(_notes(mine)),
     )
 
@@ -104,7 +104,7 @@ def _cell(scores: Sequence[Score]) -> Cell:
     """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
     if scores and scores[0].metric == "fvd":
         return fvd_cell(scores)
-    return cell_of([score.value for score in scores], _bounds(scores))
+    return make_cell([score.value for score in scores], _bounds(scores))
 
 
 def _bounds(scores: Sequence[Score]) -> tuple[float, float]:
@@ -137,7 +137,7 @@ def _notes(mine: Mapping[str, Sequence[Score]]) -> Iterator[str]:
     if infinite:
         yield f"{infinite} scores are infinite (identical frames) and left out of means."
     if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
-        yield resolvable_note({name: {s.task: s.value for s in own} for name, own in mine.items()}, "trajectories")
+        yield resolution_note({name: {s.task: s.value for s in own} for name, own in mine.items()}, "trajectories")
 
 
 def _kind(kind: str) -> Literal["subject", "reference"]:

@@ -10,8 +10,8 @@ from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.rollout import content_of, seen_in, stored_poses
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.rollout import crop_camera, file_sha256, read_poses
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import MindClip
@@ -50,7 +50,7 @@ def action_scores(
     ):
         values = [] if steps is None else (steps.trans if metric == "rpe_trans" else steps.rot_deg).tolist()
         series = [] if steps is None else list(zip((steps.index + 1).tolist(), values, strict=True))
-        yield score_of(
+        yield make_score(
             record,
             metric,
             value,
@@ -69,8 +69,8 @@ def _judged(
     truth = _true_poses(record, clip, question, frames, settings)
     facts["truth_poses"] = truth.source
     shown = rollout[:frames]
-    known = stored_poses(record)
-    content = content_of(record.directory / str(record.rollout))
+    known = read_poses(record)
+    content = file_sha256(record.directory / str(record.rollout))
     name = f"{record.subject}/{record.task.id}"
     track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
     facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
@@ -101,7 +101,7 @@ def _true_poses(record: Record, clip: MindClip, question: ClipQuestion, frames: 
     if rule in ("decoded", "released"):
         assert question.truth is not None
         shown = question.truth[:frames]
-        content = f"{content_of(mind.video_path(clip))}-{clip.mark_time}"
+        content = f"{file_sha256(mind.video_path(clip))}-{clip.mark_time}"
         track = _track(shown, content, f"truth/{record.task.id}", question.poses[:frames], question, settings)
         if track.poses is None:
             raise DataError(f"no camera path in the real video: {track.reason}")
@@ -118,7 +118,7 @@ def _track(
         settings.poses,
         content=f"{content}-{len(shown)}",
         name=name,
-        hfov_deg=seen_in(question.episode.camera, shown).hfov_deg if question.episode.world is not None else None,
+        hfov_deg=crop_camera(question.episode.camera, shown).hfov_deg if question.episode.world is not None else None,
         poses=known,
     )
 

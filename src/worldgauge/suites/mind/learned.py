@@ -12,7 +12,7 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.perception.loading import BATCH, Perception, Unavailable, load_network
 from worldgauge.perception.naming import What
@@ -66,7 +66,7 @@ class Learned:
             facts: dict[str, Any] = {} if what not in self._open else {"network": dict(self._open[what].settings)}
             reason = self._reasons.get(what, "no frame was looked at")
             series = [] if what in self._reasons else self._series[what]
-            yield mean_score(self._record, metric, series, reason=reason, prefix=self._prefix, **facts)
+            yield make_mean_score(self._record, metric, series, reason=reason, prefix=self._prefix, **facts)
 
     def _look(self) -> None:
         if not self._batch:
@@ -87,7 +87,7 @@ class Learned:
 
 def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
     """The same scores of a record that has no frame to look at."""
-    return (score_of(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
+    return (make_score(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
 
 
 class SceneLpips(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
-from worldgauge.engine.suite.contract import mean_of
+from worldgauge.engine.suite.contract import mean_of_known
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import Part, Perspective
 from worldgauge.suites.mind.metrics.out_leg_motion import out_leg_motion
@@ -46,7 +46,7 @@ class Moved:
     @property
     def mean(self) -> float | None:
         """Mean squared change; None for a single frame."""
-        return mean_of(self._seen)
+        return mean_of_known(self._seen)
 
 
 @lru_cache(maxsize=8)

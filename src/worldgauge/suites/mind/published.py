@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.suites.mind.summary import HEADLINE, PAPER, paper_columns
 from worldgauge.suites.mind.tasks import VIEWS
 
@@ -46,7 +46,7 @@ def published() -> list[Table]:
                 better="lower",
                 columns=tuple(paper_columns().values()),
                 rows=tuple(
-                    Row(
+                    TableRow(
                         _name(row),
                         tuple(Cell(row[name], None, COUNTS.get(name, N_CLIPS)) for name in PRINTED),
                         "published",
@@ -63,7 +63,7 @@ def published() -> list[Table]:
 def _memory(data: Mapping[str, Any]) -> Table:
     """First column of Tables 2 and 3, then what a later paper reports."""
     ours = [
-        Row(
+        TableRow(
             _name(first),
             (Cell(first[PRINTED[0]], None, N_CLIPS), Cell(third[PRINTED[0]], None, N_CLIPS)),
             "published",
@@ -73,7 +73,7 @@ def _memory(data: Mapping[str, Any]) -> Table:
     later = data["third_party"]
     printed = {row["model"] for row in data["table2"]}
     theirs = [
-        Row(
+        TableRow(
             f"{row['model']} (later report)",
             tuple(Cell(row[view]["mse"], None, N_CLIPS) for view in ("first_person", "third_person")),
             "published",

@@ -7,7 +7,7 @@ from typing import Any
 
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import PairError
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
@@ -49,7 +49,7 @@ def return_scores(
         "path": clip.path,
     }
     uneven = None if even else f"the video holds {len(rollout)} frames, which cannot be split in two halves"
-    yield score_of(record, "out_leg_motion", motion, reason=uneven, facts=facts)
+    yield make_score(record, "out_leg_motion", motion, reason=uneven, facts=facts)
     found = scene_errors(rollout, None if odd else start) if even else SceneErrors((), ())
     yield from _means(record, "gsc_aligned_", found.aligned, odd, facts)
     lone = settings.lone_frame == "error" and len(found.released) % BATCH == 1
@@ -60,7 +60,7 @@ def return_scores(
     released = () if lone else looked.distances.released
     for prefix, values, why in (("gsc_aligned_", looked.distances.aligned, odd), ("gsc_", released, uneven)):
         reason = why or looked.reason or "no pair of frames"
-        yield mean_score(record, f"{prefix}lpips", list(enumerate(values)), reason=reason, **facts, **looked.facts)
+        yield make_mean_score(record, f"{prefix}lpips", list(enumerate(values)), reason=reason, **facts, **looked.facts)
 
 
 def _means(
@@ -68,7 +68,7 @@ def _means(
 ) -> Iterator[Score]:
     for field in PairError._fields:
         series = [(k, getattr(error, field)) for k, error in enumerate(errors)]
-        yield mean_score(record, prefix + field, series, reason=why or "no pair of frames", **facts)
+        yield make_mean_score(record, prefix + field, series, reason=why or "no pair of frames", **facts)
 
 
 def _odd(rollout: Clip, question: ClipQuestion) -> str | None:

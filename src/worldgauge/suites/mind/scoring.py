@@ -7,8 +7,8 @@ from typing import Any
 
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
-from worldgauge.engine.suite.rollout import stored_rollout
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.rollout import open_rollout
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
 from worldgauge.suites.mind.acting import action_scores
 from worldgauge.suites.mind.format import MindClip
@@ -50,7 +50,7 @@ def _rollout(record: Record, settings: Settings) -> Clip:
 
     frame_count="header" believes the container, as the release does: a video whose header is silent has no frames.
     """
-    clip = stored_rollout(record)
+    clip = open_rollout(record)
     if settings.frame_count == "decoding":
         return clip
     return clip[: header_frames(record.directory / str(record.rollout))]
@@ -95,7 +95,7 @@ def _frame_scores(
         if not present:
             why = "frame_count=header: the file does not say how many frames it has"
         for metric in PIXEL.values():
-            yield score_of(record, metric, None, reason=why, prefix=prefix, facts=facts)
+            yield make_score(record, metric, None, reason=why, prefix=prefix, facts=facts)
         yield from missing_learned(record, prefix, why)
         return
     crop = record.facts["crop"]
@@ -115,5 +115,5 @@ def _frame_scores(
         task_context.progress(index + 1, count)
     facts |= {"motion": ours.mean, "real_motion": real.mean}
     for field, metric in PIXEL.items():
-        yield mean_score(record, metric, series[field], prefix=prefix, **facts)
+        yield make_mean_score(record, metric, series[field], prefix=prefix, **facts)
     yield from learned.scores()

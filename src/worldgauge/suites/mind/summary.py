@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from worldgauge.engine.suite.contract import Better, Cell, Failure, Row, Score, Table
-from worldgauge.engine.suite.tables import cell_of, ordered, resolvable_note
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.metrics import metrics
 from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves
 from worldgauge.suites.mind.settings import Settings
@@ -143,7 +143,7 @@ def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Tab
         if not own and not entry.failures(line.metric):
             continue
         cells = tuple(entry.cell(line.metric, view) for view in columns)
-        rows.append(Row(entry.label, cells, entry.kind, entry.flag(line.metric)))
+        rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(line.metric)))
     if line.metric.endswith("rpe_trans") or line.metric.endswith("rpe_rot_deg"):
         rows += _frozen_rows(line.metric, entries, columns)
     unit, better = _declared(line.metric)
@@ -153,7 +153,7 @@ def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Tab
         unit=unit,
         better=better,
         columns=tuple(view or BOTH for view in columns),
-        rows=tuple(ordered(rows, better)),
+        rows=tuple(sort_rows(rows, better)),
         notes=tuple(_notes(line.metric, entries)),
     )
 
@@ -166,7 +166,7 @@ def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Ta
         cells = tuple(entry.cell(metric, view) for metric in columns)
         if any(cell.expected for cell in cells):
             flags = dict.fromkeys(flag for metric in columns for flag in [entry.flag(metric, view)] if flag)
-            rows.append(Row(entry.label, cells, entry.kind, "; ".join(flags)))
+            rows.append(TableRow(entry.label, cells, entry.kind, "; ".join(flags)))
     betters = tuple(_declared(metric)[1] for metric in columns)
     pairing = "paired exactly" if settings.pairing == "aligned" else "as released, one action apart"
     return Table(
@@ -175,7 +175,7 @@ def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Ta
         unit="1",
         better=betters[0],
         columns=tuple(columns.values()),
-        rows=tuple(ordered(rows, betters[0], 0)),
+        rows=tuple(sort_rows(rows, betters[0], 0)),
         notes=(
             f"Consistency (GSC): states {pairing}. Means over clips; quality and action accuracy over the memory test.",
             "Translation errors are metres here and units of an estimator's own scale in the paper."
@@ -234,10 +234,10 @@ def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry], view
             for name in names
         )
         if any(cell.expected for cell in cells):
-            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
+            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     if rows:
         unit, better = _declared(metric)
-        ordered_rows = tuple(ordered(rows, better, 0))
+        ordered_rows = tuple(sort_rows(rows, better, 0))
         yield Table(f"{metric}/{key}/{view}", f"{title}, {view}", unit, better, tuple(names), ordered_rows)
 
 
@@ -254,10 +254,10 @@ def _by_fact(metric: str, key: str, name: str, title: str, entries: Sequence[_En
     for entry in entries:
         told = [s.facts.get(key, {}) for s in entry.of(metric, view)]
         cells = tuple(
-            cell_of([facts[label][name] for facts in told if label in facts], (0.0, np.inf)) for label in labels
+            make_cell([facts[label][name] for facts in told if label in facts], (0.0, np.inf)) for label in labels
         )
         if told:
-            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
+            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     unit, better = _declared(metric)
     yield Table(
         f"{metric}/{key}/{view}",
@@ -265,7 +265,7 @@ def _by_fact(metric: str, key: str, name: str, title: str, entries: Sequence[_En
         unit,
         better,
         tuple(labels),
-        tuple(ordered(rows, better, 0)),
+        tuple(sort_rows(rows, better, 0)),
         ("Most frequent first; n counts clips in which it occurs.",),
         bars=key == "actions",
     )
@@ -284,8 +284,8 @@ def _yardsticks(entries: Sequence[_Entry], view: str) -> Iterator[Table]:
     for entry in entries:
         told = [s.facts for s in entry.of(metric, view)]
         if told:
-            cells = tuple(cell_of([facts.get(name) for facts in told], (0.0, np.inf)) for name in fields)
-            rows.append(Row(entry.label, cells, entry.kind, entry.flag(metric, view)))
+            cells = tuple(make_cell([facts.get(name) for facts in told], (0.0, np.inf)) for name in fields)
+            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
     if rows:
         yield Table(
             f"{metric}/yardsticks/{view}",
@@ -302,7 +302,7 @@ def _yardsticks(entries: Sequence[_Entry], view: str) -> Iterator[Table]:
         )
 
 
-def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str | None]) -> list[Row]:
+def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str | None]) -> list[TableRow]:
     """The floor of motion: what a camera that never moves would be given on the same clips."""
     name = "frozen_trans_m" if metric.endswith("rpe_trans") else "frozen_rot_deg"
     by_task: dict[str, tuple[str, float]] = {}
@@ -311,15 +311,15 @@ def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str |
             if score.facts.get(name) is not None:
                 by_task.setdefault(score.task, (score.group["perspective"], float(score.facts[name])))
     cells = tuple(
-        cell_of([value for where, value in by_task.values() if view in (None, where)], (0.0, np.inf))
+        make_cell([value for where, value in by_task.values() if view in (None, where)], (0.0, np.inf))
         for view in columns
     )
-    return [Row("a still camera", cells, "reference", STILL)] if by_task else []
+    return [TableRow("a still camera", cells, "reference", STILL)] if by_task else []
 
 
 def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
     values = [score.value for score in scores]
-    return cell_of(values, _bounds(metric), expected=len(values) + lost)
+    return make_cell(values, _bounds(metric), expected=len(values) + lost)
 
 
 def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
@@ -347,7 +347,7 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
     if any(STILL in flag for flag in flags):
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:
-        yield resolvable_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
+        yield resolution_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
 
 
 def _occurs(metric: str, entries: Sequence[_Entry]) -> bool:

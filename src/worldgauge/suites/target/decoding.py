@@ -13,7 +13,7 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record
-from worldgauge.engine.suite.rollout import content_of, stored_poses, stored_rollout
+from worldgauge.engine.suite.rollout import file_sha256, open_rollout, read_poses
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
 from worldgauge.suites.target.format.scenario import Scenario
@@ -30,13 +30,13 @@ def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPa
 
     Raises DataError when the stored video does not fit its facts.
     """
-    stored_rollout(record)
+    open_rollout(record)
     return decode_video(
         record.directory / str(record.rollout),
         scenario,
         settings,
         hfov_deg=record.facts["hfov_deg"],
-        poses=stored_poses(record),
+        poses=read_poses(record),
         name=f"{record.subject}/{record.task.id}",
         follows=record.facts["finished_video"] is None,
         crop=record.facts["crop"],
@@ -60,7 +60,7 @@ def decode_video(
     of a rollout does: the path then begins with the current picture, frame 0, and frame k + 1 is frame k of the video.
     A finished video begins with it, as published ones do. crop: ratio of the centre part that the model draws.
     """
-    clip, content = Clip.open(path), content_of(path)
+    clip, content = Clip.open(path), file_sha256(path)
     distance = float(scenario.anchor_distance_m)
     if follows and settings.parity is None:
         current = current_frame(scenario)

@@ -12,7 +12,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
-from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout, seen_in
+from worldgauge.engine.suite.rollout import copy_video, crop_camera, fit_context, fit_truth, run_rollout
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
 from worldgauge.suites.target.prompts import template_of
@@ -106,7 +106,7 @@ def _finished(
     facts: dict[str, Any] = {
         **common_facts(spec, scenario, task_context),
         **answer.facts,
-        "hfov_deg": None if scenario.camera is None else seen_in(scenario.camera, answer.clip).hfov_deg,
+        "hfov_deg": None if scenario.camera is None else crop_camera(scenario.camera, answer.clip).hfov_deg,
         "context_frames_used": None,
         "planner": None,
         "planner_informed": False,

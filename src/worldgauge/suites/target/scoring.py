@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.baselines import baselines
 from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
@@ -54,7 +54,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
         if field == "ade" and value is not None and xy is not None:
             series = _errors(path, xy, scenario, settings, record.facts["fps"])
         reason = None if value is not None else why
-        found.append(score_of(record, metric, value, reason=reason, series=series, facts=facts))
+        found.append(make_score(record, metric, value, reason=reason, series=series, facts=facts))
     if is_drive:
         found += drive_scores(record, scenario, settings)
     if settings.extras:
@@ -160,4 +160,4 @@ def _extras(
     given = {} if xy is None else extra_values(xy, path.frame_indices, record.facts["fps"], scenario)
     for metric in EXTRAS:
         value, reason = given.get(metric, (None, why or "no path"))
-        yield score_of(record, metric, value, reason=None if value is not None else reason, facts=told)
+        yield make_score(record, metric, value, reason=None if value is not None else reason, facts=told)

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast, get_args
 
 from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError
 from worldgauge.core.model import WorldModel
-from worldgauge.engine.subjects import resolve, resolve_once
+from worldgauge.engine.subjects import resolve_cached, resolve_subject
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import Progress, one_line
@@ -102,7 +102,7 @@ def check_model(
             label = _made(what, pool)
             ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
-            subject = resolve(what)
+            subject = resolve_subject(what)
             label = subject.label
             ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), deadline_s, suite))
         made_s = time.monotonic() - began
@@ -121,7 +121,7 @@ def check_model(
 
 def meet(*, text: str, progress: Progress) -> str:
     """Job of the pool: the label of the model that `text` means, which is then made."""
-    return resolve_once(text).label
+    return resolve_cached(text).label
 
 
 def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[
 
 @lru_cache(maxsize=1)
 def _trial(text: str, suite: Asking) -> Trial:
-    return Trial(cast("WorldModel", resolve_once(text).model), suite=suite)
+    return Trial(cast("WorldModel", resolve_cached(text).model), suite=suite)
 
 
 def _made(text: str, pool: Pool) -> str:

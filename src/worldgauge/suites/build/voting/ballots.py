@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from worldgauge.engine.suite.contract import Cell, Record, Row, Table, Task
-from worldgauge.engine.suite.tables import cell_of, ordered
+from worldgauge.engine.suite.contract import Cell, Record, Table, TableRow, Task
+from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.suites.build.critics import Critic, CriticError
 from worldgauge.suites.build.metrics.scores import comprehensive
 from worldgauge.suites.build.metrics.voting import swiss, voting_scores
@@ -90,19 +90,19 @@ def table_of(
             totals.append(comprehensive(built, own.get(one.task), vote) if counts else None)
         first = [own.get(one.task) for one in ballots]
         cells: tuple[Cell, ...] = (
-            cell_of(totals, (0.0, 10.0)),
-            cell_of(first, (0.0, 10.0)),
-            cell_of(votes, (3.0, 8.0)),
+            make_cell(totals, (0.0, 10.0)),
+            make_cell(first, (0.0, 10.0)),
+            make_cell(votes, (3.0, 8.0)),
         )
         kind: Literal["subject", "reference"] = "reference" if kinds.get(label) == "reference" else "subject"
-        rows.append(Row(label, cells, kind))
+        rows.append(TableRow(label, cells, kind))
     return Table(
         "creativity/build_comprehensive",
         "Creativity with votes",
         "points",
         "higher",
         ("comprehensive", "evaluation", "votes"),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         (
             "Comprehensive: 0.95 of the evaluation and 0.05 of the votes. Votes: 3 for the last and 8 for the first of "
             "each brief's tournament; what cannot be built takes no part and "

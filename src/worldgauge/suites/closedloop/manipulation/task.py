@@ -13,7 +13,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskView
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.episode import ManipulationEpisode
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
 from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv, plan_fault
@@ -128,11 +128,11 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
             "failed_poses": facts["failed_poses"],
             "flags": ["unstable"] if facts["unstable"] else [],
         }
-        yield score_of(record, "success", solved, facts=head_facts, prefix="task/")
-        yield score_of(record, "success", solved, prefix="manipulation/")
+        yield make_score(record, "success", solved, facts=head_facts, prefix="task/")
+        yield make_score(record, "success", solved, prefix="manipulation/")
         decisions = trajectory_steps(facts["decisions"])
-        yield score_of(record, "trajectory_steps", decisions, prefix="manipulation/")
-        yield score_of(record, "task_progress", task_progress(facts["progress"]), prefix="manipulation/")
+        yield make_score(record, "trajectory_steps", decisions, prefix="manipulation/")
+        yield make_score(record, "task_progress", task_progress(facts["progress"]), prefix="manipulation/")
 
     def simulated(self, env: TableEnv, line: Mapping[str, Any], candidate: Mapping[str, Any], camera: Camera) -> Clip:
         """What is seen on the way through the poses of a candidate."""

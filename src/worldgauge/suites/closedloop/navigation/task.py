@@ -13,7 +13,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.episode import NavigationEpisode
 from worldgauge.suites.closedloop.format.files import goal_image
 from worldgauge.suites.closedloop.home.env import HomeEnv
@@ -82,9 +82,9 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
         arrived = facts["arrived"] and (facts["track"] == "oracle_stop" or facts["end"] == "declared")
         invalid = ("unreachable",) if facts["distance_m"] is None else ()
         head_facts = {**walked_facts(record), "distance_m": facts["distance_m"], "flags": invalid}
-        yield score_of(record, "success", success(arrived), facts=head_facts, prefix="task/")
-        yield score_of(record, "success", success(arrived), prefix="navigation/")
-        yield score_of(record, "trajectory_steps", trajectory_steps(facts["steps"]), prefix="navigation/")
+        yield make_score(record, "success", success(arrived), facts=head_facts, prefix="task/")
+        yield make_score(record, "success", success(arrived), prefix="navigation/")
+        yield make_score(record, "trajectory_steps", trajectory_steps(facts["steps"]), prefix="navigation/")
         reference = math.inf if invalid else self.episode.step_to_goal
         term = spl(arrived, reference, facts["steps"])
         yield score_of_term(record, "spl", term, _UNREACHABLE, prefix="navigation/")

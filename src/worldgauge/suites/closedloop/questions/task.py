@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.episode import QuestionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
@@ -104,10 +104,10 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         answered = answer is not None
         fallback = answer_score(answered, sigma, blind_sigma)
         head_facts["flags"] = fallback.flags
-        yield score_of(record, "success", fallback.value, facts=head_facts, prefix="task/")
+        yield make_score(record, "success", fallback.value, facts=head_facts, prefix="task/")
         yield score_of_term(record, "answer_score", fallback, prefix="questions/")
         yield score_of_term(record, "answer_score", answer_score(answered, sigma), prefix="questions/seen_only/")
-        yield score_of(record, "trajectory_m", trajectory_m(facts["metres"]), prefix="questions/")
+        yield make_score(record, "trajectory_m", trajectory_m(facts["metres"]), prefix="questions/")
         lengths = episode.reference_m, facts["metres"]
         alone = answer_spl(answered, sigma, *lengths)
         yield score_of_term(record, "answer_spl", alone, _NO_LENGTH, prefix="questions/")

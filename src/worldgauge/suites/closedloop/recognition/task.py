@@ -11,7 +11,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.engine.suite.contract import Record, Score
-from worldgauge.engine.suite.scores import score_of
+from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.episode import RecognitionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
@@ -105,10 +105,10 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
             "confidence": facts["confidence"],
             "flags": ["unseen_at_start"] if unseen else [],
         }
-        yield score_of(record, "success", success(right), facts=head_facts, prefix="task/")
-        yield score_of(record, "success", success(right), prefix="recognition/")
+        yield make_score(record, "success", success(right), facts=head_facts, prefix="task/")
+        yield make_score(record, "success", success(right), prefix="recognition/")
         steps = trajectory_steps(None if unseen else facts["steps"])
-        yield score_of(record, "trajectory_steps", steps, reason=_UNSEEN, prefix="recognition/")
+        yield make_score(record, "trajectory_steps", steps, reason=_UNSEEN, prefix="recognition/")
 
     @property
     def instruction(self) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import Correlation, PairedDifference, correlation, holm, paired_difference
-from worldgauge.engine.suite.contract import Cell, Failure, Row, Score, Table
-from worldgauge.engine.suite.tables import cell_of, smallest_difference
+from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell, smallest_difference
 from worldgauge.metrics import metrics
 from worldgauge.suites.closedloop.scoring import HEADLINE
 from worldgauge.suites.closedloop.summary import summarize
@@ -124,7 +124,7 @@ def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
     if study.measure is None:
         return None
     low, high = metrics.entry(study.measure).facts["bounds"]
-    return cell_of([score.value for score in scores if score.metric == study.measure], (low, high))
+    return make_cell([score.value for score in scores if score.metric == study.measure], (low, high))
 
 
 def _gains(arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]]) -> tuple[Gain, ...]:
@@ -148,7 +148,7 @@ def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: M
         low, high = (None, None) if told is None or told.interval is None else told.interval
         cells = [point.success, *([point.measure or none] if study.measure else [])]
         cells.append(none if told is None else Cell(told.mean, None, told.n, low, high))
-        rows.append(Row(point.arm.label, tuple(cells), flag=flags.get(point.arm.label, "")))
+        rows.append(TableRow(point.arm.label, tuple(cells), flag=flags.get(point.arm.label, "")))
     measured = (MEASURES[study.measure],) if study.measure else ()
     better = metrics.entry(study.measure).facts["better"] if study.measure else "neither"
     told_p = ", ".join(f"{gain.label}: {_p(gain.p)}" for gain in gains)

@@ -8,8 +8,8 @@ from typing import Any
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine.run import DEADLINE_S, run
-from worldgauge.engine.subject_run import Watch
-from worldgauge.engine.subjects import plain_label
+from worldgauge.engine.subject_run import RunWatcher
+from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.contract import Failure, Score
 from worldgauge.suites.closedloop.settings import SUITE
 from worldgauge.suites.closedloop.studies.definitions import STUDIES, Arm, Asked, Finding, finding
@@ -27,7 +27,7 @@ def run_study(
     seed: int = 0,
     limit: int | None = None,
     deadline_s: float | None = DEADLINE_S,
-    progress: Watch | None = None,
+    progress: RunWatcher | None = None,
 ) -> Finding:
     """Run what study `name` compares, each arm in a run folder of its own below `out`/runs, and say what came of it.
 
@@ -64,7 +64,7 @@ def run_study(
         )
         subject_in = {directory.name: subject for subject, directory in result.directories.items()}
         for arm in group:
-            subject = subject_in[plain_label(arm.label)]
+            subject = subject_in[run_label(arm.label)]
             scores[arm.label], failed[arm.label] = result.scores[subject], result.failed_tasks[subject]
     return finding(STUDIES[name], arms, scores, failed)
 
@@ -79,4 +79,4 @@ def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
 
 def _folder(arm: Arm) -> str:
     """Name of the folder of the runs with an arm's settings."""
-    return plain_label("_".join(f"{key}-{value}" for key, value in arm.settings.items()) or "as-set")
+    return run_label("_".join(f"{key}-{value}" for key, value in arm.settings.items()) or "as-set")

@@ -11,8 +11,8 @@ import numpy as np
 from worldgauge.core import polyline
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.core.statistics import paired_difference
-from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Row, Score, Table
-from worldgauge.engine.suite.tables import cell_of
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell
 from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.coordinates import rebase
@@ -86,7 +86,7 @@ def comparison(
     decoders: str,
 ) -> Table | None:
     """Re-planning against the first plan alone, two rows a subject; None where nothing was driven."""
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     notes = ["Reached: within 1 m of the end of the true path. The first plan alone is driven to its end unseen."]
     for subject, own in scores.items():
         by_metric = {metric: [s for s in own if s.metric == metric] for metric in COLUMNS}
@@ -94,8 +94,8 @@ def comparison(
             continue
         kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
         lost = len(failed.get(subject, ()))
-        rows.append(Row(f"{subject}, re-planning", _cells(by_metric, lost, again=True), kind))
-        rows.append(Row(f"{subject}, first plan alone", _cells(by_metric, lost, again=False), kind))
+        rows.append(TableRow(f"{subject}, re-planning", _cells(by_metric, lost, again=True), kind))
+        rows.append(TableRow(f"{subject}, first plan alone", _cells(by_metric, lost, again=False), kind))
         notes += _compared(subject, by_metric[END_DISTANCE])
     if not rows:
         return None
@@ -133,7 +133,7 @@ def _seen_from_start(xy: Any, scenario: Scenario) -> FloatArray:
 def _cells(scores: Mapping[str, Sequence[Score]], lost: int, *, again: bool) -> tuple[Cell, ...]:
     """One row: of the drives with re-planning, or of the first plans alone. lost: scenarios without a record."""
     return tuple(
-        cell_of(
+        make_cell(
             [score.value if again else score.facts["once"] for score in scores[metric]],
             (0.0, most),
             expected=len(scores[metric]) + lost,

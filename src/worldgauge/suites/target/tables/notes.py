@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from worldgauge.engine.suite.contract import Score
-from worldgauge.engine.suite.tables import resolvable_note
+from worldgauge.engine.suite.tables import resolution_note
 from worldgauge.perception.decoders.crosscheck import DOUBTED
 from worldgauge.suites.target.baselines import NAMES
 from worldgauge.suites.target.metrics.waypoints import PROFILES
@@ -33,7 +33,7 @@ def notes_of(heads: Mapping[str, Sequence[Score]], entries: Sequence[Entry], kin
             entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values}
             for entry in subjects
         }
-        yield resolvable_note(values, "scenarios")
+        yield resolution_note(values, "scenarios")
 
 
 def weights_notes(profiles: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from worldgauge.engine.suite.contract import Cell, Row, Table
+from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.suites.target.tables.summary import COLUMNS
 
 PRINTED = {
@@ -57,7 +57,7 @@ def _table(title: str, rows: Iterable[Mapping[str, Any]], n: int, notes: tuple[s
         better="higher",
         columns=tuple(COLUMNS.values()),
         rows=tuple(
-            Row(row["model"], tuple(Cell(row[PRINTED[field]], None, n) for field in COLUMNS), "published")
+            TableRow(row["model"], tuple(Cell(row[PRINTED[field]], None, n) for field in COLUMNS), "published")
             for row in rows
         ),
         notes=notes,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from worldgauge.engine.suite.contract import Better, Cell, Failure, Row, Score, Table
-from worldgauge.engine.suite.tables import cell_of, ordered
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.metrics import metrics
 from worldgauge.suites.target.replan.tables import comparison
 from worldgauge.suites.target.scoring import HEADLINE, METRICS, SHOWN_PROFILES
@@ -90,7 +90,8 @@ def _leaderboard(
     notes: tuple[str, ...],
 ) -> Table:
     rows = [
-        Row(entry.label, tuple(_cell(entry, field, counting) for field in COLUMNS), entry.kind) for entry in entries
+        TableRow(entry.label, tuple(_cell(entry, field, counting) for field in COLUMNS), entry.kind)
+        for entry in entries
     ]
     return Table(
         metric=HEADLINE,
@@ -98,7 +99,7 @@ def _leaderboard(
         unit="1",
         better="higher",
         columns=tuple(COLUMNS.values()),
-        rows=tuple(ordered(rows, "higher", 0)),
+        rows=tuple(sort_rows(rows, "higher", 0)),
         notes=notes,
         betters=tuple(_better(field) for field in COLUMNS),
     )
@@ -112,7 +113,7 @@ def _cell(entry: Entry, field: str, counting: Literal["scored", "all"] = "scored
             values.append(WORST[field])
         else:
             values.append(None if line.values is None else line.values[field])
-    return cell_of(values, (low, high), expected=len(entry.lines))
+    return make_cell(values, (low, high), expected=len(entry.lines))
 
 
 def _by_group(title: str, entries: Sequence[Entry], notes: tuple[str, ...]) -> Iterator[Table]:
@@ -126,7 +127,7 @@ def _by_group(title: str, entries: Sequence[Entry], notes: tuple[str, ...]) -> I
             for one in found
         ]
         rows = [
-            Row(
+            TableRow(
                 entry.label,
                 (*(_cell(entry.only(keep), "overall") for _, keep in parts), _cell(entry, "overall")),
                 entry.kind,
@@ -139,7 +140,7 @@ def _by_group(title: str, entries: Sequence[Entry], notes: tuple[str, ...]) -> I
             "1",
             "higher",
             (*(one for one, _ in parts), "all"),
-            tuple(ordered(rows, "higher")),
+            tuple(sort_rows(rows, "higher")),
             notes,
         )
 
@@ -148,7 +149,7 @@ def _by_profile(decoders: str, by_profile: Mapping[str, Sequence[Entry]]) -> Tab
     """The overall score under every profile, side by side."""
     first = next(iter(by_profile.values()))
     rows = [
-        Row(entry.label, tuple(_cell(entries[place], "overall") for entries in by_profile.values()), entry.kind)
+        TableRow(entry.label, tuple(_cell(entries[place], "overall") for entries in by_profile.values()), entry.kind)
         for place, entry in enumerate(first)
     ]
     return Table(
@@ -157,7 +158,7 @@ def _by_profile(decoders: str, by_profile: Mapping[str, Sequence[Entry]]) -> Tab
         "1",
         "higher",
         tuple(by_profile),
-        tuple(ordered(rows, "higher", 0)),
+        tuple(sort_rows(rows, "higher", 0)),
         (
             "The constants printed in the paper are not those of its tables (inferred): released fits the tables, "
             "aligned leaves the history out of the true path, paper_text is as printed.",
@@ -177,7 +178,7 @@ def _statuses(
         expected = counts.total()
         counts[DOUBTED] = sum(is_doubted(score.facts) for score in own)
         cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
-        rows.append(Row(subject, cells, kind_of(kinds[subject])))
+        rows.append(TableRow(subject, cells, kind_of(kinds[subject])))
     return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
 
 

@@ -10,14 +10,15 @@ from typing import Any
 from worldgauge.core.agent import Agent
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs, WorldModel
-from worldgauge.engine.store import check_slugs
-from worldgauge.engine.subjects import Asks, SubjectEntry, enter_subjects, factory_of, parse, resolve_once
+from worldgauge.engine.store import check_file_slugs
+from worldgauge.engine.subjects import SubjectEntry, find_factory, parse_subject, resolve_cached, resolve_entries
+from worldgauge.engine.suite.base import SubjectKind
 from worldgauge.engine.workers.pool import Job, Pool
 from worldgauge.engine.workers.site import Site
 from worldgauge.engine.workers.worker import Progress
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel, is_served
 
-Model = str | WorldModel | Agent
+SubjectLike = str | WorldModel | Agent
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,21 @@ class WorkerGroup:
 
 
 def worker_groups(
-    models: Sequence[Model], site: Site, workers: int, gpus: float | None, stack: ExitStack, asks: Asks = "model"
+    models: Sequence[SubjectLike],
+    site: Site,
+    workers: int,
+    gpus: float | None,
+    stack: ExitStack,
+    kind: SubjectKind = "model",
 ) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
-    """Entrants for models, in order, and the worker_groups that they fall into; pools end with `stack`.
+    """Entries of models, in order, and the worker_groups that they fall into; pools end with `stack`.
 
     gpus: what each worker gets, whatever the models declare. Raises what `engine.subjects.enter` raises, and
     UsageError when there is no room for a model.
     """
     plain = stack.enter_context(site.pool(workers))
-    needs = _needs_of(models, plain, gpus, asks)
-    entrants: dict[int, SubjectEntry] = {}
+    needs = _declared_by(models, plain, gpus, kind)
+    entries: dict[int, SubjectEntry] = {}
     made = []
     groups = list(dict.fromkeys(needs)) or [Needs()]
     # Where there are several, one group after another has the machine: workers end, and start when it is their turn.
@@ -46,32 +52,32 @@ def worker_groups(
         plain.close()
     for group in groups:
         members = tuple(number for number, its in enumerate(needs) if its == group)
-        who = next((f"{asks} '{models[n]}'" for n in members), f"a {asks}")
+        who = next((f"{kind} '{models[n]}'" for n in members), f"a {kind}")
         pool = plain if group == Needs() else stack.enter_context(site.pool(workers, group, who))
         # In a worker of its own group: making a model may load its weights onto a GPU.
-        entrants.update(zip(members, enter_subjects([models[number] for number in members], pool, asks), strict=True))
+        entries.update(zip(members, resolve_entries([models[number] for number in members], pool, kind), strict=True))
         made.append(WorkerGroup(pool, members))
         if len(groups) > 1:
             pool.close()
-    ordered = [entrants[number] for number in range(len(models))]
+    ordered = [entries[number] for number in range(len(models))]
     _check_labels(ordered)
     return ordered, made
 
 
-def declared_needs(*, text: str, asks: Asks, progress: Progress) -> dict[str, Any]:
+def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
     """Job of the pool: what the model that `text` means declares. A command has to be started to say so.
 
     Of all others the module is imported, and the model not made.
     """
-    if is_served(text) and asks == "model":
-        model = resolve_once(text).model
+    if is_served(text) and kind == "model":
+        model = resolve_cached(text).model
         assert isinstance(model, RemoteModel)
         return asdict(model.needs)
-    target, _ = parse(text)
-    return asdict(Needs.of(factory_of(target, asks)[0]))
+    target, _ = parse_subject(text)
+    return asdict(Needs.of(find_factory(target, kind)[0]))
 
 
-def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None, asks: Asks) -> list[Needs]:
+def _declared_by(models: Sequence[SubjectLike], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
     """Needs of each; the default for live models, which are here already, and behind http:, where its server has them.
 
     With `gpus` given a command is not asked: it may not start where it sees no GPU.
@@ -82,22 +88,22 @@ def _needs_of(models: Sequence[Model], pool: Pool, gpus: float | None, asks: Ask
         if isinstance(one, str) and (not is_served(one) or (gpus is None and not one.startswith("http")))
     )
     found = {}
-    call = f"{__name__}:declared_needs"
-    for result in pool.run(Job(text, call, {"text": text, "asks": asks}, LOAD_DEADLINE_S) for text in asked):
+    call = f"{__name__}:declared_needs_job"
+    for result in pool.run(Job(text, call, {"text": text, "kind": kind}, LOAD_DEADLINE_S) for text in asked):
         result.raise_for(result.id)
         found[result.id] = Needs(**result.value)
-    return [_checked(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
+    return [_check_needs(found.get(one, Needs()), one, gpus) if isinstance(one, str) else Needs() for one in models]
 
 
-def _checked(needs: Needs, text: str, gpus: float | None) -> Needs:
+def _check_needs(needs: Needs, text: str, gpus: float | None) -> Needs:
     needs = needs if gpus is None else replace(needs, gpus=gpus)
     if not 0 <= needs.gpus < float("inf") or (needs.gpus > 1 and needs.gpus % 1):
         raise UsageError(f"model '{text}' needs {needs.gpus:g} GPUs; give a share of one, such as 0.5, or whole ones")
     return needs
 
 
-def _check_labels(entrants: Sequence[SubjectEntry]) -> None:
+def _check_labels(entries: Sequence[SubjectEntry]) -> None:
     try:
-        check_slugs(entrant.label for entrant in entrants)
+        check_file_slugs(entry.label for entry in entries)
     except UsageError as error:
         raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None

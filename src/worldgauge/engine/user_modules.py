@@ -15,17 +15,17 @@ from types import ModuleType
 
 from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
 
-_OF_FILE = "_worldgauge_model_"
+_FILE_MODULE_PREFIX = "_worldgauge_model_"
 _importing: list[str] = []
 
 
-def home_of(module: str) -> str | None:
+def locate_module(module: str) -> str | None:
     """What another process imports to have the module that is called `module` here: a name, or a path "/folder/x.py".
 
     A script has no name that means the same elsewhere, so its file stands for it. None for what is in no such file,
     such as code that was typed in, and for a file whose import then failed.
     """
-    if module != "__main__" and not module.startswith(_OF_FILE):
+    if module != "__main__" and not module.startswith(_FILE_MODULE_PREFIX):
         return module
     known = sys.modules.get(module)
     if module == "__main__" and known is not None and known.__spec__ is not None:
@@ -34,8 +34,8 @@ def home_of(module: str) -> str | None:
     return os.path.abspath(file) if file.endswith(".py") else None
 
 
-def import_home(home: str, what: str) -> None:
-    """Import what `home_of` named. what: whose code it is, for errors, such as "suite 'echo'"."""
+def import_located(home: str, what: str) -> None:
+    """Import what `locate_module` named. what: whose code it is, for errors, such as "suite 'echo'"."""
     if home.endswith(".py"):
         import_file(Path(home), what)
     else:
@@ -53,7 +53,7 @@ def import_module(name: str, what: str, hint: str = "") -> ModuleType:
     if here not in sys.path:
         sys.path.append(here)  # as `python -m` does: a project is tested from its own folder
     try:
-        with _noted(name):
+        with _mark_importing(name):
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
@@ -75,7 +75,7 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise UsageError(f"{what} file {path}: cannot be read ({error.strerror})") from None
-    name = f"{_OF_FILE}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
+    name = f"{_FILE_MODULE_PREFIX}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{digest[:12]}"
     if name in sys.modules:
         return sys.modules[name], f"sha256:{digest}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -87,7 +87,7 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         sys.path.append(folder)  # its neighbours can be imported, and shadow nothing
     sys.modules[name] = module
     try:
-        with _noted(str(path)):
+        with _mark_importing(str(path)):
             spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
@@ -97,7 +97,7 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
     return module, f"sha256:{digest}"
 
 
-def digest_of(module: ModuleType) -> str:
+def module_digest(module: ModuleType) -> str:
     """SHA-256 of the module's own file, so that an edited model is asked again; empty for one without a file."""
     try:
         return hashlib.sha256(Path(str(getattr(module, "__file__", ""))).read_bytes()).hexdigest()
@@ -115,7 +115,7 @@ def refuse_while_importing() -> None:
 
 
 @contextmanager
-def _noted(name: str) -> Generator[None]:
+def _mark_importing(name: str) -> Generator[None]:
     _importing.append(name)
     try:
         yield

@@ -21,10 +21,10 @@ from worldgauge.engine.suite.contract import Task
 PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 
 
-def manifest(
-    suite: Suite, tasks: Sequence[Task], entrant: SubjectEntry, *, seed: int, data: Path, limit: int | None
+def describe_run(
+    suite: Suite, tasks: Sequence[Task], entry: SubjectEntry, *, seed: int, data: Path, limit: int | None
 ) -> dict[str, Any]:
-    """Facts of a run of `entrant` on `tasks`; plain JSON values.
+    """Facts of a run of `entry` on `tasks`; plain JSON values.
 
     `score` adds "scored_with": the versions that the scores were made with, where they were made later.
     """
@@ -34,13 +34,13 @@ def manifest(
         "suite_version": suite.version,
         "settings": dict(suite.settings),
         "metrics": metric_versions(suite),
-        "subject": subject_facts(suite, entrant),
+        "subject": describe_subject(suite, entry),
         "seed": seed,
         "limit": limit,
         "source": str(data.resolve()),
-        "data_fingerprint": _fingerprint(tasks),
+        "data_fingerprint": _data_fingerprint(tasks),
         "tasks": len(tasks),
-        "versions": versions(),
+        "versions": installed_versions(),
         "platform": {
             "system": platform.system(),
             "release": platform.release(),
@@ -51,18 +51,18 @@ def manifest(
     }
 
 
-def subject_facts(suite: Suite, entrant: SubjectEntry) -> dict[str, Any]:
+def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
     """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things.
 
     live: a Python object that no command line can name again.
     """
-    identity = entrant.identity
+    identity = entry.identity
     reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
     return {
-        "name": entrant.label,
+        "name": entry.label,
         "kind": "reference" if reference else "subject",
-        "model": entrant.text or identity["source"],
-        "live": entrant.model is not None,
+        "model": entry.text or identity["source"],
+        "live": entry.model is not None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
         "control": identity.get("control", "words"),
@@ -70,7 +70,7 @@ def subject_facts(suite: Suite, entrant: SubjectEntry) -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Versions of Python, of us, and of the packages that numbers depend on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -81,7 +81,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _fingerprint(tasks: Sequence[Task]) -> str:
+def _data_fingerprint(tasks: Sequence[Task]) -> str:
     digest = hashlib.sha256()
     for task in tasks:
         digest.update(f"{task.id}\0{task.fingerprint}\n".encode())
