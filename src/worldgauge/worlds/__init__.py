@@ -53,7 +53,8 @@ class World(Protocol):
 
 worlds: Registry[Callable[..., World]] = Registry("world", __name__, group="worldgauge.worlds", in_suites="worlds")
 """Facts of an entry: example, arguments of a small one; panorama, False where it cannot be seen all around; files,
-names of arguments that are files, in a data set relative to its folder."""
+names of arguments that are files, in a data set relative to its folder; walkable, True for one that has a floor
+(`walking.floor.Walkable`) and, but for places of the real game, takes a `seed`."""
 
 
 def open_world(facts: WorldFacts) -> World:

@@ -166,11 +166,11 @@ def test_options_out_of_range_are_refused(tmp_path, change):
 def test_a_loop_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch):
     calls = []
 
-    def sometimes(world, **options):
+    def sometimes(site, **options):
         calls.append(options["kind"])
         if options["kind"] == "ABA":
             raise loopnav.LoopFailedError("no ABA loop here", ["stuck"] * 7)
-        return _one_frame(world, **options)
+        return _one_frame(site, **options)
 
     monkeypatch.setattr(loopnav, "record_loop", sometimes)
     result = collect("loopnav", tmp_path, **SMALL)
@@ -229,10 +229,9 @@ def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():
     assert len({world_seed_of(42, s) for s in range(120)}) == 120
 
 
-def _one_frame(world, *, kind, radius, rng, walker, rule, start):
+def _one_frame(site, *, kind, radius, rng, rule):
     """A walk that stands still: what is tested is the driver."""
-    x, y = world.centre
     still = np.zeros(1)
     keys = np.zeros(1, bool)
-    feet = np.array([[x, y, world.surface(x, y) + 1.0]])
-    return Walk(feet, still + np.pi / 2, still, np.zeros((1, 2)), keys, keys, (None,), kind, radius, world.seed)
+    feet = np.array([site.begin()], float)
+    return Walk(feet, still + np.pi / 2, still, np.zeros((1, 2)), keys, keys, (None,), kind, radius, site.seed)

@@ -118,11 +118,11 @@ def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offlin
     root, _ = offline
     killed = []
 
-    def shortly(*args, **options):
-        pid = options["walker"]._game._player._bridge.pid
+    def shortly(site, **options):
+        pid = site.walker._game._player._bridge.pid
         killed.append(pid)
         threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
-        return walk(*args, **options)
+        return walk(site, **options)
 
     walk = collecting.record_loop
     monkeypatch.setattr(collecting, "record_loop", shortly)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from support.toyworld import hills, meadow
-from worldgauge.suites.loopnav.walks.loops import LoopFailedError, Start, record_loop
+from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
+from worldgauge.suites.loopnav.walks.sites import Start, VoxelSite
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.servers.offline import Offline
 from worldgauge.worlds.voxel.physics.player import PlayerState, pack, tick
@@ -28,7 +29,7 @@ def country(packages):
 def loops(country):
     world, walker = country
     return [
-        record_loop(world, kind=kind, radius=radius, rng=np.random.default_rng([radius, i]), walker=walker)
+        record_loop(VoxelSite(world, walker), kind=kind, radius=radius, rng=np.random.default_rng([radius, i]))
         for kind in ("ABA", "ABCA")
         for radius in (5, 15)
         for i in range(3)
@@ -67,7 +68,7 @@ def test_our_own_physics_goes_the_same_way_with_the_recorded_keys(country, loops
 def test_the_same_draw_is_the_same_loop(country):
     world, walker = country
     one, two = (
-        record_loop(world, kind="ABCA", radius=5, rng=np.random.default_rng(4), walker=walker) for _ in range(2)
+        record_loop(VoxelSite(world, walker), kind="ABCA", radius=5, rng=np.random.default_rng(4)) for _ in range(2)
     )
     np.testing.assert_array_equal(one.positions, two.positions)
     assert one.goals == two.goals
@@ -79,7 +80,7 @@ def test_in_the_open_the_game_walks_as_far_as_the_embedded_walker(packages):
     with Offline(cells_of(world), packages=packages) as offline:
         for walker in (EmbeddedWalker(world), GameWalker(offline)):
             rng = np.random.default_rng(8)
-            lengths.append(record_loop(world, kind="ABA", radius=15, rng=rng, walker=walker).length)
+            lengths.append(record_loop(VoxelSite(world, walker), kind="ABA", radius=15, rng=rng).length)
     assert lengths[0] == pytest.approx(lengths[1], rel=0.05)
 
 
@@ -87,7 +88,7 @@ def test_loose_goals_are_columns_and_begin_where_they_are_told(country):
     world, walker = country
     cell = (100, 96, world.surface(100, 96) + 1)
     start = Start(cell=cell, loose=True)
-    loop = record_loop(world, kind="ABA", radius=5, rng=np.random.default_rng(3), walker=walker, start=start)
+    loop = record_loop(VoxelSite(world, walker, start), kind="ABA", radius=5, rng=np.random.default_rng(3))
     goals = {goal for goal in loop.goals if goal is not None}
     assert all(goal.z is None and goal.range_sq == 1 for goal in goals)
     assert math.dist(loop.positions[0, :2], (100.5, 96.5)) < 40
@@ -113,5 +114,5 @@ def test_where_no_try_leads_to_a_loop_the_reasons_are_told(packages):
         Offline(cells_of(world), packages=packages) as offline,
         pytest.raises(LoopFailedError, match="no path") as failed,
     ):
-        record_loop(world, kind="ABA", radius=15, rng=np.random.default_rng(0), walker=GameWalker(offline))
+        record_loop(VoxelSite(world, GameWalker(offline)), kind="ABA", radius=15, rng=np.random.default_rng(0))
     assert len(failed.value.reasons) == 7

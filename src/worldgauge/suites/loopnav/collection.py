@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
 from worldgauge.engine.collection.collection import Collection, Item, Made, Tell, collections, demand_same
@@ -28,13 +28,14 @@ from worldgauge.suites.loopnav.format import check as checking
 from worldgauge.suites.loopnav.format.records import read_bytes, read_records
 from worldgauge.suites.loopnav.format.write import MANIFEST, worlds_of, write_manifest, write_trajectory
 from worldgauge.suites.loopnav.walks.game import Game, Mode, Pictures
-from worldgauge.suites.loopnav.walks.locations import close_spots, kept_facts, open_spot
+from worldgauge.suites.loopnav.walks.locations import close_locations, kept_facts, open_location
 from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.servers.java import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.voxel.world import KINDS
+from worldgauge.worlds.walking.floor import check_walkable
 from worldgauge.worlds.walking.sampling import Rule
 from worldgauge.worlds.walking.walk import LoopKind
 
@@ -54,14 +55,18 @@ _GAME_DEADLINE_S = 3600.0
 class LoopNavOptions:
     """What a collection of loops holds."""
 
-    settlements: int = option(12, "Villages, each a world of its own.", low=1, high=_MAX_SETTLEMENTS)
+    settlements: int = option(
+        12, "Villages, or homes and the like, each a world of its own.", low=1, high=_MAX_SETTLEMENTS
+    )
     ranges: tuple[int, ...] = option(RANGES, "Distances of the goals in blocks.", low=1, high=_MAX_RADIUS)
     types: tuple[LoopKind, ...] = option(TYPES, "Forms of the loop.")
     per_combination: int = option(20, "Loops for each village, type and range.", low=1, high=_MAX_PER_COMBINATION)
     seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
     sampling: Rule = option("released", 'How goals are drawn: "released" or "continuous".')
-    world: str = option("voxel", '"voxel", embedded, or "minecraft", the real game.')
+    world: str = option(
+        "voxel", '"voxel", villages; "minecraft", the real game; or any world with a floor, such as "indoor", homes.'
+    )
     mode: Mode | None = option(
         None,
         'Of the game: "js-server", ours (the default); "offline", no server; "java", --server (the default there).',
@@ -86,7 +91,7 @@ class LoopNavOptions:
 
 @collections.register("loopnav")
 class LoopNavCollection(Collection):
-    """Loops in generated villages, or in the real game, in LoopNav's layout."""
+    """Loops in generated villages, in the real game or in homes, in LoopNav's layout."""
 
     name = "loopnav"
     items_noun = "loops"
@@ -104,8 +109,7 @@ class LoopNavCollection(Collection):
     def check_options(self) -> None:
         """What the game and its renderers can do."""
         options = self.options
-        if options.world not in ("voxel", "minecraft"):
-            raise UnknownNameError("world of loops", options.world, ("voxel", "minecraft"))
+        check_walkable(options.world)
         game = options.game
         if game is None:
             return
@@ -117,9 +121,14 @@ class LoopNavCollection(Collection):
             raise UsageError(f"size is {options.size}: give at most {MOST_PIXELS} pixels a side")
 
     def settings(self) -> dict[str, Any]:
-        """As the manifest has always had them: what belongs to the game in one object, null without it."""
+        """As the manifest has always had them: what belongs to the game in one object, null without it.
+
+        Only worlds other than villages and the game are named.
+        """
         options, game = self.options, self.options.game
+        world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
         return {
+            **world,
             "settlements": options.settlements,
             "ranges": list(options.ranges),
             "types": list(options.types),
@@ -180,24 +189,18 @@ class LoopNavCollection(Collection):
                 facts = kept_facts(self.out, game.place(args["location"]))
                 return Made(len(read_records(records)), facts)
             game = replace(game, mode="offline")  # the same walk, sooner
-        spot = open_spot(self.out, args["location"], args["kind"], args["world_seed"], game)
+        place = open_location(self.out, args["location"], self.options.world, args["kind"], args["world_seed"], game)
         rng = np.random.default_rng(args["entropy"])
         try:
             walk = record_loop(
-                spot.voxels,
-                kind=args["type"],
-                radius=args["radius"],
-                rng=rng,
-                walker=spot.walker,
-                rule=self.options.sampling,
-                start=spot.start,
+                place.site, kind=args["type"], radius=args["radius"], rng=rng, rule=self.options.sampling
             )
         except LoopFailedError as error:
-            return Made(world=spot.facts, discards=error.reasons, failure=str(error))
+            return Made(world=place.facts, discards=error.reasons, failure=str(error))
         except (BridgeError, BridgeLostError):
-            close_spots()  # a bot that was kicked, a server that ended: the next item starts with new ones
+            close_locations()  # a bot that was kicked, a server that ended: the next item starts with new ones
             raise
-        walk = spot.recorded(walk)
+        walk = place.recorded(walk)
         if not done:
             for leftover in video.parent.glob(f".{args['stamp']}.*part"):
                 leftover.unlink()
@@ -209,14 +212,14 @@ class LoopNavCollection(Collection):
                 radius=args["radius"],
                 stamp=args["stamp"],
                 walk=walk,
-                frames=spot.frames(walk.poses, camera, progress),
-                seed=spot.seed,
+                frames=place.frames(walk.poses, camera, progress),
+                seed=place.seed,
             )
-        return Made(len(walk), spot.facts, discards=walk.discards)
+        return Made(len(walk), place.facts, discards=walk.discards)
 
     def close(self) -> None:
         """End what was started for the last places."""
-        close_spots()
+        close_locations()
 
     def manifest(self) -> dict[str, Any] | None:
         """Settings of the collection that is in `out` already; None where no place was collected yet."""
@@ -258,6 +261,8 @@ class LoopNavCollection(Collection):
         if game is not None and game.places:
             named = [place_of(text) for text in game.places]
             return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
+        if self.options.world not in ("voxel", "minecraft"):
+            return [(number, f"{self.options.world}_{number + 1}", "") for number in range(self.options.settlements)]
         kinds = [KINDS[settlement % len(KINDS)] for settlement in range(self.options.settlements)]
         return [(number, f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
 
@@ -273,6 +278,6 @@ def _appearance(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What of the world the files depend on: not the mode of the game, for those of ours give the same."""
     game = settings.get("game")
     if game is None:
-        return {"world": "voxel", "server": None, "pictures": "ours"}
+        return {"world": settings.get("world", "voxel"), "server": None, "pictures": "ours"}
     server = None if game["server"] is None else list(address(game["server"]))
     return {"world": "minecraft", "server": server, "pictures": game["pictures"]}

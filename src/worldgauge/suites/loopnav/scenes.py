@@ -27,7 +27,15 @@ from worldgauge.suites.loopnav.metrics.scene_variants import (
     sgcs_by_coverage,
     unseen_sgcs,
 )
-from worldgauge.suites.loopnav.segmentation import Seen, cannot_see, covered, see, segmenter_accuracy, truth_scenes
+from worldgauge.suites.loopnav.segmentation import (
+    SegmentedFrame,
+    coverage_of,
+    has_scene_categories,
+    segment_frame,
+    segmenter_accuracy,
+    truth_scenes,
+    unavailable_reason,
+)
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 SCENE_METRICS = (
@@ -35,6 +43,7 @@ SCENE_METRICS = (
     *("sgcs_drift_tolerant", "coverage", "sgcs_seen", "sgcs_unseen", "segmenter_accuracy", "loop_closure"),
 )
 NO_SEGMENTER = "the colour segmenter knows our own pictures of known worlds; register one and set segmenter=NAME"
+OTHER_CATEGORIES = "SGCS counts ten outdoor categories, and this world has other ones"
 
 ACCURACY_STRIDE = 4
 """Every so many sampled frames one measures the segmenter: rendering its exact labels costs as much as all the rest."""
@@ -51,24 +60,30 @@ def scene_scores(
     truth: the way back, cut to what the model draws.
     """
     segmenter = settings.segmenter or "colour"
-    known = episode.world is not None and episode.facts.get("pictures", "ours") == "ours"
+    known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
     fits = known or segmenter not in ("colour", "exact")
-    blind = NO_SEGMENTER if settings.segmenter is None and not fits else cannot_see(segmenter)
-    if blind is not None:
-        yield from (make_score(record, name, None, reason=blind) for name in SCENE_METRICS)
+    missing = unavailable_reason(segmenter)
+    foreign = episode.world is not None and not has_scene_categories(episode.world)
+    if settings.segmenter is None and not fits:
+        missing = OTHER_CATEGORIES if foreign else NO_SEGMENTER
+    if missing is not None:
+        # What was seen before does not depend on categories.
+        measured = [_coverage(record, _coverage_shown(record, start, truth, rollout, settings))] if foreign else []
+        names = [name for name in SCENE_METRICS if name not in {score.metric for score in measured}]
+        yield from (*measured, *(make_score(record, name, None, reason=missing) for name in names))
         return
     drawn_by = "colour" if segmenter == "exact" else segmenter
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
-    got = [see(frame, drawn_by) for frame in fitted.take(pairs.indices_a)]
+    got = [segment_frame(frame, drawn_by) for frame in fitted.take(pairs.indices_a)]
     frames_shown = tuple(start + i for i in pairs.indices_b)
     want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
     rules: dict[str, Any] = {"empty": settings.empty, "matching": settings.matching}
     video, frames = sgcs(scenes_got, scenes_want, **size, **rules)
-    shown_before = covered(record.task, frames_shown)
+    shown_before = coverage_of(record.task, frames_shown)
     at = pairs.indices_a
 
     def series(values: Iterable[float | None]) -> list[tuple[int, float | None]]:
@@ -105,7 +120,7 @@ def scene_scores(
     yield _closure(record, episode, start, scenes_got, at, size, segmenter)
 
 
-def _partners(a: Seen, b: Seen, size: Mapping[str, Any]) -> Mapping[str, NDArray[np.int64]]:
+def _partners(a: SegmentedFrame, b: SegmentedFrame, size: Mapping[str, Any]) -> Mapping[str, NDArray[np.int64]]:
     """Which instance is which: by looks, wherever it stands; by place where a segmenter gives no labels."""
     if a.looks is None or b.looks is None:
         return match_by_place(a.scene, b.scene, **size)
@@ -134,18 +149,32 @@ def _by_coverage(
         for name in ("coverage", "sgcs_seen", "sgcs_unseen"):
             yield make_score(record, name, None, reason="the world of this recording is not known")
         return
-    known = [share for share in covered if share is not None]
-    yield _maybe(record, "coverage", mean_of_known(known), "no frame shows a surface", len(known))
+    yield _coverage(record, covered)
     for name, function in (("sgcs_seen", seen_sgcs), ("sgcs_unseen", unseen_sgcs)):
         part = function(values, covered)
         yield _maybe(record, name, part.value, "the walk has no such frame", part.n)
+
+
+def _coverage(record: Record, covered: Sequence[float | None]) -> Score:
+    known = [share for share in covered if share is not None]
+    return _maybe(record, "coverage", mean_of_known(known), "no frame shows a surface", len(known))
+
+
+def _coverage_shown(
+    record: Record, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings
+) -> list[float | None]:
+    """Coverage of the sampled frames; none without a world."""
+    pairs = sample_pairs(len(rollout), len(truth), settings.stride)
+    return coverage_of(record.task, tuple(start + i for i in pairs.indices_b)) or []
 
 
 def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...]) -> Score:
     """How far the colour segmenter can be trusted on this walk: its labels of the recording against exact ones."""
     found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE])
     if found is None:
-        return make_score(record, "segmenter_accuracy", None, reason="the world of this recording is not known")
+        return make_score(
+            record, "segmenter_accuracy", None, reason="this recording has no exact labels to compare with"
+        )
     return make_score(
         record,
         "segmenter_accuracy",

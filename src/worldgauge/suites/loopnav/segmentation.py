@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.episode import Episode
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import MissingExtraError, NotApplicableError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
@@ -33,24 +33,29 @@ KEPT = 64
 """Tasks whose recording stays segmented in a process."""
 
 
-class Seen(NamedTuple):
+class SegmentedFrame(NamedTuple):
     """One segmented frame: its instances, and the mean colour of each; None from a segmenter without labels."""
 
     scene: Scene
     looks: dict[str, FloatArray] | None
 
 
-def see(rgb: Image, segmenter: str, view: View | None = None) -> Seen:
+def segment_frame(rgb: Image, segmenter: str, view: View | None = None) -> SegmentedFrame:
     """One frame through a registered segmenter; `view` for the one that reads it."""
     found = _segmenter(segmenter).segment(rgb, view)
     if not isinstance(found, Labels):
-        return Seen(found.scene(), None)
+        return SegmentedFrame(found.scene(), None)
     looks = mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
-    return Seen(found.scene(), looks)
+    return SegmentedFrame(found.scene(), looks)
 
 
-def cannot_see(segmenter: str) -> str | None:
-    """Why a segmenter cannot look here, such as weights that are not on this machine; None where it can."""
+def has_scene_categories(world: WorldFacts | None) -> bool:
+    """Whether the world is known and shows what SGCS looks for: its ten categories, by name."""
+    return world is not None and set(CATEGORIES) <= set(open_world(world).categories)
+
+
+def unavailable_reason(segmenter: str) -> str | None:
+    """Why a segmenter cannot be used here, such as weights that are not on this machine; None where it can."""
     try:
         _segmenter(segmenter)
     except (AbsentWeightsError, MissingExtraError) as error:
@@ -66,7 +71,7 @@ def _segmenter(name: str) -> Segmenter:
 
 def truth_scenes(
     task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: Sequence[int] | None, segmenter: str
-) -> list[Seen]:
+) -> list[SegmentedFrame]:
     """Segmented frames of the recording; kept, because every subject is compared with the same ones."""
     return _truth_scenes_cached(_Key(task), indices, size, tuple(crop) if crop else None, segmenter)
 
@@ -88,7 +93,7 @@ class _Key:
 @lru_cache(maxsize=KEPT)
 def _truth_scenes_cached(
     key: _Key, indices: tuple[int, ...], size: tuple[int, int], crop: tuple[int, ...] | None, segmenter: str
-) -> list[Seen]:
+) -> list[SegmentedFrame]:
     episode, _ = episode_of(key.task)
     clip, camera = episode.clip, episode.camera
     if crop is not None:
@@ -96,7 +101,7 @@ def _truth_scenes_cached(
         camera = camera.cropped(clip.width, clip.height)
     views = _views(episode, indices, camera.resized(*size), segmenter)
     frames = clip.resized(*size).take(indices)
-    return [see(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
+    return [segment_frame(frame, segmenter, view) for frame, view in zip(frames, views, strict=True)]
 
 
 def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
@@ -106,12 +111,16 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
         return
     if episode.world is None:
         raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=colour")
+    if not has_scene_categories(episode.world):
+        raise NotApplicableError(
+            f"world '{episode.world.name}' has none of the categories that exact masks are made of"
+        )
     world = open_world(episode.world)
     for index in indices:
         yield world.view(episode.poses[index], camera)
 
 
-def covered(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
+def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
     """Share of what each frame shows that had been seen before the way back; None without a world."""
     episode, _ = episode_of(task)
     return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
@@ -136,14 +145,14 @@ def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | N
 
 
 def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
-    """The colour segmenter against exact masks on frames of the recording; None without a world."""
+    """The colour segmenter against exact masks on frames of the recording; None where there are none."""
     return _accuracy(_Key(task), indices)
 
 
 @lru_cache(maxsize=KEPT)
 def _accuracy(key: _Key, indices: tuple[int, ...]) -> Accuracy | None:
     episode, _ = episode_of(key.task)
-    if episode.world is None:
+    if episode.world is None or not has_scene_categories(episode.world):
         return None
     world, colour, exact = open_world(episode.world), Colour(), Exact()
 

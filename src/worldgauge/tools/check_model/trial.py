@@ -28,6 +28,7 @@ from worldgauge.suites.loopnav.format.layout import aligned_actions
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.walks.loops import record_loop
+from worldgauge.suites.loopnav.walks.sites import VoxelSite
 from worldgauge.tools.check_model.steps import SIZES, steps_question
 from worldgauge.worlds import open_world
 from worldgauge.worlds.voxel import Voxel
@@ -303,7 +304,7 @@ def _walk() -> tuple[FloatArray, NDArray[np.float32]]:
     """Poses (N, 4, 4) and action values (N - 1, 4) of one loop of 379 frames in a small settlement."""
     world = open_world(_WORLD)
     assert isinstance(world, Voxel)
-    walk = record_loop(world.voxels, kind="ABA", radius=_RADIUS, rng=np.random.default_rng(1))
+    walk = record_loop(VoxelSite(world.voxels), kind="ABA", radius=_RADIUS, rng=np.random.default_rng(1))
     return walk.poses, aligned_actions(walk).values
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Home", "TestRoom"]
 
 
-@worlds.register("indoor", example={"seed": 1})
+@worlds.register("indoor", walkable=True, example={"seed": 1})
 class Home:
     """A furnished home: a corridor, living room, kitchen, bedrooms, bathroom, sometimes a study or gym.
 

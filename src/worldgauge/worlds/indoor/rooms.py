@@ -77,7 +77,7 @@ class RoomClip:
         return float(np.linalg.norm(self.poses[0, :2, 3] - self.history_pose[:2, 3]))
 
 
-@worlds.register("room", example={"walk": "curve", "seed": 1})
+@worlds.register("room", walkable=True, example={"walk": "curve", "seed": 1})
 class Room:
     """A textured room of 12 x 16 x 3 m with boxes beside one path, for measuring decoders.
 

@@ -17,7 +17,12 @@ from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 
-@worlds.register("minecraft", example={"grid": str(Path(__file__).parent / "example.grid.gz")}, files=("grid",))
+@worlds.register(
+    "minecraft",
+    walkable=True,
+    example={"grid": str(Path(__file__).parent / "example.grid.gz")},
+    files=("grid",),
+)
 class Minecraft:
     """Cells of the game as they were read from one of its worlds, seen by our own camera.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from worldgauge.worlds.voxel.camera import Grid
 
 
-@worlds.register("voxel", example={"kind": "plains", "seed": 1})
+@worlds.register("voxel", walkable=True, example={"kind": "plains", "seed": 1})
 class Voxel:
     """A generated settlement in open country, ray-cast on the CPU.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError
+from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds import World
+from worldgauge.worlds import World, worlds
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,31 @@ class Walkable(World, Protocol):
     def landmarks(self) -> tuple[Landmark, ...]:
         """Things with names, in a fixed order."""
         ...
+
+
+def walkable_worlds() -> tuple[str, ...]:
+    """Names of the registered worlds that declare a floor (`walkable=True`), sorted."""
+    return tuple(entry.name for entry in worlds if entry.facts.get("walkable"))
+
+
+def check_walkable(name: str) -> None:
+    """Raises UsageError, naming those that do, unless world `name` is registered and declares a floor.
+
+    A world of another package is imported to see what it declares.
+    """
+    if name in worlds:
+        worlds.get(name)
+        if worlds.entry(name).facts.get("walkable"):
+            return
+    known = ", ".join(walkable_worlds())
+    raise UsageError(f"world '{name}' is not one that can be walked in; these can: {known}")
+
+
+def build_walkable(name: str, seed: int) -> Walkable:
+    """The world `name` with the arguments of its example and another seed. Raises as `check_walkable`."""
+    check_walkable(name)
+    built = worlds.get(name)(**{**worlds.entry(name).facts["example"], "seed": seed})
+    return cast(Walkable, built)
 
 
 def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ import pytest
 from support.toyworld import hills, meadow
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
+from worldgauge.suites.loopnav.walks.sites import VoxelSite
 from worldgauge.worlds.voxel.physics.player import PlayerState, pack, tick
 from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT, TURN_QUANTUM, Follower, turn_towards
 from worldgauge.worlds.walking.sampling import start_place
@@ -27,7 +28,7 @@ def loops(world):
     """Eight loops of every type and radius."""
     walker = EmbeddedWalker(world)
     return [
-        record_loop(world, kind=kind, radius=radius, rng=np.random.default_rng([radius, i]), walker=walker)
+        record_loop(VoxelSite(world, walker), kind=kind, radius=radius, rng=np.random.default_rng([radius, i]))
         for kind in ("ABA", "ABCA")
         for radius in RADII
         for i in range(8)
@@ -152,24 +153,26 @@ def test_poses_are_the_eye_looking_along_the_heading(loops):
 
 
 def test_same_generator_same_loop(world):
-    first, second = (record_loop(world, kind="ABCA", radius=15, rng=np.random.default_rng(9)) for _ in range(2))
+    first, second = (
+        record_loop(VoxelSite(world), kind="ABCA", radius=15, rng=np.random.default_rng(9)) for _ in range(2)
+    )
     for name in ("positions", "yaw", "camera", "forward", "jump"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
     assert first.goals == second.goals
-    other = record_loop(world, kind="ABCA", radius=15, rng=np.random.default_rng(10))
+    other = record_loop(VoxelSite(world), kind="ABCA", radius=15, rng=np.random.default_rng(10))
     assert not np.array_equal(first.positions[:50], other.positions[:50])
 
 
 def test_unknown_kind_is_refused(world):
     with pytest.raises(UsageError, match="ABBA"):
-        record_loop(world, kind="ABBA", radius=5, rng=np.random.default_rng(0))
+        record_loop(VoxelSite(world), kind="ABBA", radius=5, rng=np.random.default_rng(0))
 
 
 def test_a_world_without_ways_out_fails_with_the_reasons_of_every_try():
     """The centre is a pit three blocks deep: nobody gets out of it."""
     blocks = {(x, y, z): "stone" for x in range(48) for y in range(48) for z in (4, 5, 6) if (x, y) != (24, 24)}
     with pytest.raises(LoopFailedError, match="7 tries") as caught:
-        record_loop(meadow(blocks=blocks), kind="ABA", radius=5, rng=np.random.default_rng(0))
+        record_loop(VoxelSite(meadow(blocks=blocks)), kind="ABA", radius=5, rng=np.random.default_rng(0))
     assert caught.value.reasons == ("no path",) * 7
 
 
@@ -195,7 +198,7 @@ def test_turns_take_the_shortest_way_and_stop_when_there():
 
 
 def test_a_walk_whose_parts_differ_in_length_is_refused():
-    loop = record_loop(meadow(), kind="ABA", radius=5, rng=np.random.default_rng(0), rule="continuous")
+    loop = record_loop(VoxelSite(meadow()), kind="ABA", radius=5, rng=np.random.default_rng(0), rule="continuous")
     fields = {name: getattr(loop, name) for name in Walk.__dataclass_fields__}
     with pytest.raises(ShapeError, match="'yaw'"):
         Walk(**fields | {"yaw": loop.yaw[:-1]})

@@ -20,7 +20,8 @@ from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.engine.collection.kernel import render
 from worldgauge.suites.loopnav.walks.game import Game, Pictures
-from worldgauge.suites.loopnav.walks.loops import Start
+from worldgauge.suites.loopnav.walks.sites import FloorSite, LoopSite, Start, VoxelSite
+from worldgauge.worlds import World
 from worldgauge.worlds.minecraft import Minecraft
 from worldgauge.worlds.minecraft.cells.building import compare
 from worldgauge.worlds.minecraft.cells.cells import Cells, write
@@ -34,10 +35,10 @@ from worldgauge.worlds.minecraft.servers.online import Online
 from worldgauge.worlds.minecraft.servers.server import JsServer
 from worldgauge.worlds.minecraft.viewer import Viewer
 from worldgauge.worlds.voxel import Voxel
-from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import build_walkable
 from worldgauge.worlds.walking.ground import released_ground
 from worldgauge.worlds.walking.walk import Walk
-from worldgauge.worlds.walking.walkers import EmbeddedWalker, GameWalker, Walker
+from worldgauge.worlds.walking.walkers import GameWalker
 
 REACH = 176
 """Blocks read around a place on a server: 80 that are walked, and 96 that the release draws around the walker."""
@@ -48,19 +49,21 @@ WORLDS_FOLDER = "worlds"
 
 
 @dataclass
-class Spot:
+class Location:
     """An open place.
 
-    voxels: what is walked through. world: what is seen, in the frame that is recorded, which may be another. facts: of
-    the world, files relative to the collection. seed: of the world, for the records, None when unknown.
-    cells: the game's, with the names of its `version`.
+    Attributes:
+        site: Where loops are walked.
+        world: What is seen, in the frame that is recorded, which may be another.
+        facts: Of the world, files relative to the collection.
+        seed: Of the world, for the records; None when unknown.
+        cells: The game's, with the names of its `version`.
+        pictures: Who draws them.
     """
 
-    voxels: VoxelWorld
-    world: Voxel | Minecraft
+    site: LoopSite
+    world: World
     facts: WorldFacts
-    walker: Walker
-    start: Start
     seed: int | None
     cells: Cells | None = None
     version: str = VERSION
@@ -69,7 +72,7 @@ class Spot:
     _viewer: Viewer | None = None
 
     def recorded(self, walk: Walk) -> Walk:
-        """A walk through `voxels` in the frame that is recorded."""
+        """A walk at `site` in the frame that is recorded."""
         x, y, z = (int(v) for v in self._origin)
         goals = tuple(
             goal and replace(goal, x=goal.x + x, y=goal.y + y, z=None if goal.z is None else goal.z + z)
@@ -99,30 +102,38 @@ class Spot:
         return np.array(self.world.origin if isinstance(self.world, Minecraft) else (0.0, 0.0, 0.0))
 
 
-def open_spot(out: Path, location: str, kind: str, seed: int, game: Game | None) -> Spot:
-    """The place called `location`: of a settlement its kind and seed, of a server one of the game's places.
+def open_location(out: Path, location: str, world: str, kind: str, seed: int, game: Game | None) -> Location:
+    """The place called `location`.
+
+    Args:
+        out: Folder of the collection.
+        location: Its name; with a server one of the game's places.
+        world: Registered name of the world.
+        kind: Of a settlement.
+        seed: Of the world.
+        game: How the real game is used, if it is.
 
     The one that was opened before in this mode is closed, unless it is the same. Raises what servers and bridges raise.
     """
     mode = None if game is None else game.mode
-    asked = (out, location, kind, seed, game)
+    asked = (out, location, world, kind, seed, game)
     if mode in _open and _open[mode][0] == asked:
         return _open[mode][1]
     if mode in _open:
         _open.pop(mode)[1].closing.close()
     with ExitStack() as stack:
         if game is None:
-            spot = _embedded(kind, seed)
+            opened = _embedded(kind, seed) if world == "voxel" else _on_floor(world, seed)
         elif game.mode == "java":
-            spot = _on_server(out, game.place(location), game, stack)
+            opened = _on_server(out, game.place(location), game, stack)
         else:
-            spot = _settlement(kind, seed, game, stack)
-        spot.closing = stack.pop_all()
-    _open[mode] = (asked, spot)
-    return spot
+            opened = _settlement(kind, seed, game, stack)
+        opened.closing = stack.pop_all()
+    _open[mode] = (asked, opened)
+    return opened
 
 
-def close_spots() -> None:
+def close_locations() -> None:
     """End what was started for the last places, and forget what the next collection may find otherwise."""
     kept_facts.cache_clear()
     while _open:
@@ -131,22 +142,27 @@ def close_spots() -> None:
 
 @lru_cache(maxsize=4)
 def kept_facts(out: Path, place: Place) -> WorldFacts:
-    """Facts of a place of a server that was open before, as the collection has its cells; as `Spot.facts`.
+    """Facts of a place of a server that was open before, as the collection has its cells; as `Location.facts`.
 
     Raises WorldError when they are gone or of another place.
     """
     return _kept_facts(_kept(out, place), out)
 
 
-_open: dict[str | None, tuple[tuple[Any, ...], Spot]] = {}
+_open: dict[str | None, tuple[tuple[Any, ...], Location]] = {}
 
 
-def _embedded(kind: str, seed: int) -> Spot:
+def _embedded(kind: str, seed: int) -> Location:
     world = Voxel(kind, seed)
-    return Spot(world.voxels, world, world.facts, EmbeddedWalker(world.voxels), Start(), seed)
+    return Location(VoxelSite(world.voxels), world, world.facts, seed)
 
 
-def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
+def _on_floor(name: str, seed: int) -> Location:
+    world = build_walkable(name, seed)
+    return Location(FloorSite(world.floor, f"world '{name}' (seed {seed})", seed), world, world.facts, seed)
+
+
+def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Location:
     """A settlement of ours put into the game, and looked at as the game then has it."""
     made = Voxel(kind, seed)
     cells = cells_of(made.voxels)
@@ -158,10 +174,10 @@ def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Spot:
         walker, world = GameWalker(Online(server, held)), Voxel.from_cells(voxels_of(held, made.voxels))
         if world.facts != made.facts:
             raise WorldError(f"the server holds other cells than the {kind} settlement that was put into it")
-    return Spot(world.voxels, world, world.facts, walker, Start(), seed, cells, pictures=game.pictures)
+    return Location(VoxelSite(world.voxels, walker), world, world.facts, seed, cells, pictures=game.pictures)
 
 
-def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Spot:
+def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Location:
     """A place of a world that somebody runs; its cells are read once, and kept in the collection."""
     assert game.server is not None
     server = stack.enter_context(JavaServer(*address(game.server)))
@@ -177,7 +193,7 @@ def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Spot:
     start = Start((int(x), int(y) - 1, int(z)), released_ground(cells), place.loose)
     walker = GameWalker(Online(server, cells, dimension=place.dimension))
     facts = _kept_facts(world, out)
-    return Spot(world.voxels, world, facts, walker, start, seed, cells, server.version, game.pictures)
+    return Location(VoxelSite(world.voxels, walker, start), world, facts, seed, cells, server.version, game.pictures)
 
 
 def _grid(out: Path, place: Place) -> Path:

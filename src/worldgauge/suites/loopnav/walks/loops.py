@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from worldgauge.core.errors import UsageError, WorldError
+from worldgauge.suites.loopnav.walks.sites import LoopSite
 from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND
-from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.controller import TURN_DONE, Control, turn_towards
-from worldgauge.worlds.walking.ground import Ground
-from worldgauge.worlds.walking.sampling import Cell, Rule, sample_offset, sample_place, start_place
+from worldgauge.worlds.walking.sampling import Rule
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal, discard_counts
-from worldgauge.worlds.walking.walkers import EmbeddedWalker, Stride, Walker, WalkFailedError
+from worldgauge.worlds.walking.walkers import Stride, WalkFailedError
 
-START_RADIUS = 20
 MAX_FRAMES = 2500
 MAX_RETRIES = 6
 IDLE_RECORDS = 3
@@ -37,18 +34,6 @@ LOOK_AROUND = tuple(math.pi / 2 + quarter * math.pi / 2 for quarter in (0, 1, 2,
 _GAME_YAW_ZERO = math.pi / 2
 
 
-class Start(NamedTuple):
-    """Where walkers are put down and what ground they go to; by default natural ground near the middle of ours.
-
-    cell: exactly there. ground: of goals. loose: goals are columns to come near to, whatever the ground there, as the
-    release has them underground.
-    """
-
-    cell: Cell | None = None
-    ground: Ground | None = None
-    loose: bool = False
-
-
 class LoopFailedError(WorldError):
     """No try led to a loop; `reasons` has one entry a try."""
 
@@ -58,27 +43,23 @@ class LoopFailedError(WorldError):
 
 
 def record_loop(
-    world: VoxelWorld,
+    site: LoopSite,
     *,
     kind: LoopKind,
     radius: int,
     rng: np.random.Generator,
-    walker: Walker | None = None,
     rule: Rule = "released",
-    start: Start | None = None,
 ) -> Walk:
-    """One closed loop through `world`; nothing is rendered.
+    """One closed loop at `site`; nothing is rendered.
 
-    radius: cells from A to B (and from B to C). walker: who walks, in the same world; by default our own physics.
-    start: where and how the ground is found.
+    radius: cells from A to B (and from B to C). rule: how goals are drawn.
     Raises LoopFailedError after MAX_RETRIES + 1 tries, with the reasons.
     """
     if kind not in ("ABA", "ABCA"):
         raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")
-    walker = walker or EmbeddedWalker(world)
     reasons: list[str] = []
     for _ in range(MAX_RETRIES + 1):
-        recording = _Recording(world, walker, start or Start())
+        recording = _Recording(site)
         try:
             recording.run(kind, radius, rng, rule)
         except WalkFailedError as discarded:
@@ -86,8 +67,7 @@ def record_loop(
             continue
         return recording.walk(kind, radius, tuple(reasons))
     raise LoopFailedError(
-        f"no {kind} loop of radius {radius} in world '{world.kind}' (seed {world.seed}) "
-        f"in {MAX_RETRIES + 1} tries: {discard_counts(reasons)}",
+        f"no {kind} loop of radius {radius} in {site.label} in {MAX_RETRIES + 1} tries: {discard_counts(reasons)}",
         reasons,
     )
 
@@ -95,10 +75,9 @@ def record_loop(
 class _Recording:
     """One try: where the walker begins, and what has been recorded of it."""
 
-    def __init__(self, world: VoxelWorld, walker: Walker, start: Start) -> None:
-        self._world = world
-        self._walker = walker
-        self._start = start
+    def __init__(self, site: LoopSite) -> None:
+        self._site = site
+        self._walker = site.walker
         self._recording = False
         self._yaw = self._whole_turns = 0.0
         self._ticks_silent = 0
@@ -108,21 +87,25 @@ class _Recording:
         self._goals: list[WalkGoal | None] = []
 
     def run(self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule) -> None:
-        begin = start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
-        self._walker.stand(begin, _GAME_YAW_ZERO)
-        place_a = self._sample(begin, START_RADIUS, rng, rule)
-        self._walk_to(self._goal(place_a))
+        site = self._site
+        begin = site.begin()
+        if begin is not None:
+            self._walker.stand(begin, _GAME_YAW_ZERO)
+        place_a = site.first_place(begin, rng, rule)
+        if begin is None:
+            self._walker.stand(place_a, _GAME_YAW_ZERO)
+        self._walk_to(site.goal(place_a))
         for _ in range(START_UP_TICKS):
             self._turn(0.0)
         self._whole_turns = math.floor((self._yaw - _GAME_YAW_ZERO) / math.tau) * math.tau
 
         self._recording = True
-        self._turn(0.0, self._goal(place_a))
-        self._look_around(self._goal(place_a))
+        self._turn(0.0, site.goal(place_a))
+        self._look_around(site.goal(place_a))
         place = place_a
         for _ in kind[1:-1]:
-            place = self._sample(place, radius, rng, rule)
-            self._walk_to(self._goal(place))
+            place = site.next_place(place, radius, rng, rule)
+            self._walk_to(site.goal(place))
         self._walk_to(WalkGoal(place_a[0], place_a[1], range_sq=1))
         until = self._idle_records + IDLE_RECORDS
         while self._idle_records < until:
@@ -142,21 +125,9 @@ class _Recording:
             goals=tuple(self._goals),
             kind=kind,
             radius=radius,
-            seed=self._world.seed,
+            seed=self._site.seed,
             discards=discards,
         )
-
-    def _goal(self, place: Cell) -> WalkGoal:
-        return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
-
-    def _sample(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        if self._start.loose:
-            dx, dy = sample_offset(radius, rng, rule)
-            return around[0] + dx, around[1] + dy, around[2]
-        try:
-            return sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
-        except WorldError:
-            raise WalkFailedError("no place to go") from None
 
     def _walk_to(self, goal: WalkGoal) -> None:
         for stride in self._walker.walk(goal):

@@ -1,0 +1,149 @@
+"""Where a loop is walked: where it may begin, where its goals may lie, and who walks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.floor_walker import FloorWalker
+from worldgauge.worlds.walking.ground import Ground
+from worldgauge.worlds.walking.sampling import (
+    MAX_REJECTIONS,
+    Cell,
+    Rule,
+    sample_offset,
+    sample_place,
+    start_place,
+)
+from worldgauge.worlds.walking.walk import WalkGoal
+from worldgauge.worlds.walking.walkers import EmbeddedWalker, Walker, WalkFailedError
+
+START_RADIUS = 20
+
+
+class LoopSite(Protocol):
+    """A place to walk loops at. Its cells are of one metre."""
+
+    @property
+    def walker(self) -> Walker:
+        """Who walks."""
+        ...
+
+    @property
+    def seed(self) -> int | None:
+        """Of the world; None when unknown."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        ...
+
+    def begin(self) -> Cell | None:
+        """Where the walker is put down before it goes to A; None where it is put down at A itself."""
+        ...
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """A. Raises WalkFailedError when none is found."""
+        ...
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """A place about `radius` cells from `around`. Raises WalkFailedError when none is found."""
+        ...
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """What a walker that goes there heads for."""
+        ...
+
+
+class Start(NamedTuple):
+    """Where walkers are put down and what ground they go to; by default natural ground near the middle of ours.
+
+    cell: exactly there. ground: of goals. loose: goals are columns to come near to, whatever the ground there, as the
+    release has them underground.
+    """
+
+    cell: Cell | None = None
+    ground: Ground | None = None
+    loose: bool = False
+
+
+class VoxelSite:
+    """A settlement, embedded or of the game, with the release's rules for places.
+
+    walker: by default moved by our own physics.
+    """
+
+    def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: Start | None = None) -> None:
+        self.walker: Walker = walker or EmbeddedWalker(world)
+        self._world = world
+        self._start = start or Start()
+
+    @property
+    def seed(self) -> int:
+        """See `LoopSite.seed`."""
+        return self._world.seed
+
+    @property
+    def label(self) -> str:
+        """Kind and seed."""
+        return f"world '{self._world.kind}' (seed {self._world.seed})"
+
+    def begin(self) -> Cell:
+        """The middle of the settlement, or where `start` says."""
+        return start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """About START_RADIUS from the middle."""
+        return self.next_place(begin or self.begin(), START_RADIUS, rng, rule)
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """See `sampling.sample_place`; any column where goals are loose."""
+        if self._start.loose:
+            dx, dy = sample_offset(radius, rng, rule)
+            return around[0] + dx, around[1] + dy, around[2]
+        try:
+            return sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
+        except WorldError:
+            raise WalkFailedError("no place to go") from None
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """The cell itself; the column where goals are loose."""
+        return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
+
+
+class FloorSite:
+    """The floor of any world that has one, such as a home.
+
+    Rooms are small, so A is any place that can be reached, and the walker is put down there. Goals are drawn by the
+    same rules, and rejected where the walker cannot stand.
+    """
+
+    def __init__(self, floor: FloorPlan, label: str, seed: int | None) -> None:
+        self.walker = FloorWalker(floor)
+        self.label = label
+        self.seed = seed
+
+    def begin(self) -> None:
+        """At A."""
+
+    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
+        """Any cell with room, each as likely."""
+        cells = self.walker.cells
+        return cells[int(rng.integers(len(cells)))]
+
+    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
+        """See `LoopSite.next_place`."""
+        for _ in range(MAX_REJECTIONS):
+            dx, dy = sample_offset(radius, rng, rule)
+            if (cell := self.walker.cell_at(around[0] + dx, around[1] + dy)) is not None:
+                return cell
+        raise WalkFailedError("no place to go")
+
+    def goal(self, place: Cell) -> WalkGoal:
+        """The cell itself."""
+        return WalkGoal(*place)
