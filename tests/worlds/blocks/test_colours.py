@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from worldgauge.worlds.blocks import _palette, table
+from worldgauge.worlds.blocks import palette, table
 from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, Look, has_colour, look_of, mixed, shorter_names
 from worldgauge.worlds.blocks.shapes import shape_of
 
@@ -57,10 +57,10 @@ def test_what_is_made_of_a_material_has_its_colour(made, of):
 
 def test_dyed_goods_are_told_apart_by_dye_and_by_kind():
     kinds = ("wool", "concrete", "terracotta", "concrete_powder", "glazed_terracotta")
-    colours = {look_of(f"{dye}_{kind}").side for dye in _palette.DYES for kind in kinds}
-    assert len(colours) == len(_palette.DYES) * len(kinds)
+    colours = {look_of(f"{dye}_{kind}").side for dye in palette.DYES for kind in kinds}
+    assert len(colours) == len(palette.DYES) * len(kinds)
     for kind in ("wool", "concrete"):
-        dyed = np.array([look_of(f"{dye}_{kind}").side for dye in _palette.DYES], float)
+        dyed = np.array([look_of(f"{dye}_{kind}").side for dye in palette.DYES], float)
         apart = np.linalg.norm(dyed[:, None] - dyed[None], axis=2)
         assert apart[~np.eye(len(dyed), dtype=bool)].min() > 25
     red, green, blue = (look_of(f"{dye}_wool").side for dye in ("red", "lime", "blue"))

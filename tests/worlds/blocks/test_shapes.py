@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.blocks._parts import SIDES, Shape, along, covered, flipped, squares_of, turned
+from worldgauge.worlds.blocks.parts import SIDES, Shape, along, covered, flipped, squares_of, turned
 from worldgauge.worlds.blocks.shapes import shape_of
 
 COMPASS = ("north", "east", "south", "west")

@@ -23,10 +23,9 @@ from worldgauge.engine.options import option
 from worldgauge.suites.build.curation.entries import Entry, entry_of
 from worldgauge.suites.build.format import Architecture, BuildTask, check, image_path, write, write_image
 from worldgauge.suites.build.generate.figures import shapes as figures
-from worldgauge.suites.build.generate.figures.mental_rotation import RotationQuestion, balanced_questions
+from worldgauge.suites.build.generate.figures.mental_rotation import RotationQuestion, balanced_questions, sheet
 from worldgauge.suites.build.generate.figures.polycube import Cells
 from worldgauge.suites.build.generate.figures.shapes import Shown, Views, stimuli
-from worldgauge.suites.build.generate.figures.sheets import sheet
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.interiors.commonsense import RoomQuestion, commonsense
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures

@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from typing import NamedTuple
 
-from worldgauge.worlds.blocks import _palette
+from worldgauge.worlds.blocks import palette
 
 RGB = tuple[int, int, int]
 
@@ -27,7 +27,7 @@ class Look(NamedTuple):
     opacity: int = OPAQUE
 
 
-PAINTS: dict[str, RGB] = {name: (n >> 16, n >> 8 & 255, n & 255) for name, n in _palette.PAINTS.items()}
+PAINTS: dict[str, RGB] = {name: (n >> 16, n >> 8 & 255, n & 255) for name, n in palette.PAINTS.items()}
 """Colours of parts that are not of the block's own, by name."""
 
 
@@ -59,22 +59,22 @@ def _made_of(name: str) -> Look | None:
 
 
 def _by_name(name: str) -> Look | None:
-    if name in _palette.FACES:
-        top, side, bottom = (_rgb(n) for n in _palette.FACES[name])
+    if name in palette.FACES:
+        top, side, bottom = (_rgb(n) for n in palette.FACES[name])
         return Look(top, side, bottom)
-    if name in _palette.CLEAR:
-        colour, opacity = _palette.CLEAR[name]
+    if name in palette.CLEAR:
+        colour, opacity = palette.CLEAR[name]
         return _plain(_rgb(colour), opacity)
-    number = _palette.SOLIDS.get(name, _palette.OPAQUE.get(name))
+    number = palette.SOLIDS.get(name, palette.OPAQUE.get(name))
     return None if number is None else _plain(_rgb(number))
 
 
 def _dyed(name: str) -> Look | None:
     """Of what comes in sixteen colours."""
-    dye = next((dye for dye in sorted(_palette.DYES, key=len, reverse=True) if name.startswith(dye + "_")), None)
+    dye = next((dye for dye in sorted(palette.DYES, key=len, reverse=True) if name.startswith(dye + "_")), None)
     if dye is None:
         return None
-    colour = _rgb(_palette.DYES[dye])
+    colour = _rgb(palette.DYES[dye])
     goods = name.removeprefix(dye + "_")
     if goods in ("stained_glass", "stained_glass_pane"):
         return _plain(colour, GLASS_OPACITY)
@@ -98,10 +98,10 @@ _SAWN = ("planks", "mosaic", "door", "trapdoor", "sign", "fence", "fence_gate", 
 def _wooden(name: str) -> Look | None:
     stripped = name.startswith("stripped_")
     plain = name.removeprefix("stripped_").removeprefix("potted_")
-    wood = next((w for w in sorted(_palette.WOODS, key=len, reverse=True) if plain.startswith(w + "_")), None)
+    wood = next((w for w in sorted(palette.WOODS, key=len, reverse=True) if plain.startswith(w + "_")), None)
     if wood is None:
         return None
-    planks, bark, leaves = (_rgb(n) for n in _palette.WOODS[wood])
+    planks, bark, leaves = (_rgb(n) for n in palette.WOODS[wood])
     goods = plain.removeprefix(wood + "_")
     if goods in _BARK:
         cut = mixed(planks, (255, 255, 255), 0.06)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.blocks._parts import ALL_SQUARES, covered
 from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, base_name, states_of
+from worldgauge.worlds.blocks.parts import ALL_SQUARES, covered
 from worldgauge.worlds.blocks.shapes import family_of, shape_of
 from worldgauge.worlds.blocks.table import properties, stated
 

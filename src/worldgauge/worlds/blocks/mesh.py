@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.worlds.blocks._parts import OPPOSITE, SIDES, UNITS, covered, squares_of
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint
 from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, Look, look_of
 from worldgauge.worlds.blocks.connections import joined
+from worldgauge.worlds.blocks.parts import OPPOSITE, SIDES, UNITS, covered, squares_of
 from worldgauge.worlds.blocks.shapes import Shape, shape_of
 from worldgauge.worlds.blocks.table import Box
 

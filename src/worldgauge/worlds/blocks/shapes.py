@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from worldgauge.worlds.blocks import _fittings, _plants, table
-from worldgauge.worlds.blocks._parts import FULL, Shape, solid, turned
+from worldgauge.worlds.blocks import table
+from worldgauge.worlds.blocks.fittings import fitting_shape_of, plant_shape_of
+from worldgauge.worlds.blocks.parts import FULL, Shape, solid, turned
 from worldgauge.worlds.blocks.table import Box
 
 __all__ = ["Shape", "family_of", "shape_of"]
@@ -37,7 +38,7 @@ def shape_of(name: str, states: States) -> Shape:
     family = family_of(name)
     if family in _FAMILIES:
         return _FAMILIES[family](name, said)
-    own = _fittings.shape_of(name, said) or _plants.shape_of(name, said)
+    own = fitting_shape_of(name, said) or plant_shape_of(name, said)
     if own is not None:
         return own
     if name in _CUBES or name.endswith("shulker_box"):

@@ -17,7 +17,7 @@ from worldgauge.suites.build.agents.references import example_of
 from worldgauge.suites.build.critics import DIMENSIONS
 from worldgauge.suites.build.critics.chat import read_grades
 from worldgauge.suites.build.critics.stated import stated_facts, true_facts
-from worldgauge.suites.build.generate.words import layer_instruction
+from worldgauge.suites.build.generate.instructions import layer_instruction
 from worldgauge.suites.build.metrics.blueprint_reading import Reading, read_blueprint
 from worldgauge.worlds.blocks.blueprint import Blueprint
 

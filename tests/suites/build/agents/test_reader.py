@@ -11,8 +11,7 @@ from support.vectors import cases
 from worldgauge.core.agent import Answer, Problem
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.agents.reader import Reader, hollow_box, read_layers, read_stated
-from worldgauge.suites.build.generate.instructions import describe
-from worldgauge.suites.build.generate.words import layer_instruction
+from worldgauge.suites.build.generate.instructions import describe, layer_instruction
 from worldgauge.suites.build.kinds import LIMITS
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint

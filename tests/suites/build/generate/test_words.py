@@ -7,7 +7,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.suites.build.agents.reader import read_layers
-from worldgauge.suites.build.generate.words import layer_instruction, layer_lines
+from worldgauge.suites.build.generate.instructions import layer_instruction, layer_lines
 from worldgauge.worlds.blocks.blueprint import Blueprint, material
 
 MATERIALS = (

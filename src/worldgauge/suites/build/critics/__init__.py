@@ -17,7 +17,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "understanding": ("completeness",),
     "creativity": ("creativity", "completeness", "complexity", "structure", "aesthetic"),
 }
-"""What a build is graded in, by kind of task; the paper's names are in `metrics.build_scores`."""
+"""What a build is graded in, by kind of task; the paper's names are in `metrics.scores`."""
 WORST, BEST = 1, 10
 
 

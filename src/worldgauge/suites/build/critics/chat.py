@@ -1,6 +1,6 @@
 """`chat`: a language model that sees grades builds, compares two, and marks answers in words.
 
-The paper's critic is GPT-4.1, asked in words of its own; ours are in `agents/prompts/build`. Pictures are contact
+The paper's critic is GPT-4.1, asked in words of its own; ours are in the folder `prompts`. Pictures are contact
 sheets of our renderer where the paper shows one frame of a film, so grades of the two must not be compared.
 """
 
@@ -155,7 +155,7 @@ def mark_form() -> Form:
 def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
     """Grade, 1 to 10, and comment of each dimension. Raises Misread when one is missing or out of range.
 
-    A dimension may have the name that the paper or its release gives it (`build_scores.dimension_of`).
+    A dimension may have the name that the paper or its release gives it (`metrics.scores.dimension_of`).
     """
     given = {dimension_of(name): value for name, value in _json_object(text).items()}
     grades: dict[str, float] = {}

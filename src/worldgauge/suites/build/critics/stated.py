@@ -2,7 +2,7 @@
 
 Only plain statements are read: "7 blocks wide (x)", "12 blocks of oak planks", names of materials, and the words of
 `PARTS`. Which part of the build a number belongs to is not understood, so facts should be tried on the true build first
-(`true_facts`), where there is one. Source of the wording: `collect.build_instructions`.
+(`true_facts`), where there is one. Source of the wording: `generate.instructions`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from worldgauge.chat.client import AnswerError, Chat, PromptTooLongError, Reply
 from worldgauge.chat.prompt_runner import Asker, Misread
 from worldgauge.chat.prompts import Prompts
 from worldgauge.suites.build.format import OWN_SOURCE, Architecture, BuildTask, identifier, task_id
-from worldgauge.suites.build.generate.instructions import describe, one_liners
-from worldgauge.suites.build.generate.words import layer_instruction
+from worldgauge.suites.build.generate.instructions import describe, layer_instruction, one_liners
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor
 
 MAX_WORDS = 150

@@ -1,6 +1,6 @@
 """Is the critic by rules worth trusting? Its grades beside matching, on true builds that are damaged by known amounts.
 
-Every true build is damaged in the ways of `suites.build.damage`; matching score, F1 and typed IoU of each are set
+Every true build is damaged in the ways of `damage`; matching score, F1 and typed IoU of each are set
 against the critic's evaluation as planning, understanding and creativity. Bars say what must hold.
 
     print(study().table())                     our own structures

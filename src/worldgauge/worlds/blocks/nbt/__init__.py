@@ -6,9 +6,8 @@
 Needs the extra 'structures'. `worldgauge.worlds.blocks.nbt.region` reads and writes the container of a world's chunks.
 """
 
-from worldgauge.worlds.blocks.nbt._blocks import check_numbers, material_of, material_of_text
-from worldgauge.worlds.blocks.nbt._fields import Fields, plain
-from worldgauge.worlds.blocks.nbt._guard import Limits, fields_of, fields_of_file, nbt_library, unpacked
+from worldgauge.worlds.blocks.nbt.fields import Fields, check_numbers, material_of, material_of_text, plain
+from worldgauge.worlds.blocks.nbt.guard import Limits, fields_of, fields_of_file, nbt_library, unpacked
 
 __all__ = [
     "Fields",

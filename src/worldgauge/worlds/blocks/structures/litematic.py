@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Cells, first_seen
 from worldgauge.worlds.blocks.nbt import Fields, Limits, check_numbers, material_of
-from worldgauge.worlds.blocks.structures._palette import Build, Final, check_box, final_of, settled
+from worldgauge.worlds.blocks.structures.palette import Build, Final, check_box, final_of, settled
 
 MOST_COORDINATE = 1 << 26
 LEAST_BITS = 2

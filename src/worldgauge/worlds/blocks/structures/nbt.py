@@ -10,8 +10,17 @@ import numpy as np
 from worldgauge.core.io import write_file
 from worldgauge.worlds.blocks.blueprint import Blueprint, first_seen
 from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of
-from worldgauge.worlds.blocks.structures._palette import Build, Final, check_box, final_of, settled
-from worldgauge.worlds.blocks.structures._write import DATA_VERSION, check_size, game_name, packed
+from worldgauge.worlds.blocks.structures.palette import (
+    DATA_VERSION,
+    Build,
+    Final,
+    check_box,
+    check_size,
+    final_of,
+    game_name,
+    packed,
+    settled,
+)
 
 KEYS = frozenset({"size", "blocks"})
 """Fields of the root that only this format has."""

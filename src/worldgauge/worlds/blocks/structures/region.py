@@ -12,7 +12,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen, material, states_of
 from worldgauge.worlds.blocks.nbt import Fields, Limits
 from worldgauge.worlds.blocks.nbt.region import SIDE, read_chunk
-from worldgauge.worlds.blocks.structures._palette import Final, final_of, settled
+from worldgauge.worlds.blocks.structures.palette import Final, final_of, settled
 from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
 from worldgauge.worlds.minecraft.cells.chunks import overlap, section_numbers, sections_of
 from worldgauge.worlds.minecraft.versions import spelled

@@ -12,8 +12,17 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.io import write_file
 from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, first_seen, material
 from worldgauge.worlds.blocks.nbt import Fields, Limits, check_numbers, material_of_text
-from worldgauge.worlds.blocks.structures._palette import Build, Final, check_box, final_of, settled
-from worldgauge.worlds.blocks.structures._write import DATA_VERSION, check_size, game_name, packed
+from worldgauge.worlds.blocks.structures.palette import (
+    DATA_VERSION,
+    Build,
+    Final,
+    check_box,
+    check_size,
+    final_of,
+    game_name,
+    packed,
+    settled,
+)
 
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""

@@ -13,9 +13,9 @@ import pytest
 from support.vectors import DEFAULT
 from worldgauge.core.errors import ShapeError
 from worldgauge.suites.build.generate.figures import mental_rotation as m
+from worldgauge.suites.build.generate.figures.mental_rotation import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
 from worldgauge.suites.build.generate.figures.polycube import same_by_rotation
 from worldgauge.suites.build.generate.figures.shapes import Shown, clear_views, picture, placed, stimuli
-from worldgauge.suites.build.generate.figures.sheets import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
 
 SEED, COUNT = 5, 6
 VIEWS = ("yaw", "full")

@@ -5,8 +5,8 @@ import pytest
 
 from worldgauge.suites.build.generate.interiors.commonsense import FORMS
 from worldgauge.suites.build.generate.interiors.forms import Asked
-from worldgauge.suites.build.generate.interiors.interiors import Opening, Piece, Room
-from worldgauge.suites.build.generate.interiors.pieces import Style
+from worldgauge.suites.build.generate.interiors.furniture import Style
+from worldgauge.suites.build.generate.interiors.rooms import Opening, Piece, Room
 
 STYLE = Style("oak", "red", "purpur", "white_concrete", "mangrove_planks")
 DOOR = Opening("south", ((3, 9),), ((3, 8),))

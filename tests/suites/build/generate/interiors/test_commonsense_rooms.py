@@ -5,8 +5,9 @@ import pytest
 
 from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.suites.build.generate.interiors.commonsense import commonsense
-from worldgauge.suites.build.generate.interiors.interiors import HEIGHT, SILL, Opening, Piece, Room
-from worldgauge.suites.build.generate.interiors.pieces import (
+from worldgauge.suites.build.generate.interiors.forms import free_run, from_door, gap, place_words, roomiest
+from worldgauge.suites.build.generate.interiors.furnishing import KINDS, Plan
+from worldgauge.suites.build.generate.interiors.furniture import (
     COMPASS,
     DESIGNS,
     MISPLACED,
@@ -15,8 +16,7 @@ from worldgauge.suites.build.generate.interiors.pieces import (
     built_of,
     turned,
 )
-from worldgauge.suites.build.generate.interiors.plan import KINDS, Plan
-from worldgauge.suites.build.generate.interiors.words import free_run, from_door, gap, place_words, roomiest
+from worldgauge.suites.build.generate.interiors.rooms import HEIGHT, SILL, Opening, Piece, Room
 from worldgauge.worlds.blocks.blueprint import base_name, states_of
 from worldgauge.worlds.blocks.table import known, properties
 

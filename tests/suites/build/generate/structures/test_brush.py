@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from worldgauge.suites.build.generate.structures._brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
 from worldgauge.worlds.blocks.blueprint import states_of
 
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.core.errors import WorldError
+from worldgauge.suites.build.generate.interiors.choice_questions import PLACES
 from worldgauge.suites.build.generate.interiors.forms import Asked, Form
-from worldgauge.suites.build.generate.interiors.interiors import Room
-from worldgauge.suites.build.generate.interiors.paths import WAYS
-from worldgauge.suites.build.generate.interiors.places import PLACES
-from worldgauge.suites.build.generate.interiors.use import USES
-from worldgauge.suites.build.generate.interiors.views import Scene, scenes
+from worldgauge.suites.build.generate.interiors.rooms import Room, Scene, scenes
+from worldgauge.suites.build.generate.interiors.yes_no_questions import USES, WAYS
 
 FORMS: tuple[Form, ...] = (*WAYS, *USES, *PLACES)
 MOST_WORDS = 70

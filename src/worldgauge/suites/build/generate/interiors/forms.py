@@ -1,20 +1,20 @@
 """What is asked about rooms: the contract of a form of question, and what forms share.
 
 A form stages a room in which its question may be asked, then looks at the finished room only: what it says is what the
-floor plan holds, not what staging meant to put there. The forms are in `commonsense_ways`, `commonsense_use` and
-`commonsense_places`.
+floor plan holds, not what staging meant to put there. The forms are in `yes_no_questions` and
+`choice_questions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from worldgauge.suites.build.generate.interiors.interiors import Piece, Room
-from worldgauge.suites.build.generate.interiors.pieces import DESIGNS
-from worldgauge.suites.build.generate.interiors.plan import Plan
+from worldgauge.suites.build.generate.interiors.furnishing import Plan
+from worldgauge.suites.build.generate.interiors.furniture import COMPASS, DESIGNS, SIDES, turned
+from worldgauge.suites.build.generate.interiors.rooms import Cell, Piece, Room
 
 YES_NO = ("yes", "no")
 
@@ -53,3 +53,45 @@ def misplaced(room: Room) -> list[Piece]:
 def belongs_in(name: str) -> str:
     """The kind of room a piece belongs in, the first by the alphabet."""
     return min(DESIGNS[name].rooms)
+
+
+STRAIGHT_ON = "straight on"
+
+
+def place_words(room: Room, piece: Piece) -> str:
+    """Where a piece stands: "in the north-west corner", "at the east wall", "away from the walls"."""
+    walls = [wall for wall in ("north", "south", "west", "east") if set(room.along(wall)) & set(piece.cells)]
+    upright = [wall for wall in walls if wall in ("north", "south")]
+    across = [wall for wall in walls if wall in ("west", "east")]
+    if len(upright) == 1 and len(across) == 1:
+        return f"in the {upright[0]}-{across[0]} corner"
+    return f"at the {walls[0]} wall" if walls else "away from the walls"
+
+
+def gap(a: Sequence[Cell], b: Sequence[Cell]) -> int:
+    """Blocks of floor between two sets of cells, the larger of both axes'; 0 when they touch, also by corners."""
+    return min(max(abs(x - u), abs(z - v)) for x, z in a for u, v in b) - 1
+
+
+def from_door(room: Room, at: tuple[float, float]) -> tuple[float, float]:
+    """How far ahead, and how far to the right, a point (x, z) is of somebody who comes in at the door, in blocks."""
+    (x, z), ahead = room.door.inside[0], COMPASS[room.door.inward]
+    right = COMPASS[turned(room.door.inward, 1)]
+    dx, dz = at[0] - (x + 0.5 - ahead[0] / 2), at[1] - (z + 0.5 - ahead[1] / 2)
+    return dx * ahead[0] + dz * ahead[1], dx * right[0] + dz * right[1]
+
+
+def free_run(room: Room, wall: str) -> tuple[Cell, ...]:
+    """The longest run of floor cells along a wall where no piece stands and that no door or window needs."""
+    best: list[Cell] = []
+    run: list[Cell] = []
+    shut = {*room.taken, *room.door.inside, *room.window.inside}
+    for cell in room.along(wall):
+        run = [] if cell in shut else [*run, cell]
+        best = run if len(run) > len(best) else best
+    return tuple(best)
+
+
+def roomiest(room: Room, but: str = "") -> str:
+    """The wall with the longest free run, other than one; the first by compass where several have it."""
+    return max((wall for wall in SIDES if wall != but), key=lambda wall: len(free_run(room, wall)))

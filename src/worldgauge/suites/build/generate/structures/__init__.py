@@ -10,22 +10,19 @@ import numpy as np
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.curation.rules import canonical
 from worldgauge.suites.build.generate.structures import (  # noqa: F401  (entered into the list of designs by their import)
-    _creatures,
-    _defence,
-    _flying,
-    _greens,
-    _homes,
-    _lights,
-    _monuments,
-    _oddities,
-    _squares,
-    _things,
-    _vehicles,
-    _water,
-    _workers,
+    creatures,
+    defence,
+    gardens,
+    homes,
+    items,
+    monuments,
+    oddities,
+    towns,
+    vehicles,
+    water,
 )
-from worldgauge.suites.build.generate.structures._brush import Draw
-from worldgauge.suites.build.generate.structures._designs import TIERS, TYPES, designs_of
+from worldgauge.suites.build.generate.structures.brush import Draw
+from worldgauge.suites.build.generate.structures.designs import TIERS, TYPES, designs_of
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, tier_of
 
 __all__ = ["TIERS", "TYPES", "Fact", "GeneratedStructure", "structures"]

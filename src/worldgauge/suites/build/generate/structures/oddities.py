@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from worldgauge.suites.build.generate.structures._brush import Draw, Sketch
-from worldgauge.suites.build.generate.structures._designs import design
-from worldgauge.suites.build.generate.structures._palette import BRIGHT, MASONRY, WOODS, said
+from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.designs import BRIGHT, MASONRY, WOODS, design, said
 
 
 @design("miscellaneous", "easy")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gzip
+import io
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, base_name
-from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of_text
+from worldgauge.core.errors import UsageError
+from worldgauge.worlds.blocks.blueprint import Blueprint, Cells, base_name, states_of
+from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of_text, nbt_library, plain
 
 
 class Final(NamedTuple):
@@ -73,3 +76,33 @@ def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tupl
             jigsaws[y, z, x] = False
             left -= 1
     return cells, found, (f"{left} jigsaw blocks have no final state and are air",) if left else ()
+
+
+DATA_VERSION = 3700
+"""Of the game's version 1.20.4."""
+MOST_SIDE = 0xFFFF
+
+
+def game_name(text: str) -> tuple[str, dict[str, str]]:
+    """A material's name with its namespace, and its states. Raises UsageError for what is no name of the game."""
+    try:
+        name, states = states_of(material_of_text(text))
+    except ValueError as error:
+        raise UsageError(
+            f"material '{plain(text[:80])}' cannot be written: {error}; give the game's own name"
+        ) from None
+    return name if ":" in name else f"minecraft:{name}", states
+
+
+def check_size(blueprint: Blueprint) -> None:
+    """Raises UsageError for a blueprint that no structure file holds."""
+    if not 1 <= min(blueprint.size) <= max(blueprint.size) <= MOST_SIDE:
+        raise UsageError(f"a structure file has 1 to {MOST_SIDE} blocks a side, this blueprint {tuple(blueprint.size)}")
+
+
+def packed(name: str, content: Callable[[Any], dict[str, Any]]) -> bytes:
+    """The gzip bytes of a root compound called `name`, whose tags `content` makes from nbtlib's classes."""
+    library = nbt_library()
+    file = io.BytesIO()
+    library.File(content(library), root_name=name).write(file)
+    return gzip.compress(file.getvalue(), mtime=0)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import DataError, MissingExtraError
-from worldgauge.worlds.blocks.nbt._fields import MOST_NAME, Fields, plain
+from worldgauge.worlds.blocks.nbt.fields import MOST_NAME, Fields, plain
 
 
 @dataclass(frozen=True)

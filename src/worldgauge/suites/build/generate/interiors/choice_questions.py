@@ -6,11 +6,20 @@ import math
 
 import numpy as np
 
-from worldgauge.suites.build.generate.interiors.forms import Asked, Form, belongs_in, misplaced
-from worldgauge.suites.build.generate.interiors.interiors import Piece, Room
-from worldgauge.suites.build.generate.interiors.pieces import COMPASS, DESIGNS, MISPLACED, SIDES, turned
-from worldgauge.suites.build.generate.interiors.plan import KINDS, Plan, drawn
-from worldgauge.suites.build.generate.interiors.words import STRAIGHT_ON, free_run, from_door, place_words, roomiest
+from worldgauge.suites.build.generate.interiors.forms import (
+    STRAIGHT_ON,
+    Asked,
+    Form,
+    belongs_in,
+    free_run,
+    from_door,
+    misplaced,
+    place_words,
+    roomiest,
+)
+from worldgauge.suites.build.generate.interiors.furnishing import KINDS, Plan, drawn
+from worldgauge.suites.build.generate.interiors.furniture import COMPASS, DESIGNS, MISPLACED, SIDES, turned
+from worldgauge.suites.build.generate.interiors.rooms import Piece, Room
 
 _SHELF_BLOCKS = 4
 _HINDERED = {

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 
 from worldgauge.core.errors import UnknownNameError
-from worldgauge.suites.build.generate.interiors.interiors import Cell, Opening, Piece, Room
-from worldgauge.suites.build.generate.interiors.pieces import DESIGNS, SIDES, Style, turned
+from worldgauge.suites.build.generate.interiors.furniture import DESIGNS, SIDES, Style, turned
+from worldgauge.suites.build.generate.interiors.rooms import Cell, Opening, Piece, Room
 
 KINDS: dict[str, tuple[str, ...]] = {
     "bedroom": ("bed", "wardrobe", "desk", "chest", "lamp", "plant", "bookshelf"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures._brush import Draw, Sketch
-from worldgauge.suites.build.generate.structures._designs import design
-from worldgauge.suites.build.generate.structures._palette import COLOURS, WOODS, said
+from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.designs import COLOURS, WOODS, design, said
 
 
 @design("items", "easy")

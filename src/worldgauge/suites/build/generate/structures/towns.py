@@ -1,10 +1,104 @@
-"""Lamps, from a post in the street to a lantern as large as a house."""
+"""What stands in towns: boards, stalls, clock towers, and lamps from a street post to a lantern as large as a house."""
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures._brush import Draw, Sketch
-from worldgauge.suites.build.generate.structures._designs import design
-from worldgauge.suites.build.generate.structures._palette import MASONRY, WOODS, said
+from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.designs import COLOURS, MASONRY, WOODS, design, said
+
+
+@design("town_centers", "easy")
+def notice_board(draw: Draw) -> Sketch:
+    """A board between two posts under a strip of roof."""
+    post, board = draw.two(WOODS)
+    wide = draw.whole(3, 4)
+    sketch = Sketch(f"{said(board)} notice board", f"A notice board of {said(board)} between two {said(post)} posts.")
+    for x in (0, wide):
+        sketch.box((x, 0, 0), (x, 2, 0), f"{post}_log")
+    sketch.part("two posts of logs", 0, 2)
+    sketch.box((1, 1, 0), (wide - 1, 2, 0), f"{board}_planks")
+    sketch.part("a board between the posts", 1, 2)
+    sketch.box((0, 3, 0), (wide, 3, 0), f"{draw.pick((post, board))}_slab[type=bottom]")
+    sketch.part("a strip of roof made of slabs", 3, 3)
+    return sketch
+
+
+@design("town_centers", "medium")
+def market_stall(draw: Draw) -> Sketch:
+    """Counter, goods in barrels, striped awning."""
+    wood = draw.pick(WOODS)
+    colour = draw.pick(COLOURS[1:])
+    wide, deep = draw.odd(7, 11), draw.whole(5, 6)
+    right, back = wide - 1, deep - 1
+    sketch = Sketch(
+        f"{said(colour)} market stall", f"A market stall of {said(wood)} with a {said(colour)} and white awning."
+    )
+    sketch.box((0, 0, 0), (right, 0, back), draw.pick(("cobblestone", "gravel", "stone_bricks")))
+    sketch.part("a paved floor", 0, 0)
+    sketch.corners((0, 1, 0), (right, 3, back), f"{wood}_fence")
+    sketch.box((1, 1, back), (right - 1, 1, back), f"{wood}_planks")
+    sketch.part("a counter along the south side", 1, 1)
+    goods = ("barrel[facing=up]", "hay_block", "pumpkin", "melon", "composter")
+    for x in range(1, right):
+        sketch.put(x, 1, 1, draw.pick(goods))
+        if draw.chance(0.4):
+            sketch.put(x, 2, 1, draw.pick(goods))
+    sketch.part("goods along the north side", 1, 2)
+    for x in range(0, wide):
+        paint = "white" if x % 2 else colour
+        sketch.box((x, 4, 0), (x, 4, back + 1), f"{paint}_wool")
+        sketch.box((x, 5, 1), (x, 5, back - 2), f"{paint}_wool")
+    sketch.part("a striped awning of wool", 4, 5)
+    return sketch
+
+
+@design("town_centers", "hard")
+def clock_tower(draw: Draw) -> Sketch:
+    """A tower with four dials on a paved square with benches and lamps."""
+    stone = MASONRY[draw.pick(("stone brick", "brick", "sandstone", "diorite", "deepslate brick"))]
+    wood = draw.pick(WOODS)
+    side, high = draw.odd(17, 23), draw.whole(16, 20)
+    middle = side // 2
+    sketch = Sketch(f"{stone.words} clock tower", f"A clock tower of {stone.words} on a paved town square.")
+    sketch.box((0, 0, 0), (side - 1, 0, side - 1), "smooth_stone")
+    for step in range(0, side, 2):
+        sketch.box((step, 0, middle), (step, 0, middle), "polished_andesite")
+        sketch.box((middle, 0, step), (middle, 0, step), "polished_andesite")
+    sketch.walls((0, 0, 0), (side - 1, 0, side - 1), "polished_andesite")
+    sketch.part("a paved square", 0, 0)
+    low, far = middle - 3, middle + 3
+    sketch.walls((low, 1, low), (far, high, far), stone.block)
+    sketch.corners((low, 1, low), (far, high, far), f"{wood}_log")
+    sketch.walls((low - 1, 1, low - 1), (far + 1, 1, far + 1), stone.slab + "[type=bottom]")
+    sketch.box((low + 1, high, low + 1), (far - 1, high, far - 1), stone.block)
+    sketch.door(middle, 1, far, wood)
+    sketch.put(middle, 1, far + 1, None)
+    sketch.part("a door in the south side of the tower", 1, 2)
+    for y in range(5, high - 7, 4):
+        for a, b in ((middle, low), (middle, far), (low, middle), (far, middle)):
+            sketch.box((a, y, b), (a, y + 1, b), "glass_pane")
+    dial = high - 3
+    for z in (low, far):
+        sketch.disc((middle, dial), 2.3, z, z, "white_concrete", axis="z")
+        sketch.line((middle, dial, z), (middle, dial + 2, z), "black_concrete")
+        sketch.line((middle, dial, z), (middle + 1, dial, z), "black_concrete")
+    for x in (low, far):
+        sketch.disc((dial, middle), 2.3, x, x, "white_concrete", axis="x")
+        sketch.line((x, dial, middle), (x, dial + 2, middle), "black_concrete")
+        sketch.line((x, dial, middle), (x, dial, middle + 1), "black_concrete")
+    sketch.part("a round white dial on each side", dial - 2, dial + 2)
+    top = sketch.hip((low - 1, high + 1, low - 1), (far + 1, far + 1), f"{wood}_stairs", f"{wood}_planks")
+    sketch.put(middle, top + 1, middle, "lightning_rod[facing=up]")
+    sketch.part("a pointed roof of stairs", high + 1, top)
+    for x, z in ((1, 1), (side - 2, 1), (1, side - 2), (side - 2, side - 2)):
+        sketch.box((x, 1, z), (x, 3, z), f"{wood}_fence")
+        sketch.put(x, 4, z, "lantern")
+    sketch.part("four lamp posts", 1, 4)
+    for x in (2, 3, 4):
+        for at in (x, side - 1 - x):
+            sketch.put(at, 1, side - 1, f"{wood}_stairs[facing=south]")
+            sketch.put(at, 1, 0, f"{wood}_stairs[facing=north]")
+    sketch.part("benches along the edge", 1, 1)
+    return sketch
 
 
 @design("lamps", "easy")
