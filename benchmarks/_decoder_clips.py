@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodeRequest
-from worldgauge.worlds.indoor.rooms import Room, RoomClip, room_clip, room_walk, with_noise
+from worldgauge.worlds.indoor.textured_rooms import Room, RoomClip, room_clip, room_walk, with_noise
 
 HFOV_DEG = 80.0
 NOISE = 2.5

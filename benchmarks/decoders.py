@@ -73,7 +73,7 @@ def _decode_all(name: str, clips: list[str]) -> None:
     from worldgauge.core.video import Clip
     from worldgauge.perception.decoders import DecodeRequest, decoders
     from worldgauge.perception.decoders.crosscheck import align_path
-    from worldgauge.worlds.indoor.rooms import room_clip
+    from worldgauge.worlds.indoor.textured_rooms import room_clip
 
     decoder = decoders.get(name)()
     for clip_name in clips:
@@ -110,7 +110,7 @@ def _memory_mb(what: str) -> float:
 
 def main() -> None:
     """Print the table."""
-    from worldgauge.worlds.indoor.rooms import CLIPS
+    from worldgauge.worlds.indoor.textured_rooms import CLIPS
 
     rows = {(row["decoder"], row["clip"]): row for row in measure(CLIPS)}
     print("| clip | " + " | ".join(f"`{name}`: status, ATE cm, FDE m, CPU s" for name in DECODERS) + " |")

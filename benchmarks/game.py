@@ -22,9 +22,9 @@ from worldgauge.worlds.minecraft.cells.cells import Cells, to_bytes
 from worldgauge.worlds.minecraft.cells.regions import box_of, read_cells, write_world
 from worldgauge.worlds.minecraft.install import find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of
+from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Goal, Offline, Walk
 from worldgauge.worlds.minecraft.parity import random_actions
 from worldgauge.worlds.minecraft.servers.bridge import Bridge
-from worldgauge.worlds.minecraft.servers.offline import COLUMNS, VERSION, Goal, Offline, Walk
 from worldgauge.worlds.minecraft.servers.server import JsServer
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.physics.player import TICKS_PER_SECOND, Action, PlayerState, pack, step, tick

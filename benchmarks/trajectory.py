@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core.geometry import FloatArray, Sim3, pose_from_yaw_pitch
-from worldgauge.metrics.trajectory import absolute_errors, aligned, relative_errors, umeyama
+from worldgauge.core.alignment import Sim3
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.metrics.trajectory import absolute_errors, aligned, fit_points, relative_errors
 
 POSES = 10_000
 GOAL_MS = 20.0
@@ -42,7 +43,7 @@ def run() -> dict[str, Any]:
 
 def _ours(truth: FloatArray, generated: FloatArray) -> Scores:
     """Scale, mean distance, mean error of a step in metres and in degrees."""
-    fit = umeyama(generated[:, :3, 3], truth[:, :3, 3])
+    fit = fit_points(generated[:, :3, 3], truth[:, :3, 3])
     moved = aligned(generated, fit.sim)
     trans, rot = relative_errors(truth, moved)
     return fit.sim.scale, float(absolute_errors(truth, moved).mean()), float(trans.mean()), float(rot.mean())

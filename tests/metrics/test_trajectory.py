@@ -11,18 +11,19 @@ from scipy.spatial.transform import Rotation
 
 from support.trajectories import pair, perturbed, trajectory
 from support.vectors import cases
+from worldgauge.core.alignment import Sim3, align
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Sim3, align, pose_from_yaw_pitch
+from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.metrics import trajectory as module
 from worldgauge.metrics.trajectory import (
     absolute_errors,
     aligned,
     ape_rmse,
+    fit_points,
     relative_errors,
     rpe_rot_deg,
     rpe_scale,
     rpe_trans,
-    umeyama,
 )
 
 SEED = st.integers(0, 2**32 - 1)
@@ -65,7 +66,7 @@ def clouds(case: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("case", cases("mind_umeyama", "cases"))
 def test_released_alignments(case: dict[str, Any]) -> None:
     x, y = clouds(case)
-    fit = umeyama(x, y)
+    fit = fit_points(x, y)
     assert fit.sim.scale == pytest.approx(case["scale_out"], rel=1e-8, abs=1e-12)
     assert np.linalg.det(fit.sim.rotation) == pytest.approx(1.0)
     residual = np.sqrt(((fit.sim.apply(x) - y) ** 2).sum(1).mean())
@@ -84,7 +85,7 @@ def test_released_relative_errors(case: dict[str, Any]) -> None:
     truth = truth[: len(generated)]
     assert len(truth) == case["n_used"]
     np.testing.assert_allclose(generated[-1, :3, 3], case["gen_last_centre"], atol=1e-8)
-    fit = umeyama(generated[:, :3, 3], truth[:, :3, 3])
+    fit = fit_points(generated[:, :3, 3], truth[:, :3, 3])
     assert fit.sim.scale == pytest.approx(case["scale_out"], rel=1e-8, abs=1e-12)
     trans, rot = relative_errors(truth, aligned(generated, fit.sim), case["delta"])
     np.testing.assert_allclose(trans, case["trans_err"], atol=1e-7)
@@ -103,7 +104,7 @@ def test_by_hand() -> None:
     turned = pose_from_yaw_pitch(2 * square + 5, np.array([0, 0, np.pi / 2, np.pi / 2, np.pi / 2]))
     assert rpe_scale(truth, turned) == pytest.approx(0.5)
     assert ape_rmse(truth, turned) == pytest.approx(0, abs=1e-9)
-    trans, rot = relative_errors(truth, aligned(turned, umeyama(turned[:, :3, 3], square).sim))
+    trans, rot = relative_errors(truth, aligned(turned, fit_points(turned[:, :3, 3], square).sim))
     np.testing.assert_allclose(rot, [0, 90, 0, 0], atol=1e-9)
     # Steps of one metre seen from a camera that looks aside: the diagonal of a square.
     np.testing.assert_allclose(trans, [0, 0, 2**0.5, 2**0.5], atol=1e-9)
@@ -120,7 +121,7 @@ def test_alignment_is_where_an_optimiser_ends(seed: int) -> None:
     def residual(of: np.ndarray) -> np.ndarray:
         return (np.exp(of[0]) * x @ Rotation.from_rotvec(of[1:4]).as_matrix().T + of[4:] - y).ravel()
 
-    fit = umeyama(x, y).sim
+    fit = fit_points(x, y).sim
     near = [np.log(fit.scale) + 0.05, *(Rotation.from_matrix(fit.rotation).as_rotvec() + 0.03), *fit.translation]
     found = least_squares(residual, near, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
     assert np.exp(found[0]) == pytest.approx(fit.scale, rel=1e-6)
@@ -162,7 +163,7 @@ def test_a_moved_copy_is_found_again(
 ) -> None:
     truth, _ = noisy_pair(seed)
     hidden = similarity(turn, shift, scale)
-    fit = umeyama(aligned(truth, hidden)[:, :3, 3], truth[:, :3, 3])
+    fit = fit_points(aligned(truth, hidden)[:, :3, 3], truth[:, :3, 3])
     assert fit.sim.scale == pytest.approx(1 / scale)
     np.testing.assert_allclose(fit.sim.rotation, hidden.rotation.T, atol=1e-7)
     assert rpe_trans(truth, aligned(truth, hidden)) == pytest.approx(0, abs=1e-8)
@@ -171,7 +172,9 @@ def test_a_moved_copy_is_found_again(
 @given(SEED)
 def test_same_as_the_alignment_that_refuses(seed: int) -> None:
     truth, generated = noisy_pair(seed)
-    ours, strict = (f(generated[:, :3, 3], truth[:, :3, 3]) for f in (umeyama, lambda a, b: align(a, b, with_scale=1)))
+    ours, strict = (
+        f(generated[:, :3, 3], truth[:, :3, 3]) for f in (fit_points, lambda a, b: align(a, b, with_scale=1))
+    )
     assert ours.sim.scale == pytest.approx(strict.scale)
     np.testing.assert_allclose(ours.sim.rotation, strict.rotation, atol=1e-9)
 
@@ -180,7 +183,7 @@ def test_same_as_the_alignment_that_refuses(seed: int) -> None:
 def test_order_of_points_does_not_count_for_the_alignment(seed: int) -> None:
     truth, generated = noisy_pair(seed)
     order = np.random.default_rng(seed).permutation(len(truth))
-    one, other = (umeyama(generated[i, :3, 3], truth[i, :3, 3]) for i in (slice(None), order))
+    one, other = (fit_points(generated[i, :3, 3], truth[i, :3, 3]) for i in (slice(None), order))
     assert one.sim.scale == pytest.approx(other.sim.scale)
     np.testing.assert_allclose(one.sim.rotation, other.sim.rotation, atol=1e-9)
 
@@ -198,7 +201,7 @@ def test_standing_still_is_a_shape_and_never_a_good_fit(which: str) -> None:
     step = np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).mean()
     truth = truth if which == "generated" else still(len(truth))
     generated = generated if which == "truth" else still(len(truth))
-    fit = umeyama(generated[:, :3, 3], truth[:, :3, 3])
+    fit = fit_points(generated[:, :3, 3], truth[:, :3, 3])
     assert fit.shape == "static"
     assert fit.sim.scale == 0
     assert (fit.source == "static") == (which != "truth")
@@ -210,11 +213,11 @@ def test_standing_still_is_a_shape_and_never_a_good_fit(which: str) -> None:
 def test_a_straight_line_keeps_its_scale() -> None:
     line = np.outer(np.arange(30.0), [0.3, -0.1, 0.2]) + 100
     bent = np.random.default_rng(0).normal(size=(30, 3)) + 2 * line
-    fit = umeyama(line, bent)
+    fit = fit_points(line, bent)
     assert fit.shape == fit.source == "line"
     assert fit.target == "spatial"
     assert fit.sim.scale == pytest.approx(2, rel=0.1)
-    assert umeyama(line, 3 * line).sim.scale == pytest.approx(3)
+    assert fit_points(line, 3 * line).sim.scale == pytest.approx(3)
     with pytest.raises(ShapeError, match="on one line"):
         align(line, bent, with_scale=True)
 
@@ -247,10 +250,10 @@ def test_refuses_what_is_no_pair() -> None:
     with pytest.raises(ShapeError, match="delta is 1 or more"):
         relative_errors(still(3), still(3), 0)
     with pytest.raises(ShapeError, match="n >= 1"):
-        umeyama(np.zeros((0, 3)), np.zeros((0, 3)))
+        fit_points(np.zeros((0, 3)), np.zeros((0, 3)))
     for bad in (np.nan, np.inf, 1e200):
         with pytest.raises(ShapeError, match="not finite"):
-            umeyama([[0, 0, 0], [1, 0, 0], [bad, 0, 0]], np.eye(3))
+            fit_points([[0, 0, 0], [1, 0, 0], [bad, 0, 0]], np.eye(3))
 
 
 def test_unknown_poses_stay_unknown() -> None:

@@ -23,7 +23,7 @@ from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.perception.published_trajectory import write_images_txt
 from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
-from worldgauge.worlds.indoor.rooms import RoomClip, room_clip
+from worldgauge.worlds.indoor.textured_rooms import RoomClip, room_clip
 
 HFOV_DEG = 80.0
 FRAMES = 49

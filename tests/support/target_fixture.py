@@ -16,7 +16,7 @@ from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.target import format as target
 from worldgauge.suites.target.walks.walks import TargetWalk
-from worldgauge.worlds.indoor.rooms import ROOM_CAMERA, Room
+from worldgauge.worlds.indoor.textured_rooms import ROOM_CAMERA, Room
 from worldgauge.worlds.walking.floor import Landmark
 
 BENDS = {"curve": np.radians(30) / 4.34, "straight": 0.0, "turn": -np.radians(60) / 4.34}

@@ -182,8 +182,8 @@ def parity(
 
     from worldgauge.terminal.progress import Bars
     from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.minecraft.offline import Offline
     from worldgauge.worlds.minecraft.parity import deviation
-    from worldgauge.worlds.minecraft.servers.offline import Offline
     from worldgauge.worlds.voxel.generate import generate
     from worldgauge.worlds.voxel.world import FAMILIES, KINDS
 

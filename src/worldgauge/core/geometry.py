@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,57 +77,6 @@ def rotation_angle(rotation: ArrayLike) -> FloatArray:
     sine = np.linalg.norm(skew, axis=-1)
     angle: FloatArray = np.arctan2(sine, np.trace(r, axis1=-2, axis2=-1) - 1.0)
     return angle
-
-
-class Sim3(NamedTuple):
-    """A similarity: p -> scale * rotation @ p + translation."""
-
-    scale: float
-    rotation: FloatArray
-    translation: FloatArray
-
-    def apply(self, points: ArrayLike) -> FloatArray:
-        """Points (..., 3) moved by this similarity."""
-        moved: FloatArray = self.scale * np.asarray(points, np.float64) @ self.rotation.T + self.translation
-        return moved
-
-    def inverse(self) -> Sim3:
-        """The similarity that undoes this one."""
-        rotation = self.rotation.T
-        return Sim3(1 / self.scale, rotation, -(rotation @ self.translation) / self.scale)
-
-
-def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
-    """Least-squares similarity (or rigid motion, scale 1) that maps `source` onto `target`.
-
-    source, target: (N, 3) metres, N >= 3, corresponding rows.
-    Raises ShapeError on other shapes, on values that are not finite, and on points on one line or in
-    one place, where the rotation is not defined.
-    Source: Umeyama 1991, equations 34-43.
-    """
-    a, b = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or len(a) < 3:
-        raise ShapeError(f"align needs two (N, 3) arrays with N >= 3, got {a.shape} and {b.shape}")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ShapeError("align got points that are not finite; drop or repair them first")
-    mean_a, mean_b = a.mean(0), b.mean(0)
-    rotation, signed = nearest_rotation((b - mean_b).T @ (a - mean_a) / len(a))
-    if signed[1] <= 1e-12 * max(signed[0], np.finfo(float).tiny):
-        raise ShapeError("align got points on one line: the rotation about that line is not defined")
-    scale = float(signed.sum() / (a - mean_a).var(axis=0).sum()) if with_scale else 1.0
-    return Sim3(scale, rotation, mean_b - scale * rotation @ mean_a)
-
-
-def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The rotation (3, 3) that is most like a finite `matrix` (3, 3), and how much of it lies along each axis.
-
-    The second is (3,), the singular values, the last one negated where `matrix` mirrors; their sum is the trace of
-    rotation^T matrix, the largest of any rotation. With two of them 0 the rotation is one of many.
-    Source: Umeyama 1991, equations 39-43.
-    """
-    u, singular, vt = np.linalg.svd(np.asarray(matrix, np.float64))
-    sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
-    return (u * sign) @ vt, singular * sign
 
 
 @dataclass(frozen=True)

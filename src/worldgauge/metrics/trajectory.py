@@ -1,6 +1,6 @@
 """How far one camera trajectory strays from another: Sim(3) alignment, absolute and relative pose error.
 
-    fit = umeyama(generated[:, :3, 3], truth[:, :3, 3])
+    fit = fit_points(generated[:, :3, 3], truth[:, :3, 3])
     trans_m, rot_deg = relative_errors(truth, aligned(generated, fit.sim))
 
 Poses are camera-to-world (n, 4, 4). Rotations of the alignment cancel in relative poses, so the relative error takes
@@ -10,65 +10,27 @@ nothing from it but the scale (specification mind, section 4.7).
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from worldgauge.core.alignment import Alignment, Sim3, umeyama
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import FloatArray, Sim3, nearest_rotation, rotation_angle
+from worldgauge.core.geometry import FloatArray, rotation_angle
 from worldgauge.metrics import metrics
-
-Shape = Literal["static", "line", "plane", "spatial"]
-"""What a trajectory spans. Below "plane" the rotation of an alignment is one of many; with "static" its scale is 0."""
 
 _SOURCE = "MIND, section 4.7 of the specification: umeyama_sim3, compute_rpe"
 _REGULAR = 1e-12
 """Added to the variance, in square units, as released: it keeps the scale of a camera that does not move at 0."""
-_FLAT = 1e-6
-"""Of the widest spread: what counts as none. Squares of it are what 64 bits still tell from 0."""
 
 
-class Alignment(NamedTuple):
-    """A similarity that takes a generated trajectory to the true one.
+def fit_points(source: ArrayLike, target: ArrayLike) -> Alignment:
+    """`umeyama` of generated camera centres (n, 3) onto the true ones, regularised as MIND released it.
 
-    sim: generated point -> true point. shape: the lesser of the two that follow; source, target: what the generated
-    and the true trajectory span.
+    Raises ShapeError for other shapes and values that are not finite.
+    Source: MIND, section 4.7.5 of the specification.
     """
-
-    sim: Sim3
-    shape: Shape
-    source: Shape
-    target: Shape
-
-
-def umeyama(source: ArrayLike, target: ArrayLike) -> Alignment:
-    """Least-squares similarity of points `source` (n, 3) onto `target` (n, 3), n >= 1, whatever they span.
-
-    Degenerate points are no error but a `shape`: where either stands still the scale is 0, and every aligned point is
-    the mean of `target`. Scale is a regression: it also nears 0 where the two have nothing in common.
-    Raises ShapeError for other shapes and values that are not finite. See `geometry.align` where degenerate points
-    have to be refused.
-    Source: MIND, section 4.7.5 of the specification; Umeyama 1991.
-    """
-    x, y = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    if x.shape != y.shape or x.ndim != 2 or x.shape[1] != 3 or len(x) == 0:
-        raise ShapeError(f"umeyama needs two (n, 3) arrays with n >= 1, got {x.shape} and {y.shape}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean_x, mean_y = x.mean(0), y.mean(0)
-        x, y = x - mean_x, y - mean_y
-        covariance = y.T @ x / len(x)
-        of_x, of_y = x.T @ x / len(x), y.T @ y / len(y)
-    if not all(np.isfinite(matrix).all() for matrix in (covariance, of_x, of_y)):
-        raise ShapeError("umeyama got points that are not finite, or too large; drop them first")
-    shapes = _shape(of_x, mean_x), _shape(of_y, mean_y)
-    rotation, along = nearest_rotation(covariance)
-    still = "static" in shapes
-    # What is left of a static trajectory is rounding; dividing by it would give any scale.
-    scale = 0.0 if still else float(along.sum() / (np.trace(of_x) + _REGULAR))
-    order = get_args(Shape)
-    sim = Sim3(scale, rotation, mean_y - scale * rotation @ mean_x)
-    return Alignment(sim, min(shapes, key=order.index), *shapes)
+    return umeyama(source, target, regular=_REGULAR)
 
 
 def aligned(poses: ArrayLike, sim: Sim3) -> FloatArray:
@@ -153,7 +115,7 @@ def _steps(poses: FloatArray, delta: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _fit(truth: FloatArray, generated: FloatArray) -> Alignment:
-    return umeyama(generated[:, :3, 3], truth[:, :3, 3])
+    return fit_points(generated[:, :3, 3], truth[:, :3, 3])
 
 
 def _poses(truth: ArrayLike, generated: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -161,14 +123,3 @@ def _poses(truth: ArrayLike, generated: ArrayLike) -> tuple[FloatArray, FloatArr
     if q.shape != p.shape or q.ndim != 3 or q.shape[1:] != (4, 4):
         raise ShapeError(f"two trajectories (n, 4, 4) of one length are compared, got {q.shape} and {p.shape}")
     return q, p
-
-
-def _shape(covariance: FloatArray, mean: FloatArray) -> Shape:
-    """What points of this covariance (3, 3) round `mean` (3,) span."""
-    widths = np.sqrt(np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0))
-    # Far from the origin, rounding of the mean alone looks like a spread.
-    rounding = 1e-14 * float(np.abs(mean).max())
-    if widths[0] <= max(rounding, np.finfo(float).tiny):
-        return "static"
-    order: tuple[Shape, ...] = ("line", "plane", "spatial")
-    return order[int((widths[1:] > max(_FLAT * widths[0], rounding)).sum())]

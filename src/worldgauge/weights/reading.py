@@ -1,6 +1,7 @@
 """Tensors of a weight file, read without running anything that stands in it, and checked for names and shapes.
 
-Nothing is allocated before it is known that the file can hold it: a few bytes cannot ask for all memory."""
+Nothing is allocated before it is known that the file can hold it: a few bytes cannot ask for all memory.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A record beside the files says what was known of them when they were last read, so that gigabytes are hashed once. It
 also holds the digests of first copies that came without a published one; those are kept when a file changes, since
-they are what it is compared with."""
+they are what it is compared with.
+"""
 
 from __future__ import annotations
 

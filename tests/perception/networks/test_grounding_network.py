@@ -13,10 +13,7 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E402
 from worldgauge.perception.networks import grounding, networks, place  # noqa: E402
 from worldgauge.perception.networks.grounding import GroundingDino, shown_size  # noqa: E402
-from worldgauge.perception.networks.preprocessing import (  # noqa: E402
-    IMAGENET,
-    shown,
-)
+from worldgauge.perception.networks.preprocessing import IMAGENET, shown  # noqa: E402
 
 CLS, SEP, STOP, QUERY = 101, 102, 1012, 1029
 """Numbers that the network knows by heart, as BERT's vocabulary has them."""

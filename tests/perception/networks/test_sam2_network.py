@@ -12,10 +12,7 @@ transformers = pytest.importorskip("transformers", reason="needs the extra 'torc
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
-from worldgauge.perception.networks.preprocessing import (  # noqa: E402
-    IMAGENET,
-    shown,
-)
+from worldgauge.perception.networks.preprocessing import IMAGENET, shown  # noqa: E402
 from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
 
 SIDE = 64

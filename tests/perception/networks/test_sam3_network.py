@@ -14,11 +14,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E402
 from worldgauge.perception.networks import networks, place  # noqa: E402
-from worldgauge.perception.networks.preprocessing import (  # noqa: E402
-    IMAGENET,
-    masks_of,
-    shown,
-)
+from worldgauge.perception.networks.preprocessing import IMAGENET, masks_of, shown  # noqa: E402
 from worldgauge.perception.networks.sam3 import Sam3, packed, unpacked  # noqa: E402
 from worldgauge.perception.segment import Masks  # noqa: E402
 

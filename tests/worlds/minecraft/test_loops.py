@@ -9,7 +9,7 @@ from support.toyworld import hills, meadow
 from worldgauge.suites.loopnav.walks.loops import LoopFailedError, record_loop
 from worldgauge.suites.loopnav.walks.sites import Start, VoxelSite
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.servers.offline import Offline
+from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel.physics.player import PlayerState, pack, tick
 from worldgauge.worlds.walking.controller import TURN_DONE, TURN_LIMIT
 from worldgauge.worlds.walking.walk import WalkGoal

@@ -1,7 +1,8 @@
 """From frames to what networks take, and from their masks back to the pixels of a frame.
 
 Frames are (n, H, W, 3) float32 in [0, 1] unless said otherwise. torch is imported by the functions that need it.
-Source: MIND, sections on the DINO feature error and visual quality, as released."""
+Source: MIND, sections on the DINO feature error and visual quality, as released.
+"""
 
 from __future__ import annotations
 

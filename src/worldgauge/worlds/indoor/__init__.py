@@ -11,7 +11,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.indoor.rooms import Room as TestRoom
+from worldgauge.worlds.indoor.textured_rooms import Room as TestRoom
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:

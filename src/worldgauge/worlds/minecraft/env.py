@@ -15,7 +15,7 @@ import gymnasium
 from worldgauge.core.errors import UsageError
 from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
-from worldgauge.worlds.minecraft.servers.offline import Offline
+from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.env import VoxelEnv
 from worldgauge.worlds.voxel.physics.player import Action, PlayerState

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
 from worldgauge.worlds.minecraft import _name_table as table
-from worldgauge.worlds.minecraft.cells import _foreign
+from worldgauge.worlds.minecraft.cells import nearest_block as _foreign
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells, split_state, state_text
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, FACINGS, KINDS, SHAPE_OF, SHAPES, STATES
 from worldgauge.worlds.voxel.world import VoxelWorld

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.minecraft.servers.offline import Offline
+from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES, SOLID
 from worldgauge.worlds.voxel.physics.player import HALF_WIDTH_M, Action, PlayerState, step
 from worldgauge.worlds.voxel.world import VoxelWorld

@@ -16,8 +16,8 @@ from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.worlds.minecraft.cells import cells as grid
 from worldgauge.worlds.minecraft.cells.cells import Cells
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, VIEWER, find_node, find_packages, mismatch
+from worldgauge.worlds.minecraft.offline import VERSION
 from worldgauge.worlds.minecraft.servers.bridge import Bridge, Closing
-from worldgauge.worlds.minecraft.servers.offline import VERSION
 
 MOST_PIXELS = 4096
 """Along a side of a picture."""

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldError
+from worldgauge.worlds.voxel import tile_brushes as brush
+from worldgauge.worlds.voxel import tile_sketches as drawn
 from worldgauge.worlds.voxel.blocks import KINDS, STATES, block
 from worldgauge.worlds.voxel.families.matter import MATTER
-from worldgauge.worlds.voxel.settlements import _brushes as brush
-from worldgauge.worlds.voxel.settlements import _sketches as drawn
-from worldgauge.worlds.voxel.settlements._brushes import Colour, Tile
+from worldgauge.worlds.voxel.tile_brushes import Colour, Tile
 
 FACES = ("east", "west", "north", "south", "up", "down", "plant")
 """Faces by their outward normal: +x, -x, +y, -y, +z, -z; plant: the diagonal planes of a cross."""

@@ -20,7 +20,7 @@ from worldgauge.perception.decoders.klt._map import Map
 from worldgauge.perception.decoders.klt._views import place, triangulate, turn_between, two_views
 from worldgauge.perception.decoders.klt.decoder import KltVo
 from worldgauge.perception.decoders.sfm._bundle import Scene, rotation_of
-from worldgauge.worlds.indoor.rooms import CLIPS, RoomClip, room_clip
+from worldgauge.worlds.indoor.textured_rooms import CLIPS, RoomClip, room_clip
 from worldgauge.worlds.voxel import Voxel
 
 MOVING = [name for name in CLIPS if name not in ("still", "spin")]

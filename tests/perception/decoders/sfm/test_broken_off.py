@@ -18,7 +18,7 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.perception.decoders import DecodeRequest, decode_cached, open_decoder
 from worldgauge.perception.decoders.sfm import decoder as sfm
 from worldgauge.perception.decoders.sfm._reconstruction import BrokenOffError, reconstruct
-from worldgauge.worlds.indoor.rooms import room_clip
+from worldgauge.worlds.indoor.textured_rooms import room_clip
 
 ALONE = "sfm-global?fallback=false&cross_check=never"
 

@@ -21,7 +21,7 @@ from worldgauge.perception.decoders.poses import ground_path
 from worldgauge.perception.decoders.sfm import decoder as sfm
 from worldgauge.perception.decoders.sfm._mapping import Model
 from worldgauge.perception.decoders.sfm._votes import Election
-from worldgauge.worlds.indoor.rooms import CLIPS, RoomClip, room_clip
+from worldgauge.worlds.indoor.textured_rooms import CLIPS, RoomClip, room_clip
 
 FEW = 13
 """Frames of the quick tests: a walk of 8 s."""

@@ -15,7 +15,7 @@ from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.read import read_sidecar
 from worldgauge.suites.target.walks.walks import TargetWalk
 from worldgauge.worlds import open_world
-from worldgauge.worlds.indoor.rooms import ROOM_CAMERA
+from worldgauge.worlds.indoor.textured_rooms import ROOM_CAMERA
 
 SIZE = (160, 90)
 

@@ -12,11 +12,10 @@ import pytest
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.minecraft.cells.cells import AIR
 from worldgauge.worlds.minecraft.cells.survey import seed_of
+from worldgauge.worlds.minecraft.offline import COLUMNS, Goal
 from worldgauge.worlds.minecraft.servers.bridge import BridgeError
 from worldgauge.worlds.minecraft.servers.java import SERVER_VARIABLE, VERSIONS, JavaServer, address, known, try_commands
-from worldgauge.worlds.minecraft.servers.offline import COLUMNS, Goal
-from worldgauge.worlds.minecraft.servers.online import Online
-from worldgauge.worlds.minecraft.servers.server import JsServer, Player
+from worldgauge.worlds.minecraft.servers.server import JsServer, Online, Player
 from worldgauge.worlds.voxel.physics.player import Action
 
 COMMANDS = ("gamemode", "tp", "execute", "fill", "setblock")

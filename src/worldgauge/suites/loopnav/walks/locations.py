@@ -28,11 +28,10 @@ from worldgauge.worlds.minecraft.cells.cells import Cells, write
 from worldgauge.worlds.minecraft.cells.regions import box_of
 from worldgauge.worlds.minecraft.cells.survey import survey
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
+from worldgauge.worlds.minecraft.offline import VERSION, Offline
 from worldgauge.worlds.minecraft.places import Place
 from worldgauge.worlds.minecraft.servers.java import JavaServer, address
-from worldgauge.worlds.minecraft.servers.offline import VERSION, Offline
-from worldgauge.worlds.minecraft.servers.online import Online
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.servers.server import JsServer, Online
 from worldgauge.worlds.minecraft.viewer import Viewer
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.floor import build_walkable

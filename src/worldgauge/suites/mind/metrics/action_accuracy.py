@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from worldgauge.core.alignment import Shape
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.metrics.trajectory import Shape, aligned, relative_errors, umeyama
+from worldgauge.metrics.trajectory import aligned, fit_points, relative_errors
 from worldgauge.suites.mind.metrics.action_labels import GroupRule, group_of
 
 MIN_STEPS = 8
@@ -127,7 +128,7 @@ def action_accuracy(
     if both.sum() < MIN_STEPS:
         return ActionAccuracy(None, _too_few(int(both.sum()), m, dropped), n_expected=expected, dropped=dropped)
 
-    fit = umeyama(p[known, :3, 3], q[known, :3, 3])
+    fit = fit_points(p[known, :3, 3], q[known, :3, 3])
     q[~known] = p[~known] = np.eye(4)
     trans, rot = relative_errors(q, aligned(p, fit.sim))
     frozen = np.tile(np.eye(4), (m + 1, 1, 1))

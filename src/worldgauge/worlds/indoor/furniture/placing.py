@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.indoor._overlap import meets
 from worldgauge.worlds.indoor.furniture.pieces import Part, Piece, Thing
 from worldgauge.worlds.indoor.plan import DOOR_TOP_M, EAST, NORTH, SILL_M, SOUTH, WEST, WINDOW_TOP_M, Room
 
@@ -283,3 +283,18 @@ def _zones(room: Room) -> Iterator[tuple[float, float, float, float, float, floa
 
 def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
     return [room.along(o.side, o.start, o.stop, -0.05, 0.0) for o in room.openings if not o.shut]
+
+
+@njit(cache=True, nogil=True)
+def meets(some, others):  # type: ignore[no-untyped-def]
+    """Whether any of boxes `some` (n, 6) shares volume with any of `others` (m, 6), touching aside."""
+    for i in range(len(others)):
+        for j in range(len(some)):
+            apart = False
+            for axis in range(3):
+                if some[j, axis] >= others[i, axis + 3] - 1e-6 or others[i, axis] >= some[j, axis + 3] - 1e-6:
+                    apart = True
+                    break
+            if not apart:
+                return True
+    return False

@@ -19,8 +19,8 @@ from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.cells.cells import Cells, from_bytes, to_bytes
 from worldgauge.worlds.minecraft.cells.regions import Box, check_box
+from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Offline
 from worldgauge.worlds.minecraft.servers.bridge import Answer, Bridge, BridgeError, Closing
-from worldgauge.worlds.minecraft.servers.offline import COLUMNS, VERSION
 
 _OPEN_S = 40.0
 _JOIN_S = 40.0
@@ -199,3 +199,28 @@ def join(bridge: Bridge, name: str, **where: Any) -> Player:
 
 def _row(answer: Answer) -> FloatArray:
     return np.frombuffer(answer.data, "<f8").reshape(len(COLUMNS)).astype(np.float64)
+
+
+_LATE_TICK_S = 0.2
+_ACTION_BYTES = 72
+
+
+class Online(Offline):
+    """The body of `player` in `cells`; `close` leaves it to whoever has the server.
+
+    dimension: where the cells are, such as "minecraft:the_nether"; None for where the body is.
+    """
+
+    def __init__(self, player: Player, cells: Cells, *, dimension: str | None = None) -> None:
+        self.cells = cells
+        self._player, self._dimension = player, dimension
+        self.state = self._states(player.state()[None])[0]
+
+    def close(self) -> None:
+        """Nothing: the server ends with its own `close`."""
+
+    def _ask(self, verb: str, args: dict[str, Any], data: bytes = b"", deadline_s: float = 60.0) -> Any:
+        if verb == "place":
+            args = {**args, "dimension": self._dimension}
+        ticks = args.get("ticks", len(data) // _ACTION_BYTES)
+        return self._player.ask(verb, args, data, deadline_s=deadline_s + ticks * _LATE_TICK_S)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from worldgauge.worlds.voxel import tile_brushes as brush
 from worldgauge.worlds.voxel.families import tiles
-from worldgauge.worlds.voxel.settlements import _brushes as brush
-from worldgauge.worlds.voxel.settlements._brushes import Colour, Tile
+from worldgauge.worlds.voxel.tile_brushes import Colour, Tile
 
 Look = Tile | tuple[Tile, Tile, Tile]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.worlds.voxel.settlements import _brushes as brush
-from worldgauge.worlds.voxel.settlements._brushes import COLUMN, ROW, SIZE, Colour, Tile
+from worldgauge.worlds.voxel import tile_brushes as brush
+from worldgauge.worlds.voxel.tile_brushes import COLUMN, ROW, SIZE, Colour, Tile
 
 Mask = NDArray[np.bool_]
 Faces = tuple[Tile, Tile, Tile]

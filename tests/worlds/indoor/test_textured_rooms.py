@@ -5,7 +5,7 @@ import pytest
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import rotation_angle, wrap_angle, yaw_pitch_from_pose
-from worldgauge.worlds.indoor.rooms import (
+from worldgauge.worlds.indoor.textured_rooms import (
     CLIPS,
     HISTORY_M,
     KEPT_OFF_M,

@@ -9,7 +9,7 @@ from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.servers.offline import COLUMNS, Goal, Offline
+from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
 from worldgauge.worlds.voxel.physics.player import Action
 
 pytestmark = pytest.mark.minecraft

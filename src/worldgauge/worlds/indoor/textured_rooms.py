@@ -1,6 +1,6 @@
 """The textured test rooms: one room with boxes, a camera path through it, and the eight clips decoders are measured on.
 
-    from worldgauge.worlds.indoor.rooms import CLIPS, room_clip
+    from worldgauge.worlds.indoor.textured_rooms import CLIPS, room_clip
     clip = room_clip("turn")                       # one of CLIPS; seed=..., frames=97, size=(640, 360), noise=2.5
     clip.frames, clip.poses                        # (97, 360, 640, 3) uint8, (97, 4, 4) float64 camera-to-world
     clip.history_frame, clip.history_pose          # 1.07 m back along the path
