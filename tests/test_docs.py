@@ -145,6 +145,15 @@ def test_files_that_the_docs_name_exist() -> None:
     assert not missing
 
 
+def test_design_names_every_room_and_an_example_of_each() -> None:
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| .* \| `([\w/.]+)` \|$", text, re.MULTILINE)
+    source = ROOT / "src" / "worldgauge"
+    rooms = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {room for room, _ in rows} == rooms
+    assert [example for _, example in rows if not (source / example).exists()] == []
+
+
 def test_modules_that_the_docs_name_exist() -> None:
     """`worldgauge.x.y` in prose and code is a module, or a name in one."""
     missing = []
