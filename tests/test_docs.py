@@ -204,7 +204,7 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
 
 
 def test_agent_of_the_build_page_answers_every_kind(builds: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "suites" / "build.md", "python", "class MyAgent")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "build" / "README.md", "python", "class MyAgent")
     assert len(code.strip().split("\n")) < 15
     (tmp_path / "mine.py").write_text(code, "utf-8")
     arguments = ["--data", str(builds), "--agent", "./mine.py:MyAgent", "--out", "runs", "--json"]
@@ -215,7 +215,7 @@ def test_agent_of_the_build_page_answers_every_kind(builds: Path, tmp_path: Path
 
 
 def test_environment_of_the_build_page_steps(tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "suites" / "build.md", "python", "gymnasium.make")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "build" / "README.md", "python", "gymnasium.make")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
