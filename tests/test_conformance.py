@@ -28,7 +28,7 @@ from worldgauge.suites.build.critics import critics
 from worldgauge.suites.build.kinds import KINDS, LIMITS
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
-from worldgauge.suites.closedloop.policies.contract import Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import Settings
@@ -86,7 +86,7 @@ def table_question(model: WorldModel, context: int) -> RolloutRequest:
     for pose in poses[: 2 * (context > 1)]:
         place.step(pose)
         imagine.remember()
-    imagine(place.observe(), [Plan((), "test", poses=poses[2:5])], 0)
+    imagine(place.observe(), [ActionPlan((), "test", poses=poses[2:5])], 0)
     return noting.asked[0]
 
 

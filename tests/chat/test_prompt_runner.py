@@ -22,7 +22,7 @@ from worldgauge.chat.prompt_runner import SQUEEZES, Asker, kept, thinned
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.policies.reading import read_mark
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}
@@ -112,10 +112,10 @@ def test_thinning_keeps_the_last() -> None:
 
 def test_a_policy_needs_a_model_and_a_kind_there_is() -> None:
     with pytest.raises(UsageError, match="chat=MODEL@URL"):
-        asker_of(Kit("navigation", 5))
+        asker_of(PolicyKit("navigation", 5))
     with pytest.raises(UsageError, match="select or rewrite, got 'both'"):
-        kind_of(Kit("navigation", 5, options={"kind": "both"}))
-    made = asker_of(Kit("navigation", 5, ScriptedChat([]), options={"temperature": 0.25, "other": 1}))
+        kind_of(PolicyKit("navigation", 5, options={"kind": "both"}))
+    made = asker_of(PolicyKit("navigation", 5, ScriptedChat([]), options={"temperature": 0.25, "other": 1}))
     assert made.temperature == 0.25
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
-from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Candidate, Depth, Plan, Rollout, Side
+from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, ActionPlan, Candidate, Depth, Rollout, Side
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -85,7 +85,7 @@ def largest_thing(seen: Seen) -> int:
     return int(numbers[int(counts.argmax())])
 
 
-def imagined(plan: Plan, seen: Seen, *, clip: int = 0, view: str = "panorama") -> Rollout:
+def imagined(plan: ActionPlan, seen: Seen, *, clip: int = 0, view: str = "panorama") -> Rollout:
     """What truly follows from a plan, filled up with forward steps to `clip` frames after the first."""
     here = seen.stance.turned(plan.turn_left_rad)
     stances = [here]
@@ -98,6 +98,6 @@ def imagined(plan: Plan, seen: Seen, *, clip: int = 0, view: str = "panorama") -
     return Rollout(frames, view, seen.camera, np.where(numbers < valid, numbers, -1), valid)  # type: ignore[arg-type]
 
 
-def candidates(plans: Sequence[Plan], seen: Seen | None = None, **how: Any) -> list[Candidate]:
+def candidates(plans: Sequence[ActionPlan], seen: Seen | None = None, **how: Any) -> list[Candidate]:
     """The plans, with what was imagined for each where `seen` is given."""
     return [Candidate(plan, None if seen is None else imagined(plan, seen, **how), lambda: None) for plan in plans]

@@ -21,8 +21,8 @@ from worldgauge.models import models  # noqa: E402
 from worldgauge.perception.networks import grounding  # noqa: E402
 from worldgauge.perception.networks.grounding import GroundingDino  # noqa: E402
 from worldgauge.perception.networks.sam2 import Sam2  # noqa: E402
-from worldgauge.suites.closedloop.policies import cached_inference as looking  # noqa: E402
-from worldgauge.suites.closedloop.policies.contract import Observation, Plan, Rollout  # noqa: E402
+from worldgauge.suites.closedloop.policies import cached_inference  # noqa: E402
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
 from worldgauge.suites.closedloop.questions import detecting  # noqa: E402
 from worldgauge.suites.closedloop.questions.detecting import VOCABULARY, Detector  # noqa: E402
 from worldgauge.suites.closedloop.recognition.box_tracking import BoxTracker  # noqa: E402
@@ -64,7 +64,7 @@ def store(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         known = catalogue[name]
         files = tuple(replace(file, **_facts(made / name / file.name)) for file in known.files)
         monkeypatch.setitem(catalogue, name, replace(known, files=files))  # type: ignore[index]
-    looking._opened_once.cache_clear()
+    cached_inference._opened_once.cache_clear()
     return made
 
 
@@ -85,11 +85,11 @@ class View:
 
 def test_views_are_looked_at_by_both(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rgb = np.random.default_rng(2).integers(0, 256, (36, 80, 3), np.uint8)
-    here: Observation = View(rgb)  # type: ignore[assignment]
+    here: HomeObservation = View(rgb)  # type: ignore[assignment]
     found = Detector()(here, "front")
-    direct = looking.network("grounding-dino").network.detect(rgb, VOCABULARY, score=detecting.SCORE)
+    direct = cached_inference.network("grounding-dino").network.detect(rgb, VOCABULARY, score=detecting.SCORE)
     worth = [each for each in direct if each.score >= 0.3 or each.name == "door"]
-    masks = looking.network("sam2").network.segment_boxes(rgb, [each.box for each in worth])
+    masks = cached_inference.network("sam2").network.segment_boxes(rgb, [each.box for each in worth])
     expected = [(each, mask) for each, mask in zip(worth, masks, strict=True) if mask.any()]
     assert len(expected) > 3, "the tiny networks are to say something"
     assert [(each.name, each.score) for each in found] == [(each.name, each.score) for each, _ in expected]
@@ -105,10 +105,10 @@ def test_a_target_is_followed(store: Path) -> None:
     camera = Camera.from_horizontal_fov(80, 36, 90)
     target = Target(BOX, frames[0], np.full((36, 80), 2.0, np.float32), camera)
     rollout = Rollout(frames, "perspective", camera, np.arange(6), 6)
-    seen = list(BoxTracker()(target, Plan((Primitive.FORWARD,) * 5, "test"), rollout, range(1, 6)))
+    seen = list(BoxTracker()(target, ActionPlan((Primitive.FORWARD,) * 5, "test"), rollout, range(1, 6)))
     box = target.box_seen_by(camera, 0.0)
     assert box == pytest.approx(BOX)
-    masks = looking.network("sam2").network.track(frames, box)
+    masks = cached_inference.network("sam2").network.track(frames, box)
     last = next((n for n in range(1, 6) if not masks[n].any()), 6)
     assert last > 2, "the tiny network is to say something"
     assert [one.frame for one in seen] == list(range(1, last))

@@ -11,13 +11,13 @@ from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.home.task_base import straight_on
 from worldgauge.suites.closedloop.loop import LoopStep, Rules, generator, run_episode
 from worldgauge.suites.closedloop.navigation.task import NavigationRules
-from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Candidate, Decision, Plan
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Candidate, Decision
 from worldgauge.suites.closedloop.recognition.task import RecognitionRules
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
 from worldgauge.worlds.walking.walker import Stance
 
-FORWARD = Plan((Primitive.FORWARD,), "script")
+FORWARD = ActionPlan((Primitive.FORWARD,), "script")
 
 
 def kind(name: str) -> list[Any]:
@@ -65,11 +65,11 @@ class Place:
 
 
 class Proposals:
-    def __init__(self, plans: Callable[[int], list[Plan]]) -> None:
+    def __init__(self, plans: Callable[[int], list[ActionPlan]]) -> None:
         self.plans = plans
         self.asked = 0
 
-    def propose(self, observation: Any, goal: Goal, history: Any, n: int, rng: np.random.Generator) -> list[Plan]:
+    def propose(self, observation: Any, goal: Goal, history: Any, n: int, rng: np.random.Generator) -> list[ActionPlan]:
         self.asked += 1
         return self.plans(len(history))
 
@@ -120,7 +120,7 @@ def test_navigation_spends_its_budget_as_the_vectors_say(case: dict[str, Any], b
     place = Place(reach=case["reach_after_actions"])
     rules = NavigationRules(place, Stance(9, 0, 0), 0.5, settings.of_task("navigation"), settings)  # type: ignore[arg-type]
     lengths = case["plan_lengths_cycle"]
-    proposals = Proposals(lambda n: [Plan((Primitive.FORWARD,) * lengths[n % len(lengths)], "script")])
+    proposals = Proposals(lambda n: [ActionPlan((Primitive.FORWARD,) * lengths[n % len(lengths)], "script")])
     steps: list[LoopStep] = []
     end = run_episode(place, Goal(), proposals, Answers(first), rules, None, [1], steps.append)
     expected = case["released" if budget == "inclusive" else "expected"]
@@ -144,28 +144,32 @@ class TwoDecisions(Rules[Primitive]):
     def actions(self, decision: Decision) -> Iterator[Primitive]:
         return iter(() if decision.plan is None else decision.plan.steps)
 
-    def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
+    def fallback(self, observation: Any, rng: np.random.Generator) -> ActionPlan:
         return straight_on(self.length)
 
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         return float(len(plan.steps))
 
 
 def test_equal_plans_are_imagined_once_and_all_in_one_call() -> None:
     place, calls = Place(), []
 
-    def imagine(observation: Any, plans: Sequence[Plan], number: int) -> list[None]:
+    def imagine(observation: Any, plans: Sequence[ActionPlan], number: int) -> list[None]:
         calls.append([plan.steps for plan in plans])
         return [None] * len(plans)
 
-    plans = [Plan(from_letters("FL"), "a"), Plan(from_letters("FL"), "b"), Plan(from_letters("R"), "a")]
+    plans = [
+        ActionPlan(from_letters("FL"), "a"),
+        ActionPlan(from_letters("FL"), "b"),
+        ActionPlan(from_letters("R"), "a"),
+    ]
     run_episode(place, Goal(), Proposals(lambda n: plans), Answers(first), TwoDecisions(place), imagine, [1])
     assert calls == [[from_letters("FL"), from_letters("R")]] * 2
 
 
 def test_plans_that_differ_in_what_they_aim_at_are_two() -> None:
     place, seen = Place(), []
-    plans = [Plan(from_letters("F"), "a", aim={"landmark": n}) for n in (1, 2)]
+    plans = [ActionPlan(from_letters("F"), "a", aim={"landmark": n}) for n in (1, 2)]
 
     def decide(number: int, candidates: Sequence[Candidate]) -> Decision:
         seen.append(len(candidates))
@@ -203,7 +207,7 @@ def test_the_last_look(has_last_look: bool, decisions: int) -> None:
 
 def test_a_turn_at_once_comes_before_the_steps_and_its_end_is_told() -> None:
     place, steps = Place(), []
-    plan = Plan(from_letters("F"), "script", turn_left_rad=0.7)
+    plan = ActionPlan(from_letters("F"), "script", turn_left_rad=0.7)
     run_episode(
         place, Goal(), Proposals(lambda n: [plan]), Answers(first), TwoDecisions(place), None, [1], steps.append
     )
@@ -227,7 +231,7 @@ def test_the_model_is_asked_at_a_share_of_decisions(ratio: float, expected: int)
     rules.ratio = ratio
     rules.truncated = lambda history: len(history) >= 400  # type: ignore[method-assign]
 
-    def imagine(observation: Any, plans: Sequence[Plan], number: int) -> list[None]:
+    def imagine(observation: Any, plans: Sequence[ActionPlan], number: int) -> list[None]:
         calls.append(number)
         return [None] * len(plans)
 

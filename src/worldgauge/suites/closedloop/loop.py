@@ -16,15 +16,15 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
     Candidate,
     Decision,
     History,
-    Past,
-    Plan,
+    PastDecision,
     Proposer,
     Reviser,
     Rollout,
-    merged,
+    merge_plans,
 )
 
 FALLBACK = "fallback"
@@ -42,7 +42,7 @@ class Env(Protocol[Taken]):
         ...
 
     def observe(self) -> Any:
-        """What is sensed here and now: an `Observation`, or a `TableObservation`."""
+        """What is sensed here and now: a `HomeObservation`, or a `TableObservation`."""
         ...
 
     def turn(self, left_rad: float) -> None:
@@ -105,11 +105,11 @@ class Rules(ABC, Generic[Action]):
         return steps
 
     @abstractmethod
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         """What a plan would really come to, higher is better; None where that is not known."""
 
     @abstractmethod
-    def fallback(self, observation: Any, rng: np.random.Generator) -> Plan:
+    def fallback(self, observation: Any, rng: np.random.Generator) -> ActionPlan:
         """The plan of a decision for which none was proposed, flagged `FALLBACK`."""
 
     def queries(self) -> Sequence[Any]:
@@ -122,7 +122,7 @@ class Imagine(Protocol):
 
     calls: int
 
-    def __call__(self, observation: Any, plans: Sequence[Plan], number: int, /) -> Sequence[Rollout | None]:
+    def __call__(self, observation: Any, plans: Sequence[ActionPlan], number: int, /) -> Sequence[Rollout | None]:
         """All rollouts of decision `number`; for a plan that needs no model as well."""
         ...
 
@@ -142,7 +142,7 @@ class LoopStep:
     number: int
     observation: Any
     candidates: tuple[Candidate, ...]
-    past: Past
+    past: PastDecision
     imagined: bool
     turn_left_rad: float
     true_values: tuple[float | None, ...]
@@ -173,7 +173,7 @@ def run_episode(
     Returns:
         Why it is over: what the rules say, or "budget".
     """
-    history: list[Past] = []
+    history: list[PastDecision] = []
     reason = rules.terminated()
     while reason is None:
         last = rules.truncated(history)
@@ -202,7 +202,7 @@ def run_episode(
                 if rules.checks_every_step and rules.terminated() is not None:
                     break
             reason = rules.terminated_after_actions()
-        history.append(Past(decision, tuple(executed), tuple(collided), observation.pose))
+        history.append(PastDecision(decision, tuple(executed), tuple(collided), observation.pose))
         reason = reason or rules.terminated()
         if reason is None and rules.truncated(history) and not rules.has_last_look:
             reason = "budget"
@@ -212,11 +212,11 @@ def run_episode(
 
 def proposals(
     observation: Any, goal: Goal, proposer: Proposer[Any], rules: Rules[Any], history: History, seed: Sequence[int]
-) -> list[Plan]:
+) -> list[ActionPlan]:
     """The plans of one decision without repetitions: asked for twice, then what the task falls back on."""
     for again in range(2):
         rng = generator(seed, again, "propose")
-        plans = merged(proposer.propose(observation, goal, history, rules.candidates, rng))
+        plans = merge_plans(proposer.propose(observation, goal, history, rules.candidates, rng))
         if plans:
             return plans
     return [rules.fallback(observation, generator(seed, 2, "propose"))]
@@ -227,5 +227,5 @@ def generator(seed: Sequence[int], number: int, purpose: str) -> np.random.Gener
     return np.random.default_rng([*seed, number, int.from_bytes(purpose.encode()[:6], "big")])
 
 
-def _true_value_of(rules: Rules[Any], plan: Plan) -> Callable[[], float | None]:
+def _true_value_of(rules: Rules[Any], plan: ActionPlan) -> Callable[[], float | None]:
     return lambda: rules.true_value(plan)

@@ -27,7 +27,15 @@ from worldgauge.suites.closedloop.format.episode import ClosedLoop
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
 from worldgauge.suites.closedloop.metrics.success import Term
 from worldgauge.suites.closedloop.policies.cached_inference import check_networks
-from worldgauge.suites.closedloop.policies.contract import TASK_ROOMS, Kit, Plan, Proposer, Reviser, proposers, revisers
+from worldgauge.suites.closedloop.policies.contract import (
+    TASK_ROOMS,
+    ActionPlan,
+    PolicyKit,
+    Proposer,
+    Reviser,
+    proposers,
+    revisers,
+)
 from worldgauge.suites.closedloop.policies.lpips import NETWORK
 
 if TYPE_CHECKING:
@@ -102,7 +110,7 @@ class TaskEnv(Env[Any], Protocol):
         """Actions as plain JSON values."""
         ...
 
-    def plain_plan(self, plan: Plan) -> Any:
+    def plain_plan(self, plan: ActionPlan) -> Any:
         """The actions of a plan as plain JSON values."""
         ...
 
@@ -122,7 +130,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         ends: Why episodes end -> in words.
         fps: Of films of an episode.
         own_settings: Settings that only some tasks have, this one among them.
-        policy_options: Name of an option of policies (`Kit.options`) -> setting that it is taken from.
+        policy_options: Name of an option of policies (`PolicyKit.options`) -> setting that it is taken from.
 
     Args:
         episode: Of this task.
@@ -187,11 +195,11 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         return {name: getattr(settings, setting) for name, setting in names.items()}
 
     @classmethod
-    def kit(cls, settings: Settings) -> Kit:
+    def kit(cls, settings: Settings) -> PolicyKit:
         """What its policies are made of."""
         options = {name: value for name, value in cls.policy_options_of(settings).items() if value is not None}
         chat = None if settings.chat is None else _chat(settings)
-        return Kit(cls.name, settings.of_task(cls.name).length, chat, settings.prompts, options)
+        return PolicyKit(cls.name, settings.of_task(cls.name).length, chat, settings.prompts, options)
 
     # of an episode
 

@@ -15,7 +15,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
-from worldgauge.suites.closedloop.policies.contract import Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Rollout
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -60,7 +60,7 @@ def imagined(
 ) -> list[Rollout]:
     chosen = Settings.of(settings)
     imagination = HomeImagination(model, simulator, chosen, chosen.of_task(task), FACTS, 5, "t")
-    plans = [Plan(from_letters(one), "test") for one in steps]
+    plans = [ActionPlan(from_letters(one), "test") for one in steps]
     return imagination(simulator.observe(), plans, 0)
 
 

@@ -15,7 +15,14 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.marks import marked_table
 from worldgauge.suites.closedloop.manipulation.prompts import ASKS
-from worldgauge.suites.closedloop.policies.contract import Decision, Kit, Past, Plan, TableObservation, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Decision,
+    PastDecision,
+    PolicyKit,
+    TableObservation,
+    proposers,
+)
 from worldgauge.worlds.tabletop.pose_plans import bins_from_points, bins_from_poses, poses_from_bins
 
 GOAL = Goal(text="push the blue button")
@@ -28,10 +35,14 @@ def said(*rows: Any, **change: Any) -> str:
 
 
 def proposer(script: Any, **options: Any) -> Any:
-    return proposers.get("chat")(Kit("manipulation", options.pop("length", 5), ScriptedChat(script), options=options))
+    return proposers.get("chat")(
+        PolicyKit("manipulation", options.pop("length", 5), ScriptedChat(script), options=options)
+    )
 
 
-def propose(script: Any, n: int = 3, goal: Goal = GOAL, history: Any = (), seed: int = 0, **options: Any) -> list[Plan]:
+def propose(
+    script: Any, n: int = 3, goal: Goal = GOAL, history: Any = (), seed: int = 0, **options: Any
+) -> list[ActionPlan]:
     return list(proposer(script, **options).propose(table_sight(), goal, history, n, np.random.default_rng(seed)))
 
 
@@ -54,7 +65,7 @@ def test_one_reply_a_plan_and_the_same_poses_only_once() -> None:
 
     plans = propose(script)
     assert [bins_from_poses(plan.poses).tolist() for plan in plans] == [[ROW, LOW], [ROW]]
-    assert plans[0] == Plan((), "chat", aim={"text": "press it"}, poses=plans[0].poses)
+    assert plans[0] == ActionPlan((), "chat", aim={"text": "press it"}, poses=plans[0].poses)
     assert np.allclose(plans[0].poses, poses_from_bins([ROW, LOW]))
     assert [question.sample for question in asked] == [0, 1, 2]
     assert len({question.seed for question in asked}) == 1
@@ -69,8 +80,8 @@ def test_it_is_shown_the_marked_table_and_told_the_bins_of_all_that_is_there() -
         asked.append(question)
         return said(ROW)
 
-    done = Plan((), "chat", aim={"text": "go above it"}, poses=(table_sight().hand,))
-    past = Past(Decision(done), (table_sight().hand, table_sight().hand), (False, True), np.eye(4))
+    done = ActionPlan((), "chat", aim={"text": "go above it"}, poses=(table_sight().hand,))
+    past = PastDecision(Decision(done), (table_sight().hand, table_sight().hand), (False, True), np.eye(4))
     propose(script, 1, history=[past], length=4)
     (picture,) = asked[0].images
     assert np.array_equal(picture, marked_table(table_sight()))
@@ -157,7 +168,7 @@ def test_a_prompt_that_is_too_long_is_asked_with_less_of_the_past() -> None:
         asked.append(question)
         return PromptTooLongError("too long") if len(asked) < 4 else said(ROW)
 
-    history = [Past(Decision(None), (table_sight().hand,), (False,), np.eye(4))] * 4
+    history = [PastDecision(Decision(None), (table_sight().hand,), (False,), np.eye(4))] * 4
     made = proposer(script)
     assert len(made.propose(table_sight(), GOAL, history, 1, np.random.default_rng(0))) == 1
     lines = [sum(f"\n{n}. [" in text_of(question) for n in range(1, 5)) for question in asked]
@@ -170,5 +181,5 @@ def test_it_needs_an_instruction_and_a_model() -> None:
     with pytest.raises(UsageError, match="this episode has none"):
         propose([], goal=Goal())
     with pytest.raises(UsageError, match="asks a language model"):
-        proposers.get("chat")(Kit("manipulation", 5))
+        proposers.get("chat")(PolicyKit("manipulation", 5))
     assert "manipulation" in proposers.entry("chat").facts["tasks"]

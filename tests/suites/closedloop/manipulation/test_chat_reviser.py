@@ -16,7 +16,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.manipulation.chat_reviser import anchor_strip
 from worldgauge.suites.closedloop.manipulation.marks import marked_table
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, Kit, Plan, Rollout, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, poses_from_bins
 
 GOAL = Goal(text="push the blue button")
@@ -24,15 +24,15 @@ HIGH, LOW = ([60, 50, height, 0, 60, 60, 0] for height in (40, 18))
 FRAMES, SIDE_PX = 14, 64
 
 
-def plan_of(*rows: list[int], words: str = "") -> Plan:
+def plan_of(*rows: list[int], words: str = "") -> ActionPlan:
     poses = tuple(HandPose(*pose) for pose in poses_from_bins(rows).tolist())
-    return Plan((), "x", aim={"text": words} if words else None, poses=poses)
+    return ActionPlan((), "x", aim={"text": words} if words else None, poses=poses)
 
 
 PLANS = [plan_of(HIGH, LOW, words="press it"), plan_of(HIGH), plan_of(LOW, HIGH, LOW)]
 
 
-def imagined(plan: Plan, *, aligned: bool = True) -> Rollout:
+def imagined(plan: ActionPlan, *, aligned: bool = True) -> Rollout:
     """Grey frames: frame k is ten times k."""
     clip = clip_plan(table_sight().hand, plan.poses, FRAMES)
     frames = np.stack([np.full((SIDE_PX, SIDE_PX, 3), 10 * k, np.uint8) for k in range(FRAMES)])
@@ -41,14 +41,14 @@ def imagined(plan: Plan, *, aligned: bool = True) -> Rollout:
 
 
 def decide(
-    script: Any, plans: list[Plan] = PLANS, *, without: int | None = None, base: bool = False, **options: Any
+    script: Any, plans: list[ActionPlan] = PLANS, *, without: int | None = None, base: bool = False, **options: Any
 ) -> Decision:
     """One decision; without: index of a candidate that nothing was imagined for."""
     made = [
         Candidate(plan, None if base or number == without else imagined(plan), lambda: None)
         for number, plan in enumerate(plans)
     ]
-    kit = Kit("manipulation", options.pop("length", 5), ScriptedChat(script), options=options)
+    kit = PolicyKit("manipulation", options.pop("length", 5), ScriptedChat(script), options=options)
     history = options.pop("history", [])
     return revisers.get("chat")(kit).revise(made, table_sight(), GOAL, history, np.random.default_rng(0))
 
@@ -136,13 +136,13 @@ def test_it_rewrites_as_released() -> None:
     asked = Asked(rewrite=[written(), written([100, *HIGH[1:]]), written(LOW, HIGH)])
     decision = decide(asked, kind="rewrite")
     assert decision.chosen is None
-    assert decision.plan == Plan((), "chat", aim={"text": "better so"}, poses=plan_of(LOW, HIGH).poses)
+    assert decision.plan == ActionPlan((), "chat", aim={"text": "better so"}, poses=plan_of(LOW, HIGH).poses)
     (note,) = decision.notes["asks"]
     assert note["asks"] == 3
     assert "its bins are 0 to 99" in note["problems"][1]
     assert len(asked[0].images) == 4
     assert "At most 5 poses" in text_of(asked[0])
-    assert decide(Asked(rewrite=written(LOW)), PLANS[:1], kind="rewrite").plan == Plan(
+    assert decide(Asked(rewrite=written(LOW)), PLANS[:1], kind="rewrite").plan == ActionPlan(
         (), "chat", aim={"text": "better so"}, poses=plan_of(LOW).poses
     )
 
@@ -201,6 +201,6 @@ def test_a_prompt_that_is_too_long_is_asked_with_fewer_frames() -> None:
 
 
 def test_it_needs_an_instruction() -> None:
-    reviser = revisers.get("chat")(Kit("manipulation", 5, ScriptedChat([])))
+    reviser = revisers.get("chat")(PolicyKit("manipulation", 5, ScriptedChat([])))
     with pytest.raises(UsageError, match="this episode has none"):
         reviser.revise([Candidate(PLANS[0], None, lambda: None)], table_sight(), Goal(), [], np.random.default_rng(0))

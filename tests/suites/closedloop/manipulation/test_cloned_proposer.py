@@ -10,7 +10,7 @@ import pytest
 from support import demonstrations_fixture as fx
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.closedloop.policies.contract import Kit, Plan, SeenThing, proposers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, SeenThing, proposers
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 HOME = HandPose(0.1, 0.2, 1.3, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -25,10 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(**options: Any) -> Any:
-    return proposers.get("cloned")(Kit("manipulation", 5, options=options))
+    return proposers.get("cloned")(PolicyKit("manipulation", 5, options=options))
 
 
-def asked(proposer: Any, n: int = 5, text: str | None = "push the red button") -> list[Plan]:
+def asked(proposer: Any, n: int = 5, text: str | None = "push the red button") -> list[ActionPlan]:
     things = (
         SeenThing("blue button", "button", "blue", (0.3, -0.2, 0.78), (0.02, 0.02, 0.01)),
         SeenThing("red button", "button", "red", (0.2, 0.1, 0.78), (0.02, 0.02, 0.01)),

@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.manipulation.cloning import UNLIKE_M, Clone, roles
+from worldgauge.suites.closedloop.manipulation.cloning import UNLIKE_M, ClonedPolicy, roles
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration, DemoThing
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
@@ -70,14 +70,14 @@ def test_roles_by_hand() -> None:
 
 
 def test_a_plan_moves_with_its_thing() -> None:
-    clone = Clone([shown([ABOVE, LOW], [AT_RED, AT_BLUE])])
+    clone = ClonedPolicy([shown([ABOVE, LOW], [AT_RED, AT_BLUE])])
     (first, *_) = clone.plans(HOME, told((0.15, 0.1, 0.78), (0.3, 0.2, 0.78)), 5, 1)
     np.testing.assert_allclose(first, [pose(0.15, 0.1, 0.9), pose(0.15, 0.1, 0.78)])
 
 
 def test_no_thing_beside_a_pose_leaves_it_where_it_was() -> None:
     away = pose(-0.2, 0.4, 1.0)
-    clone = Clone([shown([away, LOW], [AT_RED, AT_BLUE])], "apart")
+    clone = ClonedPolicy([shown([away, LOW], [AT_RED, AT_BLUE])], "apart")
     (plan,) = clone.plans(HOME, told((0.15, 0.1, 0.78), AT_BLUE), 5, 1)
     np.testing.assert_allclose(plan, [away, pose(0.15, 0.1, 0.78)])
 
@@ -86,14 +86,14 @@ def test_together_and_apart() -> None:
     over_blue = pose(0.3, -0.2, 0.9)
     moved = told((0.15, 0.2, 0.78), (0.3, -0.3, 0.78))
     shows = [shown([ABOVE, over_blue], [AT_RED, AT_BLUE])]
-    (together,) = Clone(shows, "together").plans(HOME, moved, 5, 1)
-    (apart,) = Clone(shows, "apart").plans(HOME, moved, 5, 1)
+    (together,) = ClonedPolicy(shows, "together").plans(HOME, moved, 5, 1)
+    (apart,) = ClonedPolicy(shows, "apart").plans(HOME, moved, 5, 1)
     np.testing.assert_allclose(together, [pose(0.15, 0.2, 0.9), pose(0.35, -0.2, 0.9)])
     np.testing.assert_allclose(apart, [pose(0.15, 0.2, 0.9), pose(0.3, -0.3, 0.9)])
 
 
 def test_what_is_next_depends_on_where_the_hand_is() -> None:
-    clone = Clone([shown([ABOVE, LOW, ABOVE._replace(z=0.95)], [AT_RED, AT_BLUE])])
+    clone = ClonedPolicy([shown([ABOVE, LOW, ABOVE._replace(z=0.95)], [AT_RED, AT_BLUE])])
     places = told((0.2, 0.25, 0.78), AT_BLUE)
     (plan,) = clone.plans(pose(0.2, 0.25, 0.78), places, 5, 1)
     np.testing.assert_allclose(plan, [pose(0.2, 0.25, 0.95)])
@@ -104,15 +104,15 @@ def test_what_is_next_depends_on_where_the_hand_is() -> None:
 
 def test_equal_plans_are_one_and_the_length_is_kept() -> None:
     demonstrations = [shown([ABOVE, LOW], [AT_RED, AT_BLUE])] * 3
-    plans = Clone(demonstrations).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)
+    plans = ClonedPolicy(demonstrations).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)
     assert [len(plan) for plan in plans] == [1, 1]
-    assert plans == Clone(demonstrations).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)
+    assert plans == ClonedPolicy(demonstrations).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)
     opened = [shown([ABOVE], [AT_RED, AT_BLUE]), shown([ABOVE._replace(gripper=1.0)], [AT_RED, AT_BLUE])]
-    assert len(Clone(opened).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)) == 2
+    assert len(ClonedPolicy(opened).plans(HOME, told(AT_RED, AT_BLUE), 1, 5)) == 2
 
 
 def test_plans_stay_in_the_workspace() -> None:
-    clone = Clone([shown([pose(0.6, 0.2, 0.9)], [(0.5, 0.2, 0.78), AT_BLUE])])
+    clone = ClonedPolicy([shown([pose(0.6, 0.2, 0.9)], [(0.5, 0.2, 0.78), AT_BLUE])])
     (plan,) = clone.plans(HOME, told((0.69, 0.2, 0.78), AT_BLUE), 5, 1)
     assert plan[0].x == pytest.approx(0.7)
 
@@ -135,4 +135,4 @@ def test_unlikeness_by_loops() -> None:
             of_red = min(UNLIKE_M, float(np.linalg.norm((then[:3] - red) - (here - places["button named 1"]))))
             grip = 2 * UNLIKE_M * abs(then[7] - 1)
             expected.append(world + of_red + grip + 2 * UNLIKE_M)  # a cup that it lacks, a button that is not here
-    np.testing.assert_allclose(Clone(shows).unlikeness(hand, places), expected)
+    np.testing.assert_allclose(ClonedPolicy(shows).unlikeness(hand, places), expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.table_sight import table
-from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv
+from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan
 from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
 
@@ -53,11 +53,11 @@ def test_a_solved_task_ends_what_is_foreseen(place: TableEnv) -> None:
         (HandPose(0.3, 0, 1, 1, 0, 0, 0, 7), "gripper"),
         (HandPose(0.69, 0.49, 1.59, 1, 0, 0, 0, 1), "cannot reach"),
         ((1, 2, 3), "8 numbers"),
-        (Refused("the plan has 9 poses"), "9 poses"),
+        (RefusedPlan("the plan has 9 poses"), "9 poses"),
     ],
 )
 def test_what_cannot_be_done_is_a_failed_step_and_moves_nothing(
-    place: TableEnv, pose: HandPose | Refused, said: str
+    place: TableEnv, pose: HandPose | RefusedPlan, said: str
 ) -> None:
     before = place.state
     assert place.step(pose)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.video import resize
-from worldgauge.suites.closedloop.manipulation.goal_similarity import DIFFERS, FULLY, NEITHER, SPREAD, GoalLikeness
+from worldgauge.suites.closedloop.manipulation.goal_similarity import DIFFERS, FULLY, NEITHER, SPREAD, GoalSimilarity
 
 WOOD, RED, ARM = (180, 155, 125), (220, 30, 30), (40, 45, 50)
 
@@ -25,7 +25,7 @@ def table(*blocks: tuple[int, int], arm: tuple[slice, slice] | None = None, size
 
 HERE, THERE = (40, 20), (90, 100)
 LEFT_THERE = slice(90, 106), slice(100, 116)
-LIKENESS = GoalLikeness(table(HERE), table(THERE))
+LIKENESS = GoalSimilarity(table(HERE), table(THERE))
 
 
 def test_by_hand() -> None:
@@ -68,29 +68,29 @@ def test_by_a_plain_loop() -> None:
             weight += min(apart, FULLY)
             total += min(apart, FULLY) * (like[1] - like[0]) / (sum(like) + neither)
     assert weight > 0
-    assert GoalLikeness(before, goal).reached(view) == pytest.approx((1 + total / weight) / 2, rel=1e-9)
+    assert GoalSimilarity(before, goal).reached(view) == pytest.approx((1 + total / weight) / 2, rel=1e-9)
 
 
 def test_turning_all_pictures_over_or_exchanging_colours_changes_nothing() -> None:
     pictures = table(HERE), table(THERE), table((90, 108), arm=(slice(0, 60), slice(60, 90)))
-    plain = GoalLikeness(*pictures[:2]).reached(pictures[2])
+    plain = GoalSimilarity(*pictures[:2]).reached(pictures[2])
     for change in (np.flipud, np.fliplr, lambda one: one[..., ::-1], lambda one: 255 - one):
         before, goal, view = (np.ascontiguousarray(change(one)) for one in pictures)
-        assert GoalLikeness(before, goal).reached(view) == pytest.approx(plain, abs=1e-9)
+        assert GoalSimilarity(before, goal).reached(view) == pytest.approx(plain, abs=1e-9)
 
 
 def test_exchanging_before_and_goal_turns_the_score_round() -> None:
     view = table((90, 108), arm=(slice(0, 60), slice(15, 30)))
-    back = GoalLikeness(table(THERE), table(HERE))
+    back = GoalSimilarity(table(THERE), table(HERE))
     assert back.reached(view) == pytest.approx(1 - LIKENESS.reached(view), abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [80, 224, 448, 480])
 def test_pictures_of_other_sizes_tell_the_same(size: int) -> None:
-    other = GoalLikeness(table(HERE, size=480), table(THERE, size=480))
+    other = GoalSimilarity(table(HERE, size=480), table(THERE, size=480))
     for view in (table(HERE), table(), table((90, 108)), table(THERE)):
         assert other.reached(resize(view, size, size)) == pytest.approx(LIKENESS.reached(view), abs=0.03)
-    assert GoalLikeness(table(HERE, size=480), table(THERE, size=448)).reached(table(THERE)) == pytest.approx(
+    assert GoalSimilarity(table(HERE, size=480), table(THERE, size=448)).reached(table(THERE)) == pytest.approx(
         1, abs=0.03
     )
 
@@ -106,5 +106,5 @@ def test_a_shade_on_the_table_is_not_the_goal() -> None:
 
 
 def test_a_goal_that_is_reached_already_is_reached_by_all() -> None:
-    same = GoalLikeness(table(HERE), table(HERE))
+    same = GoalSimilarity(table(HERE), table(HERE))
     assert same.reached(table(THERE)) == same.reached(table(HERE)) == 1.0

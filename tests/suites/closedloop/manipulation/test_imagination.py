@@ -13,7 +13,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.models import models
 from worldgauge.suites.closedloop.manipulation.env import TableEnv
 from worldgauge.suites.closedloop.manipulation.imagination import REMEMBERED, TableImagination
-from worldgauge.suites.closedloop.policies.contract import Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.pose_plans import from_actions
@@ -50,9 +50,9 @@ def imagination(model: Any, place: TableEnv) -> TableImagination:
     return made
 
 
-def plans_of(place: TableEnv, *lengths: int) -> list[Plan]:
+def plans_of(place: TableEnv, *lengths: int) -> list[ActionPlan]:
     expert = tuple(place.observe().expert())
-    return [Plan((), "test", poses=expert[:length], aim={"text": f"go {length} ways"}) for length in lengths]
+    return [ActionPlan((), "test", poses=expert[:length], aim={"text": f"go {length} ways"}) for length in lengths]
 
 
 def test_all_plans_of_a_decision_are_one_batch_of_thirteen_frames_each(place: TableEnv) -> None:
@@ -129,7 +129,11 @@ def test_words_a_world_and_depth_are_given_where_they_are_asked_for(place: Table
 
 def test_a_plan_that_cannot_be_begun_is_not_asked_about(place: TableEnv) -> None:
     model = Asked()
-    plans = [Plan((), "test"), *plans_of(place, 1), Plan((), "test", poses=place.observe().expert()[0:1] * 6)]
+    plans = [
+        ActionPlan((), "test"),
+        *plans_of(place, 1),
+        ActionPlan((), "test", poses=place.observe().expert()[0:1] * 6),
+    ]
     rollouts = imagination(model, place)(place.observe(), plans, 0)
     assert [one is None for one in rollouts] == [True, False, True]
     assert model.batches == [1]

@@ -16,7 +16,15 @@ from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, 
 from worldgauge.core.geometry import Camera
 from worldgauge.suites.closedloop.manipulation import process_proposer as process
 from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
-from worldgauge.suites.closedloop.policies.contract import REFUSED, Decision, Kit, Past, Plan, SeenThing, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    REFUSED,
+    ActionPlan,
+    Decision,
+    PastDecision,
+    PolicyKit,
+    SeenThing,
+    proposers,
+)
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 HAND = HandPose(0.1, 0.2, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -57,8 +65,8 @@ def sight() -> Any:
     return SimpleNamespace(front=front, depth=depth, camera=camera, pose=POSE, hand=HAND, things=(thing,))
 
 
-def plans_of(text: str, n: int = 5, history: Any = (), length: int = 5, seed: int = 0) -> list[Plan]:
-    proposer = proposers.get("process")(Kit("manipulation", length, options={"policy": text}))
+def plans_of(text: str, n: int = 5, history: Any = (), length: int = 5, seed: int = 0) -> list[ActionPlan]:
+    proposer = proposers.get("process")(PolicyKit("manipulation", length, options={"policy": text}))
     goal = Goal(text="push the red button")
     return list(proposer.propose(sight(), goal, history, n, np.random.default_rng(seed)))
 
@@ -79,7 +87,7 @@ def test_plans_over_every_transport(scheme: str) -> None:
 
 def test_it_is_told_everything_and_only_what_it_asks_for() -> None:
     executed = (HAND, HAND._replace(x=0.5, y=0.25, z=0.875))
-    past = Past(Decision(None), executed, (False, False), POSE)
+    past = PastDecision(Decision(None), executed, (False, False), POSE)
     plans = plans_of(at("Told"), n=4, history=[past])
     numbers = {tuple(round(v, 6) for v in plan.poses[0][:3]) for plan in plans}
     fx = round(Camera.from_vertical_fov(8, 6, 40).fx, 6)
@@ -170,7 +178,7 @@ def _impatient() -> Any:
 @pytest.mark.parametrize("given", [{}, {"policy": ""}, {"policy": "my_policy.py:Mine"}])
 def test_none_is_named(given: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"the proposer 'process' asks a policy of yours, .*docs/policies.md"):
-        proposers.get("process")(Kit("manipulation", 5, options=given))
+        proposers.get("process")(PolicyKit("manipulation", 5, options=given))
 
 
 @pytest.mark.parametrize("target", ["Reach?kind=decoder", "Reach?layout=vggt"])

@@ -11,7 +11,7 @@ import pytest
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, Kit, Plan, Rollout, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 POSE = HandPose(0.1, 0.0, 0.9, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -30,7 +30,7 @@ GOAL = Goal(text="slide the block to the right", image=picture(6), before=pictur
 
 def candidate(*blocks: int | None, valid: int | None = None, size: int = 64) -> Candidate:
     """A plan in whose frames after the first the block is in these columns; nothing was imagined for none."""
-    plan = Plan((), "test", poses=(POSE._replace(x=0.01 * (blocks[-1] or 0)),) * max(len(blocks), 1))
+    plan = ActionPlan((), "test", poses=(POSE._replace(x=0.01 * (blocks[-1] or 0)),) * max(len(blocks), 1))
     if blocks[0] is None:
         return Candidate(plan, None, lambda: None)
     frames = np.stack([picture(1, size), *(picture(int(block or 0), size) for block in blocks)])
@@ -40,7 +40,7 @@ def candidate(*blocks: int | None, valid: int | None = None, size: int = 64) -> 
 
 
 def decision(*candidates: Candidate, goal: Goal = GOAL, reviser: Any = None) -> Decision:
-    reviser = reviser or revisers.get("similarity")(Kit("manipulation", 5))
+    reviser = reviser or revisers.get("similarity")(PolicyKit("manipulation", 5))
     return reviser.revise(candidates, SimpleNamespace(), goal, [], np.random.default_rng(0))
 
 
@@ -89,7 +89,7 @@ def test_rollouts_that_show_the_centre_of_the_view() -> None:
 
 
 def test_another_goal_is_another_comparison() -> None:
-    reviser = revisers.get("similarity")(Kit("manipulation", 5))
+    reviser = revisers.get("similarity")(PolicyKit("manipulation", 5))
     assert decision(candidate(6), candidate(4), reviser=reviser).chosen == 0
     other = Goal(image=picture(4), before=picture(1))
     assert decision(candidate(6), candidate(4), goal=other, reviser=reviser).chosen == 1
@@ -106,5 +106,5 @@ def test_the_others_serve_an_arm_too(name: str, chosen: int) -> None:
     assert "manipulation" in revisers.entry(name).facts["tasks"]
     values = (0.2, None, 0.7)
     candidates = [Candidate(candidate(6).plan, None, lambda value=value: value) for value in values]  # type: ignore[misc]
-    made = revisers.get(name)(Kit("manipulation", 5)).revise(candidates, None, GOAL, [], np.random.default_rng(0))
+    made = revisers.get(name)(PolicyKit("manipulation", 5)).revise(candidates, None, GOAL, [], np.random.default_rng(0))
     assert made.chosen == chosen

@@ -11,11 +11,11 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.scripted_proposer import (
     NOISE_M,
     ScriptedProposer,
-    mistaken,
+    make_mistakes,
     thing_at,
     told,
 )
-from worldgauge.suites.closedloop.policies.contract import Kit, SeenThing, proposers
+from worldgauge.suites.closedloop.policies.contract import PolicyKit, SeenThing, proposers
 from worldgauge.worlds.tabletop.pose_plans import HandPose, bins_from_poses
 
 
@@ -51,7 +51,7 @@ class Seen:
 
 
 def proposed(seen: Any, n: int = 5, seed: int = 0, length: int = 5, **options: Any) -> list[Any]:
-    proposer = ScriptedProposer(Kit("manipulation", length, options=options))
+    proposer = ScriptedProposer(PolicyKit("manipulation", length, options=options))
     return list(proposer.propose(seen, Goal(), [], n, np.random.default_rng(seed)))
 
 
@@ -113,22 +113,24 @@ def test_mistakes_are_as_frequent_as_is_said() -> None:
 
 def test_a_higher_cup_is_grasped_higher() -> None:
     high = thing("blue", 0.1, 0.25, z=0.83)
-    poses = mistaken(EXPERT[:1], (RED, high), np.random.default_rng(0))
+    poses = make_mistakes(EXPERT[:1], (RED, high), np.random.default_rng(0))
     assert poses[0][:3] == pytest.approx((0.1, 0.25, 0.98))
 
 
 def test_nothing_is_mistaken_that_is_alone_of_its_kind_or_far() -> None:
     rng = np.random.default_rng(0)
-    assert mistaken(EXPERT, (RED, BLOCK), rng) == EXPERT
-    assert mistaken(EXPERT[3:], (RED, BLUE, BLOCK), rng) == EXPERT[3:]
-    assert mistaken(EXPERT, (), rng) == EXPERT
+    assert make_mistakes(EXPERT, (RED, BLOCK), rng) == EXPERT
+    assert make_mistakes(EXPERT[3:], (RED, BLUE, BLOCK), rng) == EXPERT[3:]
+    assert make_mistakes(EXPERT, (), rng) == EXPERT
 
 
 def test_every_other_thing_and_every_thing_a_plan_is_at_has_its_turn() -> None:
     green = thing("green", -0.1, 0.3)
     expert = (pose(0.2, 0.0, 0.8), pose(0.1, 0.25, 0.8))
     rng = np.random.default_rng(0)
-    found = {tuple(np.round(np.array(mistaken(expert, (RED, BLUE, green), rng))[:, :2].ravel(), 6)) for _ in range(60)}
+    found = {
+        tuple(np.round(np.array(make_mistakes(expert, (RED, BLUE, green), rng))[:, :2].ravel(), 6)) for _ in range(60)
+    }
     assert found == {(0.1, 0.25, 0.1, 0.25), (-0.1, 0.3, 0.1, 0.25), (0.2, 0.0, 0.2, 0.0), (0.2, 0.0, -0.1, 0.3)}
 
 
@@ -164,7 +166,7 @@ def test_what_a_plan_does_in_words() -> None:
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        ScriptedProposer(Kit("manipulation", 5, options=options))
+        ScriptedProposer(PolicyKit("manipulation", 5, options=options))
 
 
 def test_it_is_registered() -> None:

@@ -9,9 +9,9 @@ import pytest
 from support.table_sight import table
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.loop import FALLBACK
-from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv, plan_fault
+from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault
 from worldgauge.suites.closedloop.manipulation.task import SOLVED, UNSTABLE, ManipulationRules
-from worldgauge.suites.closedloop.policies.contract import REFUSED, Decision, Plan
+from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
@@ -28,11 +28,11 @@ def rules_of(place: TableEnv, **options: Any) -> ManipulationRules:
     return ManipulationRules(place, settings.of_task("manipulation"), settings)
 
 
-def plan_of(*poses: HandPose) -> Plan:
-    return Plan((), "test", poses=poses)
+def plan_of(*poses: HandPose) -> ActionPlan:
+    return ActionPlan((), "test", poses=poses)
 
 
-def carried_out(rules: ManipulationRules, place: TableEnv, plan: Plan | None) -> list[object]:
+def carried_out(rules: ManipulationRules, place: TableEnv, plan: ActionPlan | None) -> list[object]:
     done = []
     for action in rules.actions(Decision(plan)):
         place.step(action)
@@ -60,7 +60,7 @@ def test_whole_plans_as_far_as_poses_are_left(place: TableEnv) -> None:
 def test_a_plan_that_cannot_be_begun_is_one_failed_step(place: TableEnv, poses: tuple[HandPose, ...]) -> None:
     rules = rules_of(place)
     (done,) = carried_out(rules, place, plan_of(*poses))
-    assert isinstance(done, Refused)
+    assert isinstance(done, RefusedPlan)
     assert place.reasons == [done.reason]
     assert done.reason == plan_fault(poses, 5)
     assert (rules.taken, rules.true_value(plan_of(*poses))) == (1, None)
@@ -68,7 +68,7 @@ def test_a_plan_that_cannot_be_begun_is_one_failed_step(place: TableEnv, poses: 
 
 def test_no_plan_is_one_failed_step_too(place: TableEnv) -> None:
     (done,) = carried_out(rules_of(place), place, None)
-    assert isinstance(done, Refused)
+    assert isinstance(done, RefusedPlan)
 
 
 def test_it_is_over_when_it_is_solved(place: TableEnv) -> None:
@@ -107,9 +107,9 @@ def test_the_fallback_is_one_random_pose_with_an_open_gripper(place: TableEnv) -
 
 
 def test_a_plan_that_was_refused_before_is_a_failed_step_for_that_reason(place: TableEnv) -> None:
-    plan = Plan((), "test", aim={"text": "policy 'odd' gives plans of 6 poses"}, flags=(REFUSED,))
+    plan = ActionPlan((), "test", aim={"text": "policy 'odd' gives plans of 6 poses"}, flags=(REFUSED,))
     (done,) = carried_out(rules_of(place), place, plan)
-    assert done == Refused("policy 'odd' gives plans of 6 poses")
+    assert done == RefusedPlan("policy 'odd' gives plans of 6 poses")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from worldgauge.chat.prompts import Prompts
 from worldgauge.suites.closedloop.manipulation.marks import AXIS_BINS, ORIGIN_BINS
 from worldgauge.suites.closedloop.manipulation.prompts import read_hand_plan
 from worldgauge.suites.closedloop.manipulation.words import OUTSIDE, moves_in_words, pose_in_words, things_in_words
-from worldgauge.suites.closedloop.policies.contract import Decision, Past, Plan, SeenThing
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PastDecision, SeenThing
 from worldgauge.suites.closedloop.policies.prompt_images import plan_in_words
 from worldgauge.suites.closedloop.policies.reading import read_poses
 from worldgauge.worlds.tabletop.contract import TABLE_M
@@ -79,8 +79,8 @@ def test_a_reply_becomes_a_plan_with_its_words() -> None:
 
 def test_plans_are_told_with_words_and_bins() -> None:
     assert pose_in_words(DOWN) == str(ROW)
-    assert plan_in_words(Plan((), "x", aim={"text": "up"}, poses=(DOWN, DOWN))) == f"up - {ROW}, {ROW}"
-    assert plan_in_words(Plan((), "x", poses=(DOWN,))) == str(ROW)
+    assert plan_in_words(ActionPlan((), "x", aim={"text": "up"}, poses=(DOWN, DOWN))) == f"up - {ROW}, {ROW}"
+    assert plan_in_words(ActionPlan((), "x", poses=(DOWN,))) == str(ROW)
 
 
 def test_poses_that_have_no_bins_are_told_as_such() -> None:
@@ -97,11 +97,11 @@ def test_things_are_told_by_number_name_and_bins() -> None:
 
 
 def test_the_past_is_told_by_decision_and_shortened_from_its_beginning() -> None:
-    plan = Plan((), "x", aim={"text": "down"}, poses=(DOWN,))
+    plan = ActionPlan((), "x", aim={"text": "down"}, poses=(DOWN,))
     history = [
-        Past(Decision(plan), (DOWN, DOWN), (False, True), np.eye(4)),
-        Past(Decision(Plan((), "x", poses=(DOWN,))), (DOWN,), (False,), np.eye(4)),
-        Past(Decision(None), (), (), np.eye(4)),
+        PastDecision(Decision(plan), (DOWN, DOWN), (False, True), np.eye(4)),
+        PastDecision(Decision(ActionPlan((), "x", poses=(DOWN,))), (DOWN,), (False,), np.eye(4)),
+        PastDecision(Decision(None), (), (), np.eye(4)),
     ]
     whole = [f"1. down - {ROW}, {ROW} (did not get there)", f"2. {ROW}", "3. nothing"]
     assert moves_in_words(history, 0).split("\n") == whole

@@ -10,7 +10,7 @@ import pytest
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, Panorama
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, Kit, Plan, Rollout, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.walker import Stance
@@ -34,11 +34,11 @@ def views() -> dict[str, Any]:
 def candidate(frame: Any, steps: int, *, valid: int | None = None) -> Candidate:
     frames = np.stack([frame] * (steps + 1))
     rollout = Rollout(frames, "perspective", CAMERA, np.arange(steps + 1), steps + 1 if valid is None else valid)
-    return Candidate(Plan((Primitive.FORWARD,) * steps, "test"), rollout, lambda: None)
+    return Candidate(ActionPlan((Primitive.FORWARD,) * steps, "test"), rollout, lambda: None)
 
 
 def decision(views: dict[str, Any], candidates: list[Candidate]) -> Decision:
-    reviser = revisers.get("similarity")(Kit("navigation", 4))
+    reviser = revisers.get("similarity")(PolicyKit("navigation", 4))
     here: Any = SimpleNamespace(camera=CAMERA)
     return reviser.revise(candidates, here, Goal(image=views["goal"]), [], np.random.default_rng(0))
 

@@ -12,7 +12,14 @@ from worldgauge.chat.client import BudgetError, EndpointError, Question, Scripte
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.policies.contract import Decision, Kit, Past, Plan, merged, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Decision,
+    PastDecision,
+    PolicyKit,
+    merge_plans,
+    proposers,
+)
 from worldgauge.suites.closedloop.questions.landmarks import Landmarks
 
 PLAN = '{"reason": "r", "plan": %s}'
@@ -24,10 +31,10 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def propose(task: str, chat: ScriptedChat, goal: Goal, n: int = 3, **more: Any) -> list[Plan]:
+def propose(task: str, chat: ScriptedChat, goal: Goal, n: int = 3, **more: Any) -> list[ActionPlan]:
     seen = more.pop("seen", None) or Seen()
     length, history = more.pop("length", 5), more.pop("history", [])
-    proposer = proposers.get("chat")(Kit(task, length, chat, options=more))
+    proposer = proposers.get("chat")(PolicyKit(task, length, chat, options=more))
     return list(proposer.propose(seen, goal, history, n, rng()))
 
 
@@ -45,7 +52,7 @@ def test_navigation_takes_one_reply_a_plan_and_shows_goal_and_views() -> None:
     plans = propose("navigation", ScriptedChat(script), NAVIGATION)
     assert [plan.steps for plan in plans] == [(F, L), (R,), (F, L)]
     assert {plan.source for plan in plans} == {"chat"}
-    assert len(merged(plans)) == 2
+    assert len(merge_plans(plans)) == 2
     assert [question.sample for question in asked] == [0, 1, 2]
     assert len({question.seed for question in asked}) == 1
     goal, views = asked[0].images
@@ -75,7 +82,7 @@ def test_overlong_plans_are_asked_for_again_and_left_out_in_the_end() -> None:
 
 def test_without_any_plan_there_is_none_and_the_notes_say_why() -> None:
     chat = ScriptedChat(lambda question: "gibberish")
-    proposer: Any = proposers.get("chat")(Kit("navigation", 5, chat, options={"asks": 2}))
+    proposer: Any = proposers.get("chat")(PolicyKit("navigation", 5, chat, options={"asks": 2}))
     assert proposer.propose(Seen(), NAVIGATION, [], 3, rng()) == []
     (note,) = proposer.asked
     assert note["asks"] == 2
@@ -100,7 +107,7 @@ def test_recognition_shows_the_boxed_view_and_the_past() -> None:
 
     seen = Seen()
     boxed = Seen(target=largest_thing(seen))
-    past = Past(Decision(None), (F, L), (True, False), seen.pose)
+    past = PastDecision(Decision(None), (F, L), (True, False), seen.pose)
     (plan,) = propose("recognition", ScriptedChat(script), Goal(), 1, seen=boxed, history=[past], length=4)
     assert plan.steps == (L, F)
     (picture,) = asked[0].images
@@ -144,8 +151,8 @@ def test_landmarks_keep_their_numbers_until_the_next_episode() -> None:
         return decided()
 
     seen = Seen()
-    proposer = proposers.get("chat")(Kit("questions", 13, ScriptedChat(script)))
-    past = [Past(Decision(None), (), (), seen.pose)]
+    proposer = proposers.get("chat")(PolicyKit("questions", 13, ScriptedChat(script)))
+    past = [PastDecision(Decision(None), (), (), seen.pose)]
     for history in ([], past, []):
         proposer.propose(seen, QUESTION, history, 1, rng())
     first, later, anew = (text_of(question).split("Landmarks: ")[1].split("\n")[0] for question in asked)
@@ -159,4 +166,4 @@ def test_what_a_task_needs_is_asked_for() -> None:
         with pytest.raises(UsageError, match="this episode has none"):
             propose(task, ScriptedChat([]), goal)
     with pytest.raises(UsageError, match="no task 'cooking'"):
-        proposers.get("chat")(Kit("cooking", 5, ScriptedChat([])))
+        proposers.get("chat")(PolicyKit("cooking", 5, ScriptedChat([])))

@@ -16,7 +16,7 @@ from worldgauge.chat.client import EndpointError
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
-from worldgauge.suites.closedloop.policies.contract import Decision, Kit, Plan, proposers, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PolicyKit, proposers, revisers
 
 GOALS = {
     "navigation": Goal(image=np.zeros((72, 128, 3), np.uint8)),
@@ -40,14 +40,16 @@ def fitting(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
     return ok(json.dumps({name: value[name] for name in fields}))(handler, asked)
 
 
-def decided(task: str, chat: Any, prompts: Path | None = None, **options: Any) -> tuple[list[Plan], Decision, Any]:
-    kit = Kit(task, 5, chat, None if prompts is None else str(prompts), options)
+def decided(
+    task: str, chat: Any, prompts: Path | None = None, **options: Any
+) -> tuple[list[ActionPlan], Decision, Any]:
+    kit = PolicyKit(task, 5, chat, None if prompts is None else str(prompts), options)
     seen = Seen()
     if task == "recognition":
         seen = Seen(target=largest_thing(seen))
     proposer: Any = proposers.get("chat")(kit)
     plans = list(proposer.propose(seen, GOALS[task], [], 2, np.random.default_rng(1)))
-    made = candidates(plans or [Plan((F,), "x")], seen)
+    made = candidates(plans or [ActionPlan((F,), "x")], seen)
     decision = revisers.get("chat")(kit).revise(made, seen, GOALS[task], [], np.random.default_rng(2))
     return plans, decision, proposer.asked
 

@@ -16,14 +16,14 @@ from worldgauge.chat.pictures import RED
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import Decision, Kit, Plan, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, PolicyKit, revisers
 from worldgauge.suites.closedloop.policies.reading import LETTERS
 
 LABELS = tuple(f"label {n}" for n in range(27))
 NAVIGATION = Goal(image=np.zeros((72, 128, 3), np.uint8))
 RECOGNITION = Goal(choices=LABELS)
 QUESTION = Goal(text="Where is the bed?")
-PLANS = [Plan((F, L, F), "x"), Plan((R, R, F), "x")]
+PLANS = [ActionPlan((F, L, F), "x"), ActionPlan((R, R, F), "x")]
 GOALS = {"navigation": NAVIGATION, "recognition": RECOGNITION, "questions": QUESTION}
 
 
@@ -54,7 +54,7 @@ def revise(
     script: Any,
     *,
     seen: Seen | None = None,
-    plans: list[Plan] = PLANS,
+    plans: list[ActionPlan] = PLANS,
     clip: int | None = 0,
     length: int = 5,
     view: str = "panorama",
@@ -62,7 +62,7 @@ def revise(
 ) -> Decision:
     """One decision; clip None for the base policy, of which nothing is imagined."""
     seen = seen or Seen()
-    kit = Kit(task, length, ScriptedChat(script), options=options)
+    kit = PolicyKit(task, length, ScriptedChat(script), options=options)
     made = candidates(plans, None if clip is None else seen, **({} if clip is None else {"clip": clip, "view": view}))
     return revisers.get("chat")(kit).revise(made, seen, GOALS[task], [], np.random.default_rng(0))
 
@@ -87,7 +87,7 @@ def test_navigation_selects_a_candidate_by_its_number() -> None:
 
 def test_navigation_rewrites_as_released() -> None:
     decision = revise("navigation", Asked(navigation_rewrite={"reason": "r", "plan": ["L", "F"]}), kind="rewrite")
-    assert (decision.plan, decision.chosen) == (Plan((L, F), "chat"), None)
+    assert (decision.plan, decision.chosen) == (ActionPlan((L, F), "chat"), None)
 
 
 @pytest.mark.parametrize("kind", ["select", "rewrite"])
@@ -158,7 +158,7 @@ def boxed() -> Seen:
 
 def test_recognition_shows_close_ups_with_the_answer_and_the_plan_with_the_choice() -> None:
     asked = Asked(recognition_answer_imagined={"A": 0.5}, recognition_select=chosen(2))
-    plans = [Plan((F,), "x"), Plan((L, F, F, F), "x")]
+    plans = [ActionPlan((F,), "x"), ActionPlan((L, F, F, F), "x")]
     decision = revise("recognition", asked, seen=boxed(), plans=plans, clip=13, length=4)
     assert (decision.answer, decision.chosen) == ("label 0", 1)
     answer, choice = asked
@@ -173,7 +173,7 @@ def test_recognition_shows_close_ups_with_the_answer_and_the_plan_with_the_choic
 
 def test_a_plan_that_loses_the_target_gives_no_close_up_and_no_box() -> None:
     asked = Asked(recognition_answer={"A": 0.5}, recognition_select=chosen(1))
-    away = [Plan((R,) * 8, "x"), Plan((R,) * 7, "x")]
+    away = [ActionPlan((R,) * 8, "x"), ActionPlan((R,) * 7, "x")]
     revise("recognition", asked, seen=boxed(), plans=away, length=8, view="perspective")
     assert asked.names == ["recognition-answer", "recognition-select"]
     view, first, second = asked[1].images
@@ -185,9 +185,9 @@ def test_a_plan_that_loses_the_target_gives_no_close_up_and_no_box() -> None:
 def test_recognition_rewrites_with_and_without_rollouts() -> None:
     asked = Asked(recognition_answer={"A": 0.5}, recognition_act={"B": 0.6, "A": 0.4})
     decision = revise("recognition", asked, clip=None, kind="rewrite")
-    assert (decision.plan, decision.chosen) == (Plan((L,), "chat"), None)
+    assert (decision.plan, decision.chosen) == (ActionPlan((L,), "chat"), None)
     asked = Asked(recognition_answer={"A": 0.5}, recognition_act_imagined={"C": 0.6})
-    assert revise("recognition", asked, kind="rewrite").plan == Plan((R,), "chat")
+    assert revise("recognition", asked, kind="rewrite").plan == ActionPlan((R,), "chat")
     silent = Asked(recognition_answer={"A": 0.5}, recognition_act={"Q": 0.6})
     decision = revise("recognition", silent, clip=None, kind="rewrite")
     assert decision.plan == PLANS[0]
@@ -207,8 +207,8 @@ def said(**change: Any) -> dict[str, Any]:
 
 
 AHEAD = [
-    Plan((F,) * 4, "x", 0.5, {"view": "front", "landmark": None, "text": "on"}),
-    Plan((), "x", -1.0, {"view": "right"}),
+    ActionPlan((F,) * 4, "x", 0.5, {"view": "front", "landmark": None, "text": "on"}),
+    ActionPlan((), "x", -1.0, {"view": "right"}),
 ]
 
 
@@ -283,6 +283,6 @@ def test_notes_are_plain_values(task: str) -> None:
 
 @pytest.mark.parametrize("task", list(GOALS))
 def test_what_a_task_needs_is_asked_for(task: str) -> None:
-    reviser = revisers.get("chat")(Kit(task, 5, ScriptedChat([])))
+    reviser = revisers.get("chat")(PolicyKit(task, 5, ScriptedChat([])))
     with pytest.raises(UsageError, match="this episode has none"):
         reviser.revise(candidates(PLANS), Seen(), Goal(), [], np.random.default_rng(0))

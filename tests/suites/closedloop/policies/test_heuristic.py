@@ -8,7 +8,7 @@ import pytest
 from support.vectors import cases
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import Decision, Kit, Past, proposers
+from worldgauge.suites.closedloop.policies.contract import Decision, PastDecision, PolicyKit, proposers
 from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer, valid
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 
@@ -20,12 +20,12 @@ def steps_of(words: list[str]) -> Steps:
     return tuple(Primitive[word.upper()] for word in words)
 
 
-def history_of(steps: Steps) -> list[Past]:
-    return [Past(Decision(None), (step,), (False,), np.eye(4)) for step in steps]
+def history_of(steps: Steps) -> list[PastDecision]:
+    return [PastDecision(Decision(None), (step,), (False,), np.eye(4)) for step in steps]
 
 
 def drawn(history: Steps, n: int, seed: int, **options: Any) -> list[Steps]:
-    proposer = HeuristicProposer(Kit("recognition", 5, options=options))
+    proposer = HeuristicProposer(PolicyKit("recognition", 5, options=options))
     plans = proposer.propose(None, Goal(), history_of(history), n, np.random.default_rng(seed))  # type: ignore[arg-type]
     return [plan.steps for plan in plans]
 
@@ -63,5 +63,5 @@ def test_decisions_draw_their_own_plans_and_the_release_does_not() -> None:
 
 def test_other_seeds_are_refused_and_it_is_registered() -> None:
     with pytest.raises(UsageError, match="'decision' or 'zero'"):
-        HeuristicProposer(Kit("navigation", 5, options={"seeds": "one"}))
+        HeuristicProposer(PolicyKit("navigation", 5, options={"seeds": "one"}))
     assert proposers.entry("heuristic").facts["tasks"] == ("recognition", "navigation")

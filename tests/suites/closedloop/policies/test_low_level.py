@@ -9,15 +9,15 @@ import pytest
 
 from support.home_scene import F, L, S, Seen
 from worldgauge.chat.client import EndpointError, Question, ScriptedChat
-from worldgauge.suites.closedloop.policies.contract import Kit, Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
 from worldgauge.suites.closedloop.questions.travel import Leg
 
-PLAN = Plan((F,) * 13, "chat", 0.0, {"view": "left", "landmark": None, "text": "look into the left view"})
+PLAN = ActionPlan((F,) * 13, "chat", 0.0, {"view": "left", "landmark": None, "text": "look into the left view"})
 
 
 def low_level(script: Callable[[Question], object], **options: object) -> ChatLowLevel:
-    kit = Kit("questions", 13, ScriptedChat(script), options=options)  # type: ignore[arg-type]
+    kit = PolicyKit("questions", 13, ScriptedChat(script), options=options)  # type: ignore[arg-type]
     return ChatLowLevel(kit, "Where is it?", np.random.default_rng(0))
 
 

@@ -17,7 +17,15 @@ from worldgauge.core.errors import UsageError, WorldgaugeError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.panorama import perspective
 from worldgauge.perception.loading import _perceived
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, Kit, Plan, Reviser, Rollout, revisers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Candidate,
+    Decision,
+    PolicyKit,
+    Reviser,
+    Rollout,
+    revisers,
+)
 from worldgauge.worlds.walking.primitives import Primitive
 
 SERVER = TESTS / "support" / "perception_server.py"
@@ -32,7 +40,7 @@ HERE: Any = SimpleNamespace(camera=CAMERA)
 def reviser() -> Iterator[Reviser[Any]]:
     """The stand-in's distance is the mean absolute difference of frames in [-1, 1]."""
     made: Any = revisers.get("lpips")(
-        Kit("navigation", 4, options={"lpips": f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Lpips"})
+        PolicyKit("navigation", 4, options={"lpips": f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Lpips"})
     )
     yield made
     made._network.close()
@@ -42,7 +50,7 @@ def reviser() -> Iterator[Reviser[Any]]:
 def candidate(*frames: Any, valid: int | None = None) -> Candidate:
     film = np.stack([GREY, *frames])
     rollout = Rollout(film, "perspective", CAMERA, np.arange(len(film)), len(film) if valid is None else valid)
-    return Candidate(Plan((Primitive.FORWARD,) * len(frames), "test"), rollout, lambda: None)
+    return Candidate(ActionPlan((Primitive.FORWARD,) * len(frames), "test"), rollout, lambda: None)
 
 
 def decided(reviser: Reviser[Any], *candidates: Candidate, goal: Any = PANORAMA) -> Decision:
@@ -71,7 +79,7 @@ def test_the_first_of_equals_and_a_plan_without_frames_last(reviser: Reviser[Any
 
 
 def test_without_rollouts_the_first_and_without_a_picture_an_error(reviser: Reviser[Any]) -> None:
-    plain = Candidate(Plan((Primitive.FORWARD,), "test"), None, lambda: None)
+    plain = Candidate(ActionPlan((Primitive.FORWARD,), "test"), None, lambda: None)
     assert decided(reviser, plain, candidate(AHEAD)).chosen == 0
     with pytest.raises(UsageError, match="picture of a goal"):
         decided(reviser, candidate(AHEAD), goal=None)
@@ -79,11 +87,11 @@ def test_without_rollouts_the_first_and_without_a_picture_an_error(reviser: Revi
 
 def test_the_next_episode_looks_with_the_same_network(reviser: Reviser[Any]) -> None:
     address = f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:Lpips"
-    again: Any = revisers.get("lpips")(Kit("navigation", 4, options={"lpips": address}))
+    again: Any = revisers.get("lpips")(PolicyKit("navigation", 4, options={"lpips": address}))
     assert again._network is reviser._network  # type: ignore[attr-defined]
 
 
 def test_without_weights_it_cannot_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path))
     with pytest.raises(WorldgaugeError, match=r"reviser 'lpips'.*worldgauge weights pull lpips-alex"):
-        revisers.get("lpips")(Kit("navigation", 4))
+        revisers.get("lpips")(PolicyKit("navigation", 4))

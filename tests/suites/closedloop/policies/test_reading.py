@@ -12,7 +12,7 @@ from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.reading import (
     LETTERS,
-    HighLevel,
+    HighLevelDecision,
     lettered,
     neutral_views,
     read_answer,
@@ -116,9 +116,9 @@ FINE = {"reason": "r", "plan": "go on", "view": "front", "landmark": 4, "answer"
 
 
 def test_a_high_level_decision_is_read() -> None:
-    assert read_high_level(FINE, VISIBLE) == HighLevel("r", "go on", "front", 4, None)
+    assert read_high_level(FINE, VISIBLE) == HighLevelDecision("r", "go on", "front", 4, None)
     answered = FINE | {"landmark": None, "plan": "", "answer": "It is red. Or so"}
-    assert read_high_level(answered, VISIBLE) == HighLevel("r", "", "front", None, "It is red.")
+    assert read_high_level(answered, VISIBLE) == HighLevelDecision("r", "", "front", None, "It is red.")
 
 
 @pytest.mark.parametrize("name", list(FINE))

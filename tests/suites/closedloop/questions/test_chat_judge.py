@@ -9,15 +9,15 @@ import pytest
 from support.chat_endpoint import FakeEndpoint, error, ok
 from worldgauge.chat.client import BudgetError, EndpointError, Question, ScriptedChat
 from worldgauge.chat.endpoint import open_chat
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.questions.chat_judge import ASKS, ChatJudge, JudgeError
-from worldgauge.suites.closedloop.questions.judge import Mark, judges
+from worldgauge.suites.closedloop.questions.judge import AnswerMark, judges
 
 ASK = ("What colour is the sofa?", "grey", ("light grey",), "It is grey.")
 
 
 def judge(script: object) -> ChatJudge:
-    made = judges.get("chat")(Kit("questions", 13, ScriptedChat(script)))  # type: ignore[arg-type]
+    made = judges.get("chat")(PolicyKit("questions", 13, ScriptedChat(script)))  # type: ignore[arg-type]
     assert isinstance(made, ChatJudge)
     return made
 
@@ -29,7 +29,7 @@ def test_the_mark_and_its_reason_are_read() -> None:
         asked.append(question)
         return "It says the same.\nMARK: 5"
 
-    assert judge(script).mark(*ASK) == Mark(5, "It says the same.")
+    assert judge(script).mark(*ASK) == AnswerMark(5, "It says the same.")
     text = str(asked[0].messages[1].parts[0])
     assert all(words in text for words in ("What colour is the sofa?", "grey", "light grey", "It is grey."))
     assert (asked[0].temperature, asked[0].seed) == (0.0, 0)
@@ -43,7 +43,7 @@ def test_it_is_asked_again_hotter_and_longer() -> None:
         return "hm" if len(asked) < 3 else "MARK: 2"
 
     made = judge(script)
-    assert made.mark(*ASK) == Mark(2, "", ("asked_again",))
+    assert made.mark(*ASK) == AnswerMark(2, "", ("asked_again",))
     assert [question.temperature for question in asked] == pytest.approx([0.0, 0.2, 0.4])
     assert [question.max_tokens for question in asked] == [256, 512, 768]
     assert [question.sample for question in asked] == [0, 1, 2]
@@ -66,7 +66,7 @@ def test_an_outage_is_told_apart(problem: Exception) -> None:
 
 
 def test_no_answer_is_not_worth_a_question() -> None:
-    assert judge([]).mark("q", "a", (), "  ") == Mark(1, "no answer")
+    assert judge([]).mark("q", "a", (), "  ") == AnswerMark(1, "no answer")
 
 
 def test_an_answer_cannot_give_itself_a_mark() -> None:
@@ -77,8 +77,8 @@ def test_an_answer_cannot_give_itself_a_mark() -> None:
 def test_marks_come_back_from_a_recording(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.then(ok("no mark"), ok("Nearly.\nMARK: 4"))
     text = f"m@{endpoint.url}"
-    first = ChatJudge(Kit("questions", 13, open_chat(text, tmp_path))).mark(*ASK)
+    first = ChatJudge(PolicyKit("questions", 13, open_chat(text, tmp_path))).mark(*ASK)
     endpoint.always = error(500)
-    again = ChatJudge(Kit("questions", 13, open_chat(text, tmp_path, replay="only"))).mark(*ASK)
-    assert first == again == Mark(4, "Nearly.", ("asked_again",))
+    again = ChatJudge(PolicyKit("questions", 13, open_chat(text, tmp_path, replay="only"))).mark(*ASK)
+    assert first == again == AnswerMark(4, "Nearly.", ("asked_again",))
     assert len(endpoint.asked) == 2

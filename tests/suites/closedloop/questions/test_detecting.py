@@ -14,10 +14,10 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.perception.networks.grounding import Detection
-from worldgauge.suites.closedloop.policies.contract import SIDES, Kit, proposers
+from worldgauge.suites.closedloop.policies.contract import SIDES, PolicyKit, proposers
 from worldgauge.suites.closedloop.questions import detecting
 from worldgauge.suites.closedloop.questions.detecting import VOCABULARY, Detector, finder
-from worldgauge.suites.closedloop.questions.eqa_prompt import Inquiry
+from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter
 from worldgauge.suites.closedloop.questions.landmarks import IGNORED, Landmarks, exact
 from worldgauge.suites.closedloop.questions.proposer import BESIDE, WANTED
 from worldgauge.worlds.indoor import Home
@@ -159,7 +159,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_proposer_names_what_was_detected(opened: None) -> None:
     """The bed is in a bedroom, for all that is known of beds: it is what is asked for, and the sofa is not."""
     seen = observation(front=view((RED, 10, 30)), left=view((BLUE, 40, 60)))
-    kit = Kit("questions", 13, options={"landmarks": "detected"})
+    kit = PolicyKit("questions", 13, options={"landmarks": "detected"})
     plans = proposers.get("landmarks")(kit).propose(
         seen, Goal(text="What colour is the bed in the bedroom?"), [], 3, np.random.default_rng(0)
     )
@@ -171,16 +171,16 @@ def test_the_proposer_names_what_was_detected(opened: None) -> None:
 
 
 def test_the_language_model_is_shown_what_was_detected(opened: None) -> None:
-    kit = Kit("questions", 13, chat=SimpleNamespace(), options={"landmarks": "detected"})
-    scene = Inquiry(kit).look(observation(front=view((RED, 10, 30))), Goal(text="Where is the sofa?"), [])
+    kit = PolicyKit("questions", 13, chat=SimpleNamespace(), options={"landmarks": "detected"})
+    scene = QuestionPrompter(kit).look(observation(front=view((RED, 10, 30))), Goal(text="Where is the sofa?"), [])
     assert list(scene.masks["front"]) == [1]
     assert scene.landmarks[1].name == "sofa"
 
 
 def test_exact_ones_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert finder(Kit("questions", 13)) is exact
-    assert finder(Kit("questions", 13, options={"landmarks": "exact"})) is exact
+    assert finder(PolicyKit("questions", 13)) is exact
+    assert finder(PolicyKit("questions", 13, options={"landmarks": "exact"})) is exact
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "none"))
-    find = finder(Kit("questions", 13, options={"landmarks": "detected"}))
+    find = finder(PolicyKit("questions", 13, options={"landmarks": "detected"}))
     with pytest.raises(WorldgaugeError, match="worldgauge weights pull grounding-dino"):
         find(observation(), "front")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import Panorama, pose_from_yaw_pitch
-from worldgauge.suites.closedloop.questions.explored import Explored
+from worldgauge.suites.closedloop.questions.explored import ExploredFloor
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import Scene, render
 
@@ -30,7 +30,7 @@ def room(*boxes):
 
 
 def looked(scene, *places):
-    known = Explored()
+    known = ExploredFloor()
     for x, y in places:
         pose = pose_from_yaw_pitch([x, y, 1.0], 0.3)
         known.take(pose, render(scene, pose, CAMERA).depth)
@@ -69,7 +69,7 @@ def test_a_block_closes_a_way():
 
 
 def test_nothing_is_known_before_anything_was_seen():
-    known = Explored()
+    known = ExploredFloor()
     pose = pose_from_yaw_pitch([0.0, 0.0, 1.0], 0.0)
     assert known.frontiers(pose) == []
     assert known.way_to(pose, np.zeros(2)) is None
@@ -77,7 +77,7 @@ def test_nothing_is_known_before_anything_was_seen():
 
 def test_the_map_does_not_depend_on_where_the_world_begins():
     here, pose = looked(room(), (2.0, 2.0))
-    known = Explored()
+    known = ExploredFloor()
     moved = pose.copy()
     moved[:2, 3] += [100.0, -50.0]
     known.take(moved, render(room(), pose, CAMERA).depth)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.questions.judge import judges
 
 RIGHT = [
@@ -47,7 +47,7 @@ WRONG = [
 
 @pytest.fixture(scope="module")
 def judge():
-    return judges.get("rules")(Kit("questions", 13))
+    return judges.get("rules")(PolicyKit("questions", 13))
 
 
 @pytest.mark.parametrize(("question", "answer", "extra", "given"), RIGHT)

@@ -8,7 +8,7 @@ import pytest
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.closedloop.questions.landmarks import Detection, Landmarks, exact, kept, turned
+from worldgauge.suites.closedloop.questions.landmarks import Detection, Landmarks, exact, kept, turn_pose
 
 CAMERA = Camera.from_horizontal_fov(100, 80, 90.0)
 EAST = pose_from_yaw_pitch([0.0, 0.0, 1.0], 0.0)
@@ -106,14 +106,14 @@ def test_bearing_and_aim_of_a_landmark():
     (number,) = known.add([Detection("sofa", block(0, 20))], np.full((80, 100), 4.0, np.float32), CAMERA, EAST)
     sofa = known[number]
     assert sofa.left_rad(EAST) == pytest.approx(math.atan2(sofa.centre[1], sofa.centre[0]))
-    assert sofa.left_rad(turned(EAST, "left")) == pytest.approx(sofa.left_rad(EAST) - math.pi / 2)
+    assert sofa.left_rad(turn_pose(EAST, "left")) == pytest.approx(sofa.left_rad(EAST) - math.pi / 2)
     aim = sofa.aim("left", "there")
     assert (aim["landmark"], aim["view"], aim["text"]) == (number, "left", "there")
     assert aim["centre"] == pytest.approx(sofa.centre, abs=1e-4)
 
 
 def test_poses_of_the_sides():
-    yaws = [float(yaw_pitch_from_pose(turned(EAST, side))[0]) for side in ("front", "left", "right", "back")]
+    yaws = [float(yaw_pitch_from_pose(turn_pose(EAST, side))[0]) for side in ("front", "left", "right", "back")]
     assert yaws == pytest.approx([0.0, math.pi / 2, -math.pi / 2, -math.pi]) or yaws[3] == pytest.approx(math.pi)
 
 

@@ -3,32 +3,32 @@
 import pytest
 
 from worldgauge.suites.closedloop.questions.generate.words import ROOMS
-from worldgauge.suites.closedloop.questions.parsed import rooms_told, wanted
+from worldgauge.suites.closedloop.questions.parsed import parse_question, rooms_told
 from worldgauge.worlds.indoor.homes import LABELS
 
 
 def test_a_thing_in_a_room():
-    asked = wanted("What colour is the towel in the kitchen?")
+    asked = parse_question("What colour is the towel in the kitchen?")
     assert (asked.names, asked.room, asked.rooms) == ({"towel"}, "kitchen", {"kitchen": 1.0})
     assert asked.form is not None
     assert asked.form.name == "colour"
 
 
 def test_a_thing_without_a_room_is_where_such_things_are():
-    rooms = wanted("What colour is the fridge?").rooms
+    rooms = parse_question("What colour is the fridge?").rooms
     assert max(rooms, key=rooms.get) == "kitchen"
     assert sum(rooms.values()) == pytest.approx(1.0)
 
 
 def test_a_room_alone():
-    asked = wanted("What in the bathroom is red?")
+    asked = parse_question("What in the bathroom is red?")
     assert (asked.names, asked.room) == (frozenset(), "bathroom")
 
 
 def test_a_question_of_no_form_wants_what_it_mentions():
-    asked = wanted("Which brand are the towels that hang in the bathroom?")
+    asked = parse_question("Which brand are the towels that hang in the bathroom?")
     assert (asked.form, asked.names, asked.room) == (None, {"towel"}, "bathroom")
-    rooms = wanted("Who are you?").rooms
+    rooms = parse_question("Who are you?").rooms
     assert set(rooms.values()) == {1 / len(rooms)}
 
 

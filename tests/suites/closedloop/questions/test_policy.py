@@ -8,7 +8,15 @@ import pytest
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.suites.closedloop.home.env import HomeEnv
-from worldgauge.suites.closedloop.policies.contract import Candidate, Kit, Past, Plan, Rollout, proposers, revisers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Candidate,
+    PastDecision,
+    PolicyKit,
+    Rollout,
+    proposers,
+    revisers,
+)
 from worldgauge.suites.closedloop.questions.generate.episodes import ask_questions
 from worldgauge.suites.closedloop.questions.generate.templates import read_question
 from worldgauge.suites.closedloop.questions.proposer import WANTED, LandmarkProposer
@@ -18,7 +26,7 @@ from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
 
-KIT = Kit("questions", 13)
+KIT = PolicyKit("questions", 13)
 CAMERA = Camera.from_horizontal_fov(168, 144, 105.0)
 PANORAMA = Panorama(256, 144)
 RNG = np.random.default_rng(0)
@@ -88,11 +96,11 @@ def test_it_answers_what_it_has_really_seen_and_nothing_before(home, question):
     place = simulator(home, question.start)
     goal = Goal(text=question.question)
     answerer = ScriptedAnswerer(KIT, presence=lambda image: np.zeros(len(LABELS)))
-    plan = Plan((Primitive.FORWARD,) * 13, "test")
+    plan = ActionPlan((Primitive.FORWARD,) * 13, "test")
     before = answerer.revise([Candidate(plan, None, lambda: None)], place.observe(), goal, [], RNG)
     assert (before.answer, before.stop, before.plan, before.chosen) == (None, False, plan, 0)
     things = {one.instance: one for one in home.objects}
-    history = [Past(before, plan.steps, (), place.pose(place.stance))]
+    history = [PastDecision(before, plan.steps, (), place.pose(place.stance))]
     geodesic = Geodesic(home.floor)
     after = before
     for number in question.evidence:
@@ -111,7 +119,7 @@ def test_it_answers_what_it_has_really_seen_and_nothing_before(home, question):
 def test_imagined_views_choose_the_plan_and_give_no_answer(home, question):
     observation = simulator(home, question.start).observe()
     goal = Goal(text="Is the bed in one of the bedrooms made or unmade?")
-    plans = [Plan((Primitive.FORWARD,) * 13, "test", turn) for turn in (0.0, 1.0, 2.0)]
+    plans = [ActionPlan((Primitive.FORWARD,) * 13, "test", turn) for turn in (0.0, 1.0, 2.0)]
     bedroom = np.array([float(label in ("bed", "cushion", "cabinet")) for label in LABELS])
 
     def presence(image):
@@ -136,11 +144,11 @@ def test_imagined_views_choose_the_plan_and_give_no_answer(home, question):
 
 def test_where_it_has_been_promises_nothing(home, question):
     observation = simulator(home, question.start).observe()
-    plan = Plan((Primitive.FORWARD,) * 13, "test", 1.0, {"metres": 0.4})
+    plan = ActionPlan((Primitive.FORWARD,) * 13, "test", 1.0, {"metres": 0.4})
     other = replace(plan, turn_left_rad=0.0, aim=None)
     candidates = [Candidate(each, imagined(observation, 255 * n), lambda: None) for n, each in enumerate((other, plan))]
     answerer = ScriptedAnswerer(KIT, lambda image: np.full(len(LABELS), image.mean() / 255))
     goal = Goal(text="Is the bed in one of the bedrooms made or unmade?")
     answerer.revise(candidates[:1], observation, goal, [], RNG)
-    past = Past(answerer.revise(candidates[:1], observation, goal, [], RNG), (), (), observation.pose)
+    past = PastDecision(answerer.revise(candidates[:1], observation, goal, [], RNG), (), (), observation.pose)
     assert answerer.revise(candidates, observation, goal, [past], RNG).scores[1] == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.questions.travel import MOST_STEPS, Traveller, ahead, turn_steps
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -39,7 +39,7 @@ class Walker:
 
 
 def landmark(x, y, radius=0.5, number=1):
-    return Plan(
+    return ActionPlan(
         (F,) * 13, "test", 1.0, {"landmark": number, "view": "front", "centre": [x, y, 0.5], "radius_m": radius}
     )
 
@@ -81,7 +81,7 @@ def test_a_landmark_without_a_place_is_an_object_or_nobody_knows():
     class Thing:
         low, high = (6.5, 2.5, 0.0), (7.5, 3.5, 1.0)
 
-    plan = Plan((F,), "test", 0.0, {"landmark": 4, "view": "front", "text": ""})
+    plan = ActionPlan((F,), "test", 0.0, {"landmark": 4, "view": "front", "text": ""})
     walker = Walker(2.0, 3.0)
     _, taken = walker.go(plan, things={4: Thing()})
     assert 10 <= len(taken) <= 15
@@ -95,20 +95,20 @@ def test_same_generator_same_way():
 
 def test_words_go_ahead_after_a_turn_that_is_counted_as_its_size():
     walker = Walker(2.0, 3.0)
-    journey, taken = walker.go(Plan((F,) * 13, "test", math.radians(-100), {"landmark": None}))
+    journey, taken = walker.go(ActionPlan((F,) * 13, "test", math.radians(-100), {"landmark": None}))
     assert journey.turn_steps == 4
     assert taken == [F] * 13
     assert walker.stance.yaw == pytest.approx(math.radians(-100))
 
 
 def test_words_go_as_far_as_the_aim_says():
-    assert len(Walker(2.0, 3.0).go(Plan((F,) * 13, "test", 0.0, {"metres": 0.9}))[1]) == 5
-    assert len(Walker(2.0, 3.0).go(Plan((F,) * 13, "test", 0.0, {"metres": 9.0}))[1]) == 13
+    assert len(Walker(2.0, 3.0).go(ActionPlan((F,) * 13, "test", 0.0, {"metres": 0.9}))[1]) == 5
+    assert len(Walker(2.0, 3.0).go(ActionPlan((F,) * 13, "test", 0.0, {"metres": 9.0}))[1]) == 13
 
 
 def test_words_end_where_something_stands_in_the_way():
     walker = Walker(9.0, 0.5)
-    _, taken = walker.go(Plan((F,) * 13, "test", 0.0))
+    _, taken = walker.go(ActionPlan((F,) * 13, "test", 0.0))
     assert len(taken) == 5
     assert walker.stance.x == pytest.approx(9.9, abs=0.06)
 
@@ -120,12 +120,12 @@ def test_a_low_level_gets_four_turns_of_four_primitives_and_may_stop():
         asked.append(len(past))
         return (L, F, L, F, L, F)
 
-    _, taken = Walker(2.0, 3.0).go(Plan((F,), "test"), low_level=eager)
+    _, taken = Walker(2.0, 3.0).go(ActionPlan((F,), "test"), low_level=eager)
     assert taken == [L, F, L, F] * 4
     assert asked == [0, 1, 2, 3]
-    _, taken = Walker(2.0, 3.0).go(Plan((F,), "test"), low_level=lambda plan, look, past: (F, STOP, F))
+    _, taken = Walker(2.0, 3.0).go(ActionPlan((F,), "test"), low_level=lambda plan, look, past: (F, STOP, F))
     assert taken == [F]
-    _, taken = Walker(2.0, 3.0).go(Plan((F,), "test"), low_level=lambda plan, look, past: ())
+    _, taken = Walker(2.0, 3.0).go(ActionPlan((F,), "test"), low_level=lambda plan, look, past: ())
     assert taken == []
 
 

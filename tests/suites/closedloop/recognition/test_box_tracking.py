@@ -15,11 +15,11 @@ from support.standins import ColourMasks, standing_in
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.panorama import perspective
-from worldgauge.suites.closedloop.policies.contract import Candidate, Kit, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, PolicyKit, Rollout
 from worldgauge.suites.closedloop.recognition.box_tracking import BoxTracker, follower
 from worldgauge.suites.closedloop.recognition.boxes import target_box
-from worldgauge.suites.closedloop.recognition.target_view import Followed
-from worldgauge.suites.closedloop.recognition.tracking import Seen, Target, followed
+from worldgauge.suites.closedloop.recognition.target_view import TrackedCandidate
+from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView, track_by_geometry
 from worldgauge.worlds.walking.primitives import Primitive
 
 F, L = Primitive.FORWARD, Primitive.TURN_LEFT
@@ -58,9 +58,9 @@ def around(*boxes: Any, rule: Any = "clean") -> Rollout:
     return Rollout(frames, "panorama", CAMERA, numbers, len(numbers), rule=rule)
 
 
-def seen_in(one: Rollout, frames: Any, masks: ColourMasks | None = None, plan: Any = None) -> list[Seen]:
+def seen_in(one: Rollout, frames: Any, masks: ColourMasks | None = None, plan: Any = None) -> list[TrackedView]:
     track = BoxTracker(standing_in(masks or ColourMasks()))
-    return list(track(target(), plan or Plan((F, F, F), "test"), one, frames))
+    return list(track(target(), plan or ActionPlan((F, F, F), "test"), one, frames))
 
 
 def test_boxes_are_those_of_the_masks_grown_as_the_real_ones() -> None:
@@ -101,7 +101,7 @@ def test_a_plan_is_followed_to_the_first_empty_mask() -> None:
 
 def test_a_target_that_the_first_frame_does_not_show_is_not_followed() -> None:
     masks = ColourMasks()
-    assert seen_in(rollout(BOX), (1,), masks, Plan((F,), "test", math.pi)) == []
+    assert seen_in(rollout(BOX), (1,), masks, ActionPlan((F,), "test", math.pi)) == []
     assert masks.boxes == []
 
 
@@ -155,7 +155,7 @@ def test_of_a_turned_view_a_box_fills_half_at_most() -> None:
 def test_turning_before_a_plan_moves_where_it_is_in_panoramas() -> None:
     """After a turn of 90 degrees to the left, what was 28 to the left is 62 to the right."""
     turned = (235, 90, 250, 100)
-    (seen,) = seen_in(around(turned, turned), (1,), plan=Plan((F,), "test", math.pi / 2))
+    (seen,) = seen_in(around(turned, turned), (1,), plan=ActionPlan((F,), "test", math.pi / 2))
     assert math.degrees(seen.off_rad) == pytest.approx(62, abs=1)
 
 
@@ -177,7 +177,7 @@ def test_the_language_model_is_shown_the_boxes_of_the_masks() -> None:
         asked.append(len(given[2].frames))
         return BoxTracker(standing_in(ColourMasks()))(*given)
 
-    (shown,) = Followed.of([Candidate(Plan((F, F), "test"), one, lambda: None)], here, follow)
+    (shown,) = TrackedCandidate.of([Candidate(ActionPlan((F, F), "test"), one, lambda: None)], here, follow)
     assert shown is not None
     assert [(seen.frame, seen.box) for seen in shown.close] == [(3, (12, 19, 24, 31)), (5, (14, 19, 26, 31))]
     assert len(shown.film_strip(0)) == 1
@@ -185,9 +185,9 @@ def test_the_language_model_is_shown_the_boxes_of_the_masks() -> None:
 
 
 def test_geometry_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert follower(Kit("recognition", 4)) is followed
-    assert follower(Kit("recognition", 4, options={"tracker": "geometry"})) is followed
+    assert follower(PolicyKit("recognition", 4)) is track_by_geometry
+    assert follower(PolicyKit("recognition", 4, options={"tracker": "geometry"})) is track_by_geometry
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "none"))
-    follow = follower(Kit("recognition", 4, options={"tracker": "sam2"}))
+    follow = follower(PolicyKit("recognition", 4, options={"tracker": "sam2"}))
     with pytest.raises(WorldgaugeError, match="worldgauge weights pull sam2"):
-        list(follow(target(), Plan((F,), "test"), rollout(BOX), (1,)))
+        list(follow(target(), ActionPlan((F,), "test"), rollout(BOX), (1,)))

@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.recognition.episodes import (
     difficulty_of,
     find_recognition,
 )
-from worldgauge.suites.closedloop.recognition.sight import Looker, Sight
+from worldgauge.suites.closedloop.recognition.visibility import TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import world_of
@@ -66,7 +66,7 @@ def test_the_steps_lead_to_a_good_view_and_meet_nothing(found: Found) -> None:
             stance, met = walked(home.floor, stance, step)
             assert not met
         assert one.good.clarity >= CLEAR > one.sight.clarity
-        assert Looker(home, one.target).see(stance) == one.good
+        assert VisibilityMeter(home, one.target).see(stance) == one.good
         mask = home.view(stance.eye(), FINE).instance == one.target
         assert mask.sum() >= (home.view(one.start.eye(), FINE).instance == one.target).sum() * 0.9
 
@@ -106,7 +106,7 @@ def test_visible_share_agrees_with_rays_into_all_directions(home: Home, found: F
 
 def test_a_target_that_is_behind_is_not_seen(home: Home, found: Found) -> None:
     one = found[1][0]
-    looker = Looker(home, one.target)
+    looker = VisibilityMeter(home, one.target)
     away = one.start._replace(yaw=looker.bearing(np.array(one.start[:2])) + np.pi)
     assert looker.see(away).clarity == 0
     assert not looker.glimpses(away)
@@ -114,7 +114,7 @@ def test_a_target_that_is_behind_is_not_seen(home: Home, found: Found) -> None:
 
 
 def test_difficulty_is_told_by_visibility_angle_and_size() -> None:
-    well = Sight(visible=1.0, frontal=1.0, size=0.05, near=0.0)
+    well = TargetVisibility(visible=1.0, frontal=1.0, size=0.05, near=0.0)
     assert difficulty_of(well) is None
     assert difficulty_of(well._replace(visible=0.4)) == 0
     assert difficulty_of(well._replace(frontal=0.12)) == 1
@@ -147,7 +147,7 @@ def test_steps_end_facing_the_target(found: Found) -> None:
         stance = one.start
         for step in one.steps:
             stance, _ = walked(home.floor, stance, step)
-        off = Looker(home, one.target).bearing(np.array(stance[:2])) - stance.yaw
+        off = VisibilityMeter(home, one.target).bearing(np.array(stance[:2])) - stance.yaw
         assert abs((off + np.pi) % (2 * np.pi) - np.pi) <= np.radians(11.25) + 1e-6
         assert Primitive.STOP not in one.steps
 

@@ -10,7 +10,7 @@ from support.standins import standing_in
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, Kit, Plan, Rollout, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, Decision, PolicyKit, Rollout, revisers
 from worldgauge.suites.closedloop.recognition import box_tracking
 from worldgauge.suites.closedloop.recognition import reviser as module
 from worldgauge.suites.closedloop.recognition.boxes import target_box
@@ -94,10 +94,10 @@ def decided(
     home: Home, stance: Stance, target: int, kind: str, plans: Sequence[Steps] = PLANS, **options: str
 ) -> Decision:
     candidates = [
-        Candidate(Plan(plan, "test"), rollout, lambda: None)
+        Candidate(ActionPlan(plan, "test"), rollout, lambda: None)
         for plan, rollout in zip(plans, rollouts(home, stance, kind)[: len(plans)], strict=True)
     ]
-    reviser = RecogniserReviser(Kit("recognition", 4, options=options))
+    reviser = RecogniserReviser(PolicyKit("recognition", 4, options=options))
     goal = Goal(target=str(target), choices=LABELS)
     here = Here(home, stance, target)
     return reviser.revise(candidates, here, goal, (), np.random.default_rng(0))  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import pytest
 from worldgauge.core.geometry import Camera, Panorama, relative
 from worldgauge.core.image import Box
 from worldgauge.core.panorama import perspective
-from worldgauge.suites.closedloop.policies.contract import Plan, Rollout
-from worldgauge.suites.closedloop.recognition.tracking import Target, followed
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Rollout
+from worldgauge.suites.closedloop.recognition.tracking import Target, track_by_geometry
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 from worldgauge.worlds.walking.walker import Stance, walked
@@ -86,7 +86,9 @@ def test_motion_is_read_from_pixels(place: Place) -> None:
 @pytest.mark.parametrize("steps", [(F, F), (L,), (R,), (L, F)])
 def test_the_box_follows_true_frames(place: Place, steps: Steps) -> None:
     stances = place.along(steps)
-    found = list(followed(place.seen, Plan(steps, "test"), place.rollout(stances), range(1, len(stances))))
+    found = list(
+        track_by_geometry(place.seen, ActionPlan(steps, "test"), place.rollout(stances), range(1, len(stances)))
+    )
     assert [seen.frame for seen in found] == list(range(1, len(stances)))
     assert [seen.action for seen in found] == [seen.frame for seen in found]
     for seen in found:
@@ -95,7 +97,7 @@ def test_the_box_follows_true_frames(place: Place, steps: Steps) -> None:
 
 def test_frozen_frames_keep_the_box_where_it_is(place: Place) -> None:
     for steps in ((F, F), (L, L), (R, F)):
-        found = list(followed(place.seen, Plan(steps, "test"), place.rollout([place.start] * 3), (1, 2)))
+        found = list(track_by_geometry(place.seen, ActionPlan(steps, "test"), place.rollout([place.start] * 3), (1, 2)))
         assert len(found) == 2
         assert found[0].box == found[1].box
         assert overlap(found[0].box, place.box(place.start)) > 0.5
@@ -103,7 +105,7 @@ def test_frozen_frames_keep_the_box_where_it_is(place: Place) -> None:
 
 def test_it_ends_where_the_target_leaves_the_view(place: Place) -> None:
     stances = place.along((L,) * 6)
-    found = list(followed(place.seen, Plan((L,) * 6, "test"), place.rollout(stances), range(1, 7)))
+    found = list(track_by_geometry(place.seen, ActionPlan((L,) * 6, "test"), place.rollout(stances), range(1, 7)))
     assert 1 <= len(found) <= 4
     assert [seen.frame for seen in found] == list(range(1, len(found) + 1))
 
@@ -111,7 +113,7 @@ def test_it_ends_where_the_target_leaves_the_view(place: Place) -> None:
 def test_panoramas_are_turned_towards_it(place: Place) -> None:
     stances = place.along((L,) * 6)
     rollout = place.rollout(stances, panorama=True)
-    found = list(followed(place.seen, Plan((L,) * 6, "test"), rollout, range(1, 7)))
+    found = list(track_by_geometry(place.seen, ActionPlan((L,) * 6, "test"), rollout, range(1, 7)))
     assert len(found) == 6
     for seen in found:
         assert seen.image.shape == (96, 96, 3)
@@ -121,20 +123,20 @@ def test_panoramas_are_turned_towards_it(place: Place) -> None:
 
 def test_frames_that_are_not_asked_for_are_still_followed(place: Place) -> None:
     stances = place.along((F, F))
-    whole = list(followed(place.seen, Plan((F, F), "test"), place.rollout(stances), (1, 2)))
-    last = list(followed(place.seen, Plan((F, F), "test"), place.rollout(stances), (2, 9)))
+    whole = list(track_by_geometry(place.seen, ActionPlan((F, F), "test"), place.rollout(stances), (1, 2)))
+    last = list(track_by_geometry(place.seen, ActionPlan((F, F), "test"), place.rollout(stances), (2, 9)))
     assert [seen.box for seen in last] == [whole[1].box]
 
 
 def test_without_depth_nothing_is_followed(place: Place) -> None:
     blind = Target((10, 10, 30, 30), place.view.rgb, np.full((96, 96), np.inf, np.float32), CAMERA)
     assert not blind.known
-    assert list(followed(blind, Plan((F,), "test"), place.rollout([place.start] * 2), (1,))) == []
+    assert list(track_by_geometry(blind, ActionPlan((F,), "test"), place.rollout([place.start] * 2), (1,))) == []
 
 
 def test_views_are_cut_by_the_rule_of_the_rollout(place: Place) -> None:
     rollout = replace(place.rollout(place.along((L,)), panorama=True), rule="released")
-    (seen,) = followed(place.seen, Plan((L,), "test"), rollout, (1,))
+    (seen,) = track_by_geometry(place.seen, ActionPlan((L,), "test"), rollout, (1,))
     turned = float(np.degrees(seen.off_rad))
     released = perspective(rollout.frames[1], CAMERA, yaw_right_deg=turned, rule="released")
     np.testing.assert_array_equal(seen.image, released)

@@ -13,7 +13,7 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.models import models
 from worldgauge.suites.closedloop.report import replay as the_replay
-from worldgauge.suites.closedloop.report.drawing import ALARM, BOX, VOID, Sheet, text_px, wrapped
+from worldgauge.suites.closedloop.report.drawing import ALARM, BOX, VOID, Sheet, text_px, wrap_text
 from worldgauge.suites.closedloop.report.replay import GAP, MARGIN, PANEL, WIDTH
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.closedloop.task import FPS
@@ -132,6 +132,6 @@ def test_plans_are_drawn_as_arrows_that_differ() -> None:
 
 def test_lines_are_no_wider_than_they_may_be() -> None:
     text = "what is to the left of the purple chair that stands in the living room " * 3
-    lines = wrapped(text, 200)
+    lines = wrap_text(text, 200)
     assert " ".join(lines) == text.strip()
     assert max(text_px(line) for line in lines) <= 200

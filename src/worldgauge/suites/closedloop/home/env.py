@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, Depth, Plan, Side, letters
+from worldgauge.suites.closedloop.policies.contract import YAW_RIGHT_DEG, ActionPlan, Depth, Side, letters
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds import View, World
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
@@ -30,7 +30,7 @@ MIN_SHARE = 0.0005
 
 
 class HomeSight:
-    """What is sensed from one stance (`agents.contract.Observation`); rendered when asked for, once."""
+    """What is sensed from one stance (`HomeObservation`); rendered when asked for, once."""
 
     def __init__(self, simulator: HomeEnv, stance: Stance) -> None:
         self.stance = stance
@@ -160,7 +160,7 @@ class HomeEnv:
         """Steps as letters."""
         return letters(tuple(actions))
 
-    def plain_plan(self, plan: Plan) -> str:
+    def plain_plan(self, plan: ActionPlan) -> str:
         """Steps as letters."""
         return letters(plan.steps)
 

@@ -17,7 +17,7 @@ from worldgauge.core.panorama import Rule, rolled
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.suites.closedloop.home.env import HomeEnv, HomeSight
-from worldgauge.suites.closedloop.policies.contract import Depth, Observation, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, HomeObservation, Rollout
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.worlds.walking.primitives import (
@@ -59,7 +59,7 @@ class HomeImagination:
     def remember(self) -> None:
         """Nothing: a walker's model is shown what is seen at a decision."""
 
-    def __call__(self, observation: Observation, plans: Sequence[Plan], number: int) -> list[Rollout]:
+    def __call__(self, observation: HomeObservation, plans: Sequence[ActionPlan], number: int) -> list[Rollout]:
         """A rollout for each plan, in order. Raises SubjectError when the model breaks its promise."""
         asks = [self._prepared(observation, plan, number, n) for n, plan in enumerate(plans)]
         requests = [ask.request for ask in asks if ask.request is not None]
@@ -67,7 +67,7 @@ class HomeImagination:
         self.calls += len(requests)
         return [ask.rollout(None if ask.request is None else next(answers), self._subject, self._rule) for ask in asks]
 
-    def _prepared(self, observation: Observation, plan: Plan, number: int, candidate: int) -> _Ask:
+    def _prepared(self, observation: HomeObservation, plan: ActionPlan, number: int, candidate: int) -> _Ask:
         spec, simulator = self._subject.spec, self._simulator
         start = simulator.stance.turned(plan.turn_left_rad)
         rest = leading_turns(plan.steps)[1] if self._leading == "exact" else plan.steps
@@ -118,7 +118,7 @@ class _Ask:
     """A plan, the real frames before the model begins (frame 0 and leading turns), and what the model is asked."""
 
     real: Image
-    plan: Plan
+    plan: ActionPlan
     control: NavControl
     view: View
     camera: Camera
@@ -149,7 +149,7 @@ def _turned(panorama: Image, simulator: HomeEnv, stance: Stance) -> Image:
     return rolled(panorama, _right_deg(simulator, stance))
 
 
-def _depth_of(sight: HomeSight, observation: Observation, simulator: HomeEnv, view: View, index: int) -> Depth:
+def _depth_of(sight: HomeSight, observation: HomeObservation, simulator: HomeEnv, view: View, index: int) -> Depth:
     """Depth of the one frame of a context. A panorama that is turned by whole pixels is the real one, rolled."""
     if view == "perspective":
         return sight.depth("front")

@@ -17,7 +17,7 @@ from worldgauge.suites.closedloop.format.episode import HomeEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.imagination import HomeImagination
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
-from worldgauge.suites.closedloop.policies.contract import Observation, Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
 from worldgauge.suites.closedloop.task import ClosedLoopTask
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import Walkable
@@ -35,14 +35,14 @@ REACH_M = 1.0
 class HomeRules(Rules[Primitive]):
     """Rules of a walker."""
 
-    def fallback(self, observation: Observation, rng: np.random.Generator) -> Plan:
+    def fallback(self, observation: HomeObservation, rng: np.random.Generator) -> ActionPlan:
         """See `straight_on`."""
         return straight_on(self.length)
 
 
-def straight_on(length: int) -> Plan:
+def straight_on(length: int) -> ActionPlan:
     """What a walker does for want of a plan: L steps forward, flagged."""
-    return Plan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))
+    return ActionPlan((Primitive.FORWARD,) * length, "straight on", flags=(FALLBACK,))
 
 
 class HomeTask(ClosedLoopTask[HomeEpisodeT, HomeEnv, HomeRulesT]):

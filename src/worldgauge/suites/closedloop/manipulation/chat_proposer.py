@@ -13,14 +13,14 @@ from worldgauge.chat.prompts import Field
 from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.manipulation.prompts import ASKS, read_hand_plan, table_now
 from worldgauge.suites.closedloop.policies.asking import asker_of
-from worldgauge.suites.closedloop.policies.contract import History, Kit, Plan, TableObservation
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, PolicyKit, TableObservation
 from worldgauge.suites.closedloop.policies.forms import HAND_PLAN
 
 
 class TableProposer:
     """Plans of up to L poses, for manipulation. asked: how the last ones were, for the trace."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
         self._asker = asker_of(kit)
         self._asks = int(kit.options.get("asks", ASKS))
@@ -28,7 +28,7 @@ class TableProposer:
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+    ) -> Sequence[ActionPlan]:
         """Up to n plans, no two of the same poses; none where none can be read, for which the loop has a fallback.
 
         Raises EndpointError and BudgetError, UsageError for a goal without an instruction.
@@ -38,7 +38,7 @@ class TableProposer:
         def fields(squeeze: int) -> Mapping[str, Field]:
             return {**table_now(observation, goal, history, squeeze), "length": str(self._length)}
 
-        plans: list[Plan] = []
+        plans: list[ActionPlan] = []
         for sample in range(n):
             try:
                 plan = self._asker.ask(

@@ -16,11 +16,11 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.prompts import ASKS, read_hand_plan, table_now
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
 from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
     Candidate,
     Decision,
     History,
-    Kit,
-    Plan,
+    PolicyKit,
     Rollout,
     TableObservation,
 )
@@ -39,7 +39,7 @@ class ManipulationReviser:
     plan into words first, and choose by these alone, as the release does with plans of a diffusion policy.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
         self._revision = kit.options.get("revision", "frames" if kit.length <= FRAMES_UP_TO else "described")
         if self._revision not in ("frames", "described"):
@@ -77,7 +77,7 @@ class ManipulationReviser:
         history: History,
         seed: int,
         notes: dict[str, Any],
-    ) -> tuple[Plan, int | None]:
+    ) -> tuple[ActionPlan, int | None]:
         imagined = any(one.rollout is not None for one in candidates)
         if not imagined or (self._kind == "select" and len(candidates) == 1):
             return candidates[0].plan, 0
@@ -105,7 +105,7 @@ class ManipulationReviser:
             index = 0
         return candidates[index].plan, index
 
-    def _rewritten(self, fields: Callable[[int], dict[str, Field]], seed: int) -> Plan:
+    def _rewritten(self, fields: Callable[[int], dict[str, Field]], seed: int) -> ActionPlan:
         return self._asker.ask(
             "manipulation-rewrite",
             lambda squeeze: {**fields(squeeze), "length": str(self._length)},

@@ -11,8 +11,8 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.manipulation.cloning import Clone, Moves, roles
-from worldgauge.suites.closedloop.policies.contract import History, Kit, Plan, TableObservation, proposers
+from worldgauge.suites.closedloop.manipulation.cloning import ClonedPolicy, Moves, roles
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, PolicyKit, TableObservation, proposers
 from worldgauge.suites.closedloop.training_data.demonstrations.layout import load
 
 
@@ -26,7 +26,7 @@ class ClonedProposer:
     anything. Raises UsageError without a folder and for other moves, DataError for a folder that cannot be read.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         folder = kit.options.get("demonstrations")
         if not folder:
             raise UsageError("proposer 'cloned' learns from demonstrations; give the option demonstrations=FOLDER")
@@ -38,17 +38,17 @@ class ClonedProposer:
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+    ) -> Sequence[ActionPlan]:
         """Up to n different plans of up to L poses, the likeliest first; the same question has the same answer."""
         things = observation.things
         places = {
             role: np.array(thing.place_m) for role, thing in zip(roles(goal.text or "", things), things, strict=True)
         }
         found = self._clone.plans(observation.hand, places, self._length, n)
-        return [Plan((), "cloned", poses=poses) for poses in found]
+        return [ActionPlan((), "cloned", poses=poses) for poses in found]
 
 
 @lru_cache(maxsize=2)
-def _learned(folder: str, moves: Moves) -> Clone:
+def _learned(folder: str, moves: Moves) -> ClonedPolicy:
     """Of a folder, read once by a process."""
-    return Clone(load(Path(folder)), moves)
+    return ClonedPolicy(load(Path(folder)), moves)

@@ -28,7 +28,7 @@ SAME_M = 0.01
 _TOLD = [0, 1, 2, 7]
 
 
-class Named(Protocol):
+class NamedThing(Protocol):
     """What is told of a thing in words."""
 
     @property
@@ -48,7 +48,7 @@ class _Moment:
     left: FloatArray
 
 
-class Clone:
+class ClonedPolicy:
     """Remembers every moment of `demonstrations` from which an expert set out for the next pose.
 
     moves: whether what was done then is moved "together", all poses with the thing that the first of them was beside,
@@ -99,7 +99,7 @@ class Clone:
         return np.asarray(total, np.float64)
 
 
-def roles(instruction: str, things: Sequence[Named]) -> tuple[str, ...]:
+def roles(instruction: str, things: Sequence[NamedThing]) -> tuple[str, ...]:
     """What each thing is to an instruction: "button named 1" the first that it names, "button other 1" one it does not.
 
     A thing is named by its name or its colour. Things of different tables that have the same role stand for each other.
@@ -118,7 +118,7 @@ def roles(instruction: str, things: Sequence[Named]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _mentioned(words: str, thing: Named) -> int | None:
+def _mentioned(words: str, thing: NamedThing) -> int | None:
     """Where in an instruction a thing is named; None where it is not."""
     for name in (thing.name, thing.colour):
         found = re.search(rf"\b{re.escape(name.lower())}\b", words)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.policies.contract import Depth, Plan, SeenThing, letters
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, SeenThing, letters
 from worldgauge.worlds import View
 from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, HandPose, clip_plan
@@ -27,7 +27,7 @@ _FUTURES = 32
 
 
 class TableSight:
-    """What is sensed in one state (`agents.contract.TableObservation`); rendered when asked for, once."""
+    """What is sensed in one state (`TableObservation`); rendered when asked for, once."""
 
     def __init__(self, place: TableEnv, state: State) -> None:
         self.state = state
@@ -65,14 +65,14 @@ class TableSight:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedPlan:
     """A plan that cannot be begun; carried out, it is one failed step."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Future:
+class SimulatedFuture:
     """What poses would really lead to. states: on the way to each of them, at least one. progress: in the end."""
 
     states: tuple[tuple[State, ...], ...]
@@ -95,7 +95,7 @@ class TableEnv:
         self.seen: list[State] = []
         self._simulation = Simulation(world)
         self._start = self._simulation.state()
-        self._futures: dict[tuple[State, tuple[Any, ...]], Future] = {}
+        self._futures: dict[tuple[State, tuple[Any, ...]], SimulatedFuture] = {}
         self._pictures: dict[State, Image] = {}
 
     @property
@@ -138,7 +138,7 @@ class TableEnv:
         told = clip_plan(self.hand, np.array(poses), frames)
         self.shares = tuple(tuple(told.share[told.step == step].tolist()) for step in range(1, len(poses) + 1))
 
-    def step(self, action: HandPose | Refused) -> bool:
+    def step(self, action: HandPose | RefusedPlan) -> bool:
         """Carry out a pose; whether it did not end as asked, for which `reasons` has the words.
 
         `seen` then has the states that are looked at on the way: those of the plan's clip, and where it ended in any
@@ -147,7 +147,7 @@ class TableEnv:
         shares = self.shares[0] if self.shares else (1.0,)
         self.shares = self.shares[1:]
         last = not self.shares
-        if isinstance(action, Refused):
+        if isinstance(action, RefusedPlan):
             states: tuple[State, ...] = ()
             reason: str | None = action.reason
         else:
@@ -177,17 +177,17 @@ class TableEnv:
             "under_way": list(view_steps),
         }
 
-    def plain_actions(self, actions: Sequence[HandPose | Refused]) -> Any:
+    def plain_actions(self, actions: Sequence[HandPose | RefusedPlan]) -> Any:
         """Poses as lists of 8 numbers; a plan that was refused as an empty one."""
-        return [[] if isinstance(one, Refused) else [float(value) for value in one] for one in actions]
+        return [[] if isinstance(one, RefusedPlan) else [float(value) for value in one] for one in actions]
 
-    def plain_plan(self, plan: Plan) -> Any:
+    def plain_plan(self, plan: ActionPlan) -> Any:
         """Poses as lists of 8 numbers; none where a pose is not one."""
         if not plan.poses:
             return letters(plan.steps)
         return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
-    def future(self, poses: Sequence[HandPose], state: State | None = None) -> Future:
+    def future(self, poses: Sequence[HandPose], state: State | None = None) -> SimulatedFuture:
         """What `poses` would really lead to from `state`, the present one if left out; nothing moves."""
         start = self.state if state is None else state
         key = start, tuple(poses)
@@ -261,7 +261,7 @@ class _Visit:
         self._simulation.restore(self._before)
 
 
-def _future(simulation: Simulation, poses: Sequence[HandPose]) -> Future:
+def _future(simulation: Simulation, poses: Sequence[HandPose]) -> SimulatedFuture:
     states: list[tuple[State, ...]] = []
     try:
         for pose in poses:
@@ -269,8 +269,8 @@ def _future(simulation: Simulation, poses: Sequence[HandPose]) -> Future:
                 break
             states.append(simulation.move(pose).states or (simulation.state(),))
     except UnstableError:
-        return Future(_filled(states, simulation, len(poses)), 0.0)
-    return Future(_filled(states, simulation, len(poses)), simulation.progress)
+        return SimulatedFuture(_filled(states, simulation, len(poses)), 0.0)
+    return SimulatedFuture(_filled(states, simulation, len(poses)), simulation.progress)
 
 
 def _filled(states: list[tuple[State, ...]], simulation: Simulation, count: int) -> tuple[tuple[State, ...], ...]:

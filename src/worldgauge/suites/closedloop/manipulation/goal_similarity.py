@@ -22,7 +22,7 @@ SPREAD, NEITHER = 18.0, 60.0
 """Standard deviation of a colour about the one that it is, and how far from both it is as likely another one."""
 
 
-class GoalLikeness:
+class GoalSimilarity:
     """Compares views with the one before anything has moved and the one when all is done, (H, W, 3) uint8, any size."""
 
     def __init__(self, before: Image, goal: Image) -> None:

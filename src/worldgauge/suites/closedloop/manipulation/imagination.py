@@ -16,7 +16,7 @@ from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.suites.closedloop.manipulation.env import FPS, TableEnv, TableSight, plan_fault
-from worldgauge.suites.closedloop.policies.contract import Depth, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, as_actions, clip_plan
 from worldgauge.worlds.walking.primitives import render_text
@@ -57,7 +57,7 @@ class TableImagination:
             # The first stays: with the arm at home, it shows all that lies on the table.
             del self._frames[1], self._hands[1]
 
-    def __call__(self, sight: TableSight, plans: Sequence[Plan], number: int) -> list[Rollout | None]:
+    def __call__(self, sight: TableSight, plans: Sequence[ActionPlan], number: int) -> list[Rollout | None]:
         """A rollout for each plan, in order; None for one that cannot be begun.
 
         Raises SubjectError when the model breaks its promise.
@@ -80,7 +80,9 @@ class TableImagination:
             rollouts[n] = self._rollout(each, request, frames)
         return rollouts
 
-    def _request(self, sight: TableSight, plan: Plan, told: ClipPlan, number: int, candidate: int) -> RolloutRequest:
+    def _request(
+        self, sight: TableSight, plan: ActionPlan, told: ClipPlan, number: int, candidate: int
+    ) -> RolloutRequest:
         spec = self._subject.spec
         seen = Clip.from_array(np.stack(self._frames), FPS)
         still = np.repeat(sight.pose[None], len(seen), axis=0)

@@ -14,7 +14,14 @@ from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.serving import RemoteEstimator, is_served, open_estimator
 from worldgauge.serving.estimator import Expected
 from worldgauge.suites.closedloop.manipulation.farthest_points import spread
-from worldgauge.suites.closedloop.policies.contract import REFUSED, History, Kit, Plan, TableObservation, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    REFUSED,
+    ActionPlan,
+    History,
+    PolicyKit,
+    TableObservation,
+    proposers,
+)
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 KIND, WITH_THINGS = "policy", "things"
@@ -33,7 +40,7 @@ class ProcessProposer:
     worker. Raises UsageError for a kit that names none.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         at = str(kit.options.get("policy", ""))
         if not is_served(at):
             raise UsageError(
@@ -44,7 +51,7 @@ class ProcessProposer:
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+    ) -> Sequence[ActionPlan]:
         """Up to n plans: of more samples, those that end farthest from each other, the first one first.
 
         Of an answer that holds what are no poses, one plan without any, flagged `REFUSED`: a failed step. Raises
@@ -73,9 +80,9 @@ class ProcessProposer:
         try:
             poses = checked_poses(answer.arrays["poses"], self._length, f"policy '{policy.spec.name}'")
         except SubjectError as error:
-            return [Plan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
+            return [ActionPlan((), "process", aim={"text": str(error)}, flags=(REFUSED,))]
         kept = poses[spread(poses[:, -1, :3], n)] if len(poses) else poses
-        return [Plan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
+        return [ActionPlan((), "process", poses=tuple(HandPose(*pose) for pose in plan)) for plan in kept.tolist()]
 
 
 def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.float64]:

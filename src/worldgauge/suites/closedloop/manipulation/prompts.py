@@ -10,7 +10,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.marks import marked_table
 from worldgauge.suites.closedloop.manipulation.words import moves_in_words, pose_in_words, things_in_words
-from worldgauge.suites.closedloop.policies.contract import History, Plan, TableObservation
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, TableObservation
 from worldgauge.suites.closedloop.policies.reading import read_poses
 
 ASKS = 12
@@ -30,8 +30,8 @@ def table_now(observation: TableObservation, goal: Goal, history: History, squee
     }
 
 
-def read_hand_plan(value: Mapping[str, Any], length: int) -> Plan:
+def read_hand_plan(value: Mapping[str, Any], length: int) -> ActionPlan:
     """The plan of a reply of form `forms.HAND_PLAN`, of 1 to `length` poses. Raises Misread."""
     poses = read_poses(value["poses"], length)
     words = " ".join(value["plan"].split())
-    return Plan((), "chat", aim={"text": words} if words else None, poses=poses)
+    return ActionPlan((), "chat", aim={"text": words} if words else None, poses=poses)

@@ -11,11 +11,18 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.manipulation.goal_similarity import GoalLikeness
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, History, Kit, Rollout, TableObservation
+from worldgauge.suites.closedloop.manipulation.goal_similarity import GoalSimilarity
+from worldgauge.suites.closedloop.policies.contract import (
+    Candidate,
+    Decision,
+    History,
+    PolicyKit,
+    Rollout,
+    TableObservation,
+)
 
 
-class TableSimilarity:
+class GoalSimilarityReviser:
     """Greedy: the plan wins in whose last frame most of what has to change has changed, the first of equal ones.
 
     Needs no weights (`agents.goal_likeness`). Of the goal as much is looked at as a rollout shows. Where nothing was
@@ -26,10 +33,10 @@ class TableSimilarity:
     places and things found beside their goal did not better it on the whole.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._goal: Goal | None = None
         self._shown = (0, 0)
-        self._likeness: GoalLikeness | None = None
+        self._likeness: GoalSimilarity | None = None
 
     def revise(
         self,
@@ -55,7 +62,7 @@ class TableSimilarity:
         shown = _sides(rollout.camera)
         if self._likeness is None or self._goal is not goal or self._shown != shown:
             self._goal, self._shown = goal, shown
-            self._likeness = GoalLikeness(_cut(goal.before, shown), _cut(goal.image, shown))
+            self._likeness = GoalSimilarity(_cut(goal.before, shown), _cut(goal.image, shown))
         return self._likeness.reached(rollout.seen(rollout.valid_len - 1))
 
 

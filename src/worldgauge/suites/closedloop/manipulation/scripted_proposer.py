@@ -9,7 +9,14 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import History, Kit, Plan, SeenThing, TableObservation, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    History,
+    PolicyKit,
+    SeenThing,
+    TableObservation,
+    proposers,
+)
 from worldgauge.worlds.tabletop.pose_plans import BIN_M, POSITION_BINS, WORKSPACE_LOW_M, HandPose, Poses
 
 NOISE_M: Mapping[str, float] = {"button": 0.04, "block": 0.05, "ring": 0.012, "cup": 0.012}
@@ -31,7 +38,7 @@ class ScriptedProposer:
     options out of range.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
         self._noise_m = _number(kit, "noise_m", math.inf)
         wrong = _number(kit, "wrong", 1.0)
@@ -39,7 +46,7 @@ class ScriptedProposer:
 
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+    ) -> Sequence[ActionPlan]:
         """n plans of at most L poses each, with what they do in words; none where the expert has no plan."""
         right = tuple(observation.expert())[: self._length]
         if not right:
@@ -51,16 +58,16 @@ class ScriptedProposer:
         for _ in range(n):
             poses = right
             if rng.random() < self._wrong:
-                poses = mistaken(poses, observation.things, rng)
+                poses = make_mistakes(poses, observation.things, rng)
             off_x, off_y = (float(value) for value in rng.normal(0.0, noise_m, 2))
             poses = tuple(_inside(one._replace(x=one.x + off_x, y=one.y + off_y)) for one in poses)
             plans.append(
-                Plan((), "scripted", poses=poses, aim={"text": told(poses, observation.hand, observation.things)})
+                ActionPlan((), "scripted", poses=poses, aim={"text": told(poses, observation.hand, observation.things)})
             )
         return plans
 
 
-def mistaken(poses: Poses, things: Sequence[SeenThing], rng: np.random.Generator) -> Poses:
+def make_mistakes(poses: Poses, things: Sequence[SeenThing], rng: np.random.Generator) -> Poses:
     """The poses at one of the things moved to another one of its category; as they are where there is no other."""
     at = [thing_at(pose, things) for pose in poses]
     meant = [one for one in things if one in at and sum(other.category == one.category for other in things) > 1]
@@ -115,7 +122,7 @@ def _inside(pose: HandPose) -> HandPose:
     return pose._replace(x=x, y=y, z=z)
 
 
-def _number(kit: Kit, name: str, most: float) -> float | None:
+def _number(kit: PolicyKit, name: str, most: float) -> float | None:
     """An option, None where it is not given."""
     value = kit.options.get(name)
     if value is None:

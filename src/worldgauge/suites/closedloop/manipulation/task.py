@@ -16,10 +16,10 @@ from worldgauge.engine.suite.contract import Record, Score, TaskView
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.episode import ManipulationEpisode
 from worldgauge.suites.closedloop.loop import FALLBACK, Rules
-from worldgauge.suites.closedloop.manipulation.env import Refused, TableEnv, plan_fault
+from worldgauge.suites.closedloop.manipulation.env import RefusedPlan, TableEnv, plan_fault
 from worldgauge.suites.closedloop.manipulation.imagination import TableImagination
 from worldgauge.suites.closedloop.metrics.success import success, task_progress, trajectory_steps
-from worldgauge.suites.closedloop.policies.contract import REFUSED, Decision, History, Plan, TableObservation
+from worldgauge.suites.closedloop.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import ClosedLoopTask, TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds import open_world
@@ -170,7 +170,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         return TaskView(film, ways, 0, self.world, marks)
 
 
-class ManipulationRules(Rules[HandPose | Refused]):
+class ManipulationRules(Rules[HandPose | RefusedPlan]):
     """Bring a table into the state that the instruction asks for, within so many poses.
 
     `decisions` of the parameters are the poses. Whole plans are carried out, as far as poses are left; success is
@@ -200,20 +200,20 @@ class ManipulationRules(Rules[HandPose | Refused]):
         """None."""
         return 0.0
 
-    def actions(self, decision: Decision) -> Iterator[HandPose | Refused]:
+    def actions(self, decision: Decision) -> Iterator[HandPose | RefusedPlan]:
         """The whole plan, as far as poses are left."""
         plan = decision.plan
         fault = "no plan was made" if plan is None else _fault_of(plan, self.length)
         if plan is None or fault is not None:
             self.taken += 1
-            yield Refused(fault or "")
+            yield RefusedPlan(fault or "")
             return
         self._env.begin(plan.poses, self._frames)
         for pose in plan.poses[: self._left]:
             self.taken += 1
             yield pose
 
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         """How far the task would really be done after as much of the plan as poses are left for, in [0, 1].
 
         None for a plan that cannot be begun.
@@ -227,11 +227,11 @@ class ManipulationRules(Rules[HandPose | Refused]):
         """Poses that may still be taken."""
         return self._poses - self.taken
 
-    def fallback(self, observation: TableObservation, rng: np.random.Generator) -> Plan:
+    def fallback(self, observation: TableObservation, rng: np.random.Generator) -> ActionPlan:
         """One pose drawn from all bins, with the gripper open (released code)."""
-        return Plan((), "random pose", flags=(FALLBACK,), poses=(random_pose(rng),))
+        return ActionPlan((), "random pose", flags=(FALLBACK,), poses=(random_pose(rng),))
 
 
-def _fault_of(plan: Plan, length: int) -> str | None:
+def _fault_of(plan: ActionPlan, length: int) -> str | None:
     """As `plan_fault`; who refused a plan knows better why."""
     return str((plan.aim or {}).get("text")) if REFUSED in plan.flags else plan_fault(plan.poses, length)

@@ -14,7 +14,14 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, History, Kit, Observation, Plan
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Candidate,
+    Decision,
+    History,
+    HomeObservation,
+    PolicyKit,
+)
 from worldgauge.suites.closedloop.policies.forms import ARRIVED, CHOICE, plan_form
 from worldgauge.suites.closedloop.policies.prompt_images import around, film_strip, goal_view, in_turn, past_in_words
 from worldgauge.suites.closedloop.policies.reading import read_index, read_steps
@@ -27,7 +34,7 @@ STOP_ASKS = 5
 class NavigationReviser:
     """Compares what was imagined with the goal picture, and not with what is seen now; see `chat_reviser`."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
         self._length = kit.length
         self._declares = bool(kit.options.get("declared", False))
@@ -37,7 +44,7 @@ class NavigationReviser:
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -60,7 +67,7 @@ class NavigationReviser:
         return Decision(plan, chosen, notes=notes)
 
     def _arrived(
-        self, observation: Observation, wanted: Image, history: History, seed: int, notes: dict[str, Any]
+        self, observation: HomeObservation, wanted: Image, history: History, seed: int, notes: dict[str, Any]
     ) -> bool:
         def fields(squeeze: int) -> dict[str, Field]:
             return {"goal": wanted, "views": around(observation), "history": past_in_words(history, squeeze)}
@@ -80,7 +87,7 @@ class NavigationReviser:
 
     def _chosen(
         self, candidates: Sequence[Candidate], wanted: Image, seed: int, notes: dict[str, Any]
-    ) -> tuple[Plan, int | None]:
+    ) -> tuple[ActionPlan, int | None]:
         imagined = any(one.rollout is not None for one in candidates)
         if not imagined or (self._kind == "select" and len(candidates) == 1):
             return candidates[0].plan, 0
@@ -100,7 +107,7 @@ class NavigationReviser:
             index = 0
         return candidates[index].plan, index
 
-    def _rewritten(self, candidates: Sequence[Candidate], wanted: Image, seed: int) -> Plan:
+    def _rewritten(self, candidates: Sequence[Candidate], wanted: Image, seed: int) -> ActionPlan:
         steps = self._asker.ask(
             "navigation-rewrite",
             lambda squeeze: {**_shown(candidates, wanted, squeeze), "length": str(self._length)},
@@ -109,7 +116,7 @@ class NavigationReviser:
             asks=self._asks,
             schema=plan_form("FLR"),
         ).value
-        return Plan(steps, "chat")
+        return ActionPlan(steps, "chat")
 
 
 def _shown(candidates: Sequence[Candidate], wanted: Image, squeeze: int) -> dict[str, Field]:

@@ -32,7 +32,7 @@ _POLES = 6
 """One part in so many of a panorama, at its top and its bottom, is stretched too far to be found again."""
 
 
-class PlaceLikeness:
+class PlaceSimilarity:
     """Distances of views to one place. panorama: (H, W, 3) uint8 taken there; hfov_deg: of the views, across.
 
     The panorama is real and shrunk, so it is always cut by the clean rule: that of a rollout moves less than a sample.

@@ -11,15 +11,15 @@ import numpy as np
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
-from worldgauge.suites.closedloop.manipulation.reviser import TableSimilarity
+from worldgauge.suites.closedloop.manipulation.reviser import GoalSimilarityReviser
 from worldgauge.suites.closedloop.metrics.reward import ranked_by_distance
-from worldgauge.suites.closedloop.navigation.place_similarity import PlaceLikeness
+from worldgauge.suites.closedloop.navigation.place_similarity import PlaceSimilarity
 from worldgauge.suites.closedloop.policies.contract import (
     Candidate,
     Decision,
     History,
-    Kit,
-    Observation,
+    HomeObservation,
+    PolicyKit,
     Reviser,
     Rollout,
     revisers,
@@ -27,12 +27,12 @@ from worldgauge.suites.closedloop.policies.contract import (
 
 
 @revisers.register("similarity", tasks=("navigation", "manipulation"), imagines=True)
-def similarity_reviser(kit: Kit) -> Reviser[Any]:
+def similarity_reviser(kit: PolicyKit) -> Reviser[Any]:
     """Takes the plan whose last frame is most like the goal, without weights; without rollouts, the first."""
-    return TableSimilarity(kit) if kit.task == "manipulation" else PlaceSimilarity(kit)
+    return GoalSimilarityReviser(kit) if kit.task == "manipulation" else PlaceSimilarityReviser(kit)
 
 
-class PlaceSimilarity:
+class PlaceSimilarityReviser:
     """Greedy: the least distance of the plan's last frame to the goal wins, the first of equal ones.
 
     The distance needs no weights (`agents.likeness`). The paper's rule for LPIPS averages over all frames of a plan,
@@ -40,14 +40,14 @@ class PlaceSimilarity:
     Where nothing was imagined the first plan is taken; a plan without a frame has no score and is taken last.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._goal: Image | None = None
-        self._likeness: PlaceLikeness | None = None
+        self._likeness: PlaceSimilarity | None = None
 
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -62,13 +62,13 @@ class PlaceSimilarity:
         scores = tuple(reward if math.isfinite(reward) else None for reward in ranking.rewards)
         return Decision(candidates[ranking.best].plan, ranking.best, scores=scores)
 
-    def _to(self, goal: Goal, hfov_deg: float) -> PlaceLikeness:
+    def _to(self, goal: Goal, hfov_deg: float) -> PlaceSimilarity:
         if goal.image is None:
             raise UsageError("the reviser 'similarity' needs the picture of a goal")
         if self._likeness is None or self._goal is not goal.image:
-            self._goal, self._likeness = goal.image, PlaceLikeness(goal.image, hfov_deg)
+            self._goal, self._likeness = goal.image, PlaceSimilarity(goal.image, hfov_deg)
         return self._likeness
 
 
-def _last(rollout: Rollout, likeness: PlaceLikeness) -> list[float]:
+def _last(rollout: Rollout, likeness: PlaceSimilarity) -> list[float]:
     return [likeness.distance(rollout.seen(frame)) for frame in range(1, rollout.valid_len)[-1:]]

@@ -19,7 +19,7 @@ from worldgauge.suites.closedloop.format.files import goal_image
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask
 from worldgauge.suites.closedloop.metrics.success import spl, success, trajectory_steps
-from worldgauge.suites.closedloop.policies.contract import Decision, History, Plan, revisers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, revisers
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
@@ -159,7 +159,7 @@ class NavigationRules(HomeRules):
             return iter(())
         return iter(decision.plan.steps[: max(len(decision.plan.steps) - 2, 1)])
 
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         """Minus the primitives left to the goal at the end of the plan, which is what is imagined; None without a way.
 
         Metres alone would not tell a turn the right way from one the wrong way.

@@ -7,10 +7,10 @@ from typing import Literal
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 
 
-def asker_of(kit: Kit) -> Asker:
+def asker_of(kit: PolicyKit) -> Asker:
     """What a policy asks with. Raises UsageError without a model, and for settings out of range."""
     if kit.chat is None:
         raise UsageError("this policy asks a language model; name one with chat=MODEL@URL")
@@ -19,7 +19,7 @@ def asker_of(kit: Kit) -> Asker:
     return Asker(kit.chat, prompts, **given)
 
 
-def kind_of(kit: Kit) -> Literal["select", "rewrite"]:
+def kind_of(kit: PolicyKit) -> Literal["select", "rewrite"]:
     """Whether a reviser takes one of the candidates, the paper's common form, or may write a plan, as released."""
     kind = kit.options.get("kind", "select")
     if kind not in ("select", "rewrite"):

@@ -1,7 +1,7 @@
 """Published networks that agents look with: opened once a process, and what they have answered kept.
 
     sam2 = network("sam2")
-    masks = masks_answered(sam2, ["track", *box], frames, lambda: sam2.network.track(frames, box))
+    masks = ask_masks(sam2, ["track", *box], frames, lambda: sam2.network.track(frames, box))
 
 Weights must have been brought (`worldgauge weights`).
 """
@@ -46,7 +46,7 @@ def check_networks(names: Collection[str]) -> None:
         raise MissingExtraError(f"'{', '.join(names)}'", "torch")
 
 
-def answered(
+def ask_network(
     one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], Arrays]
 ) -> dict[str, NDArray[Any]]:
     """What `ask()` gives: asked once for a question (plain JSON values) about frames of any shape, and then kept."""
@@ -55,16 +55,16 @@ def answered(
     return cached(one.identity, key.digest(), ask)
 
 
-def masks_answered(
+def ask_masks(
     one: Ready, question: Any, frames: NDArray[np.uint8], ask: Callable[[], NDArray[np.bool_]]
 ) -> NDArray[np.bool_]:
-    """As `answered`, of masks (n, H, W), n at least 1; eight pixels are a byte where they are kept."""
+    """As `ask_network`, of masks (n, H, W), n at least 1; eight pixels are a byte where they are kept."""
 
     def packed() -> Arrays:
         masks = ask()
         return {"bits": np.packbits(masks.reshape(len(masks), -1), axis=1), "shape": np.array(masks.shape)}
 
-    answer = answered(one, question, frames, packed)
+    answer = ask_network(one, question, frames, packed)
     n, height, width = (int(side) for side in answer["shape"])
     return np.unpackbits(answer["bits"], axis=1, count=height * width).reshape(n, height, width).astype(np.bool_)
 

@@ -14,11 +14,18 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.chat_proposer import TableProposer
 from worldgauge.suites.closedloop.policies.asking import asker_of
-from worldgauge.suites.closedloop.policies.contract import History, Kit, Observation, Plan, Proposer, proposers
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    History,
+    HomeObservation,
+    PolicyKit,
+    Proposer,
+    proposers,
+)
 from worldgauge.suites.closedloop.policies.forms import plan_form
 from worldgauge.suites.closedloop.policies.prompt_images import around, goal_view, past_in_words
 from worldgauge.suites.closedloop.policies.reading import read_steps
-from worldgauge.suites.closedloop.questions.eqa_prompt import Inquiry
+from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter
 from worldgauge.suites.closedloop.recognition.target_view import target_in_words, target_now
 from worldgauge.worlds.walking.primitives import Steps
 
@@ -28,7 +35,7 @@ NAME = "chat"
 
 
 @proposers.register(NAME, tasks=("recognition", "navigation", "questions", "manipulation"), chat=True)
-def chat_proposer(kit: Kit) -> Proposer[Any]:
+def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
     """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
 
     Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
@@ -46,7 +53,7 @@ def chat_proposer(kit: Kit) -> Proposer[Any]:
 class StepsProposer:
     """Plans of up to L primitives, for recognition and navigation. asked: how the last ones were, for the trace."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         if kit.task not in ("recognition", "navigation"):
             raise UsageError(f"no task '{kit.task}' for the proposer 'chat'")
         self._kit = kit
@@ -56,8 +63,8 @@ class StepsProposer:
         self.asked: list[dict[str, Any]] = []
 
     def propose(
-        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
         """Up to n plans, fewer where replies could not be read. Raises EndpointError and BudgetError."""
         seed, length = seed_of(rng), self._kit.length
 
@@ -72,7 +79,7 @@ class StepsProposer:
         def read(reply: Reply) -> Steps:
             return read_steps(reply.value["plan"], length)
 
-        plans: list[Plan] = []
+        plans: list[ActionPlan] = []
         for sample in range(n):
             try:
                 steps = self._asker.ask(
@@ -88,7 +95,7 @@ class StepsProposer:
             except AnswerError:
                 # Another sample of the same question would fare no better.
                 break
-            plans.append(Plan(steps.value, NAME))
+            plans.append(ActionPlan(steps.value, NAME))
         self.asked = self._asker.taken()
         return plans
 
@@ -96,13 +103,13 @@ class StepsProposer:
 class QuestionProposer:
     """Landmarks to walk to, or words to follow, for questions. asked: how the last ones were, for the trace."""
 
-    def __init__(self, kit: Kit) -> None:
-        self._inquiry = Inquiry(kit)
+    def __init__(self, kit: PolicyKit) -> None:
+        self._inquiry = QuestionPrompter(kit)
         self.asked: list[dict[str, Any]] = []
 
     def propose(
-        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
         """Up to n plans, each a turn and L steps ahead. Raises EndpointError and BudgetError."""
         scene = self._inquiry.look(observation, goal, history)
         seed, plans = seed_of(rng), []

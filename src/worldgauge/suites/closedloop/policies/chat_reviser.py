@@ -8,7 +8,7 @@ from typing import Any
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.chat_reviser import ManipulationReviser
 from worldgauge.suites.closedloop.navigation.chat_reviser import NavigationReviser
-from worldgauge.suites.closedloop.policies.contract import Kit, Reviser, revisers
+from worldgauge.suites.closedloop.policies.contract import PolicyKit, Reviser, revisers
 from worldgauge.suites.closedloop.questions.chat_reviser import QuestionReviser
 from worldgauge.suites.closedloop.recognition.chat_reviser import RecognitionReviser
 
@@ -16,7 +16,7 @@ TASKS = ("recognition", "navigation", "questions", "manipulation")
 
 
 @revisers.register("chat", tasks=TASKS, chat=True, imagines=True, declares=True)
-def chat_reviser(kit: Kit) -> Reviser[Any]:
+def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     """A language model compares what was imagined; of recognition and questions it also gives the answer.
 
     Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
@@ -27,7 +27,7 @@ def chat_reviser(kit: Kit) -> Reviser[Any]:
     "fallback", "fallback_answer" or "stop_fallback". notes["asks"] tells each query: prompt, version and digest, reply,
     tokens, cost. An outage or a budget that is used up passes as it is and decides nothing.
     """
-    made: dict[str, Callable[[Kit], Reviser[Any]]] = {
+    made: dict[str, Callable[[PolicyKit], Reviser[Any]]] = {
         "recognition": RecognitionReviser,
         "navigation": NavigationReviser,
         "questions": QuestionReviser,

@@ -1,7 +1,7 @@
-"""What an embodied agent sees, proposes, is shown, and decides: the parts of the closed loop.
+"""What an embodied agent senses, proposes, is shown and decides: the interface of its policies.
 
 propose -> simulate -> revise -> execute (World-in-World, section 3). Proposers and revisers are separate objects; the
-base policy is the same two without anything imagined.
+base policy is the same two with nothing imagined.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ REFUSED = "refused"
 """Flag of a plan that cannot be begun, with the reason as the text of its aim; carried out, it is one failed step."""
 
 
-class Observation(Protocol):
-    """What the agent senses at one decision; everything is rendered when it is asked for, once.
+class HomeObservation(Protocol):
+    """What a walker senses at one decision; everything is rendered on first use.
 
-    pose: camera-to-world (4, 4) of the front view's camera. camera: of every view. box: the red box of the target in
-    the front view (recognition), None where it is not seen.
+    Attributes:
+        pose: Camera-to-world (4, 4) of the front view's camera.
+        camera: Of every view.
     """
 
     pose: FloatArray
@@ -73,7 +74,7 @@ class Observation(Protocol):
 
     @property
     def box(self) -> Box | None:
-        """The target's box in the front view."""
+        """The red box of recognition's target in the front view, in pixels; None where it is not seen."""
         ...
 
     @property
@@ -86,7 +87,10 @@ class Observation(Protocol):
 class SeenThing:
     """Something on the table as an agent is told of it; its number is its place in the list, from 1.
 
-    place_m: (3,) of its middle in the world, exact, as the paper's agents are given it.
+    Attributes:
+        name, category, colour: In words.
+        place_m: (3,) its middle in the world in metres, exact, as the paper's agents are given it.
+        half_m: (3,) half its size in metres.
     """
 
     name: str
@@ -97,10 +101,13 @@ class SeenThing:
 
 
 class TableObservation(Protocol):
-    """What an agent with an arm senses at one decision; pictures are rendered when they are asked for, once.
+    """What an agent with an arm senses at one decision; pictures are rendered on first use.
 
-    pose: camera-to-world (4, 4) of the front camera. camera: its pinhole. hand: where it is, and whether it is open.
-    things: those that the task is about, numbered from 1.
+    Attributes:
+        pose: Camera-to-world (4, 4) of the front camera.
+        camera: Its pinhole.
+        hand: Where it is, and whether it is open.
+        things: Those that the task is about, numbered from 1.
     """
 
     pose: FloatArray
@@ -129,12 +136,17 @@ class TableObservation(Protocol):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an agent might do: a turn by `turn_left_rad`, exact and of any angle, then `steps`; with an arm, `poses`.
+class ActionPlan:
+    """What an agent might do. Two plans are the same when their turn, steps, poses and aim are.
 
-    source: who made it. flags: such as "fallback". aim: what else belongs to it, plain JSON values: of questions
-    {"view": side, "landmark": number or None, "text": words}, of manipulation {"text": words} where there are any.
-    poses: of a robot's hand, one after the other. Two plans are the same when turn, steps, poses and aim are.
+    Attributes:
+        steps: Primitives of a walker, after the turn.
+        source: Who made it.
+        turn_left_rad: A turn at the start, exact and of any angle, in radians.
+        aim: What else belongs to it, plain JSON values: of questions {"view": side, "landmark": number or None,
+            "text": words}, of manipulation {"text": words} where there are any.
+        flags: Such as "fallback".
+        poses: Of a robot's hand, one after the other.
     """
 
     steps: Steps
@@ -147,14 +159,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a world model imagined for a plan, frame 0 being what is seen now.
+    """What a world model imagined for a plan.
 
-    frames: (T, H, W, 3). view: of each frame. camera: with which panoramas are to be looked at, and which perspective
-    frames have. frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding beyond
-    it. valid_len: frames that belong to the plan, frame 0 included. exact: how many of them, frame 0 included, are cut
-    from the real panorama (leading turns) and not imagined. aligned: False where frames have no one action (text).
-    text: that the model was given, where it takes words. rule: by which views are cut out of panoramas. anchors: of a
-    plan of poses, the frame in which each of them is reached.
+    Attributes:
+        frames: (T, H, W, 3) uint8; frame 0 is what is seen now.
+        view: Of each frame.
+        camera: Of perspective frames; of views cut out of panoramas.
+        frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding after it.
+        valid_len: Frames that belong to the plan, frame 0 included.
+        exact: How many of them, frame 0 included, are cut from the real panorama (leading turns) and not imagined.
+        aligned: False where a frame has no one action (models of text).
+        model: Who imagined it.
+        seed: Given to the model.
+        text: Given to the model, where it takes words.
+        rule: How views are cut out of panoramas.
+        anchors: Of a plan of poses, the frame in which each of them is reached.
     """
 
     frames: Image
@@ -171,9 +190,17 @@ class Rollout:
     anchors: tuple[int, ...] = ()
 
     def seen(self, frame: int, side: Side = "front") -> Image:
-        """(H, W, 3) what `camera` sees in a frame; the view to one side needs a panorama.
+        """What `camera` sees in a frame.
 
-        Raises UsageError for a side of a perspective frame other than the front.
+        Args:
+            frame: Index into `frames`.
+            side: Other than the front it needs a panorama.
+
+        Returns:
+            (H, W, 3) uint8.
+
+        Raises:
+            UsageError: For a side of a perspective frame other than the front.
         """
         if self.view == "panorama":
             return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=self.rule)
@@ -184,26 +211,35 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan and what was imagined for it, None when nothing was.
+    """A plan and what was imagined for it.
 
-    true_value: what it would really come to, higher is better; for the reviser `oracle` and for the decision regret
-    alone, as it asks the simulator.
+    Attributes:
+        plan: The plan.
+        rollout: None where nothing was imagined.
+        true_value: What the plan would really come to, higher is better. It asks the simulator: for the reviser
+            `oracle` and for the decision regret alone.
     """
 
-    plan: Plan
+    plan: ActionPlan
     rollout: Rollout | None
     true_value: Callable[[], float | None]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the agent does. chosen: index of the candidate taken, None for a plan of its own or none.
+    """What the agent does.
 
-    answer, confidence: of recognition and questions, confidence in [0, 1]. stop: it ends the episode here. scores: of
-    the candidates, None where one has none. notes: plain JSON values for the trace (prompts, replies, fallbacks).
+    Attributes:
+        plan: To be carried out; None for none.
+        chosen: Index of the candidate taken; None for a plan of its own or none.
+        answer: Of recognition and questions.
+        confidence: Of the answer, in [0, 1].
+        stop: Whether it ends the episode here.
+        scores: Of the candidates; None where one has none.
+        notes: Plain JSON values for the trace: prompts, replies, fallbacks.
     """
 
-    plan: Plan | None
+    plan: ActionPlan | None
     chosen: int | None = None
     answer: str | None = None
     confidence: float | None = None
@@ -213,26 +249,44 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Past:
-    """One decision that lies behind. executed: primitives that were, or `HandPose`s. collided: whether each met
-    something; of an arm, whether it did not end as asked."""
+class PastDecision:
+    """An earlier decision of the episode.
+
+    Attributes:
+        decision: What was decided.
+        executed: The actions carried out: primitives, or `HandPose`s.
+        collided: Whether each met something; of an arm, whether it did not end as asked.
+        pose: Where it was decided, camera-to-world (4, 4).
+    """
 
     decision: Decision
     executed: tuple[Any, ...]
     collided: tuple[bool, ...]
     pose: FloatArray
-    """Where it was decided, camera-to-world (4, 4)."""
 
 
-History = Sequence[Past]
-O = TypeVar("O", contravariant=True)  # noqa: E741 - what is sensed: `Observation`, or `TableObservation` with an arm
+History = Sequence[PastDecision]
+O = TypeVar("O", contravariant=True)  # noqa: E741 - what is sensed: `HomeObservation`, or `TableObservation` with an arm
 
 
 class Proposer(Protocol[O]):
     """Makes candidate plans."""
 
-    def propose(self, observation: O, goal: Goal, history: History, n: int, rng: np.random.Generator) -> Sequence[Plan]:
-        """Up to n plans; equal ones are merged by the loop. None is no error: the loop has a fallback, flagged."""
+    def propose(
+        self, observation: O, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
+        """Candidate plans.
+
+        Args:
+            observation: What is sensed now.
+            goal: What the agent was told.
+            history: Earlier decisions, the first one first.
+            n: Most plans to give.
+            rng: Of this decision.
+
+        Returns:
+            Up to n plans; the loop merges equal ones, and has a flagged fallback where there are none.
+        """
         ...
 
 
@@ -247,17 +301,29 @@ class Reviser(Protocol[O]):
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The decision. Where nothing was imagined it follows from the observation, and takes the first plan."""
+        """The decision.
+
+        Args:
+            candidates: At least one; where nothing was imagined the decision follows from the observation, and takes
+                the first plan.
+            observation: What is sensed now.
+            goal: What the agent was told.
+            history: Earlier decisions, the first one first.
+            rng: Of this decision.
+        """
         ...
 
 
 @dataclass(frozen=True)
-class Kit:
-    """What policies are made of.
+class PolicyKit:
+    """What a policy is made of.
 
-    task: "recognition", "navigation", "questions" or "manipulation". length: L, most primitives or poses of a plan.
-    chat: for those that ask a language model. prompts: folder whose files replace our templates. options: further
-    settings by name.
+    Attributes:
+        task: Name of the task.
+        length: L, most primitives or poses of a plan.
+        chat: The language model, for policies that ask one.
+        prompts: Folder whose files replace our templates.
+        options: Further settings by name, `ClosedLoopTask.policy_options`.
     """
 
     task: str
@@ -272,9 +338,9 @@ TASK_ROOMS = tuple(f"worldgauge.suites.closedloop.{path.parent.name}" for path i
 """Packages of the tasks: the folders of the suite that hold a `task.py`."""
 _ROOMS = ("worldgauge.suites.closedloop.policies", *TASK_ROOMS)
 
-proposers: Registry[Callable[[Kit], Proposer[Any]]] = Registry("proposer", *_ROOMS, group="worldgauge.proposers")
+proposers: Registry[Callable[[PolicyKit], Proposer[Any]]] = Registry("proposer", *_ROOMS, group="worldgauge.proposers")
 """Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
-revisers: Registry[Callable[[Kit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
+revisers: Registry[Callable[[PolicyKit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
 """Facts as of proposers; and imagines, whether it looks at rollouts at all."""
 
 
@@ -283,9 +349,9 @@ def queries_of(policy: object) -> list[Any]:
     return list(getattr(policy, "asked", ()))
 
 
-def merged(plans: Sequence[Plan]) -> list[Plan]:
+def merge_plans(plans: Sequence[ActionPlan]) -> list[ActionPlan]:
     """The plans without repetitions, in order."""
-    kept: dict[tuple[Any, ...], Plan] = {}
+    kept: dict[tuple[Any, ...], ActionPlan] = {}
     for plan in plans:
         aim = None if plan.aim is None else repr(sorted(plan.aim.items()))
         kept.setdefault((round(plan.turn_left_rad, 9), plan.steps, plan.poses, aim), plan)

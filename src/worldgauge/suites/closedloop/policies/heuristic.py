@@ -8,7 +8,7 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.contract import History, Kit, Observation, Plan, proposers
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, HomeObservation, PolicyKit, proposers
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 
 MAX_TURNS = 4
@@ -27,7 +27,7 @@ class HeuristicProposer:
     Raises UsageError on other seeds. Source: section 3 of the paper; of where seeds start, the released code.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length
         seeds = kit.options.get("seeds", "decision")
         if seeds not in ("decision", "zero"):
@@ -35,12 +35,12 @@ class HeuristicProposer:
         self._from_zero = seeds == "zero"
 
     def propose(
-        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
         """n plans of L primitives each; equal ones are possible. It looks at nothing but what was executed."""
         behind = executed(history)
         rngs = [np.random.default_rng(m) for m in range(n)] if self._from_zero else [rng] * n
-        return [Plan(_drawn(behind, self._length, one), "heuristic") for one in rngs]
+        return [ActionPlan(_drawn(behind, self._length, one), "heuristic") for one in rngs]
 
 
 def valid(history: Steps, plan: Steps) -> bool:

@@ -13,7 +13,7 @@ from worldgauge.chat.prompt_runner import kept, seed_of
 from worldgauge.chat.prompts import Field
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.policies.asking import asker_of
-from worldgauge.suites.closedloop.policies.contract import Kit, Observation, Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, PolicyKit
 from worldgauge.suites.closedloop.policies.forms import plan_form
 from worldgauge.suites.closedloop.policies.prompt_images import steps_in_words
 from worldgauge.suites.closedloop.policies.reading import neutral_views, read_steps
@@ -29,7 +29,7 @@ class ChatLowLevel:
     question: of the episode. rng: of the episode; seeds of the queries are drawn from it in turn.
     """
 
-    def __init__(self, kit: Kit, question: str, rng: np.random.Generator) -> None:
+    def __init__(self, kit: PolicyKit, question: str, rng: np.random.Generator) -> None:
         self._asker = asker_of(kit)
         self._asks = int(kit.options.get("asks", ASKS))
         self._question = question
@@ -41,7 +41,7 @@ class ChatLowLevel:
         """Notes of every query so far."""
         return list(self._asker.notes)
 
-    def __call__(self, plan: Plan, look: Callable[[], Observation], past: Sequence[Leg]) -> Steps:
+    def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
         """Up to 4 primitives, or STOP alone or as the last, also where no reply could be read.
 
         Raises EndpointError and BudgetError.

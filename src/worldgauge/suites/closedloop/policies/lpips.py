@@ -19,8 +19,8 @@ from worldgauge.suites.closedloop.policies.contract import (
     Candidate,
     Decision,
     History,
-    Kit,
-    Observation,
+    HomeObservation,
+    PolicyKit,
     Rollout,
     revisers,
 )
@@ -39,7 +39,7 @@ class LpipsReviser:
     Source: World-in-World, section 7, revision by LPIPS.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         found = load_network(kit.options.get("lpips", NETWORK), "lpips")
         if isinstance(found, Unavailable):
             raise WorldgaugeError(f"reviser 'lpips': {found.reason}")
@@ -49,7 +49,7 @@ class LpipsReviser:
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,

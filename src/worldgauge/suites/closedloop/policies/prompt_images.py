@@ -13,7 +13,14 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.panorama import perspective
 from worldgauge.suites.closedloop.manipulation.words import poses_in_words
-from worldgauge.suites.closedloop.policies.contract import SIDES, Candidate, History, Observation, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import (
+    SIDES,
+    ActionPlan,
+    Candidate,
+    History,
+    HomeObservation,
+    Rollout,
+)
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 
 WORDS: Mapping[Primitive, str] = {
@@ -34,7 +41,7 @@ def steps_in_words(steps: Steps) -> str:
     return ", ".join(word if count == 1 else f"{count} x {word}" for word, count in runs) or "nothing"
 
 
-def plan_in_words(plan: Plan) -> str:
+def plan_in_words(plan: ActionPlan) -> str:
     """A plan: its own words where it has some, then its turn and steps, or its poses in bins."""
     size = round(abs(degrees(plan.turn_left_rad)))
     turn = f"turn {size} degrees to the {'left' if plan.turn_left_rad > 0 else 'right'}" if size else ""
@@ -54,7 +61,7 @@ def past_in_words(history: History, squeeze: int) -> str:
     return ("..., " if len(told) < sum(len(past.executed) for past in history) else "") + ", ".join(words)
 
 
-def around(observation: Observation) -> list[Part]:
+def around(observation: HomeObservation) -> list[Part]:
     """The four views, each under its name, in one picture: front and left above right and back."""
     return [sheet([titled(observation.view(side), f"{side} view") for side in SIDES], columns=2)]
 
@@ -74,7 +81,7 @@ def plan_frames(rollout: Rollout) -> list[int]:
     return list(range(1, rollout.valid_len))
 
 
-def frame_title(plan: Plan, rollout: Rollout, frame: int) -> str:
+def frame_title(plan: ActionPlan, rollout: Rollout, frame: int) -> str:
     """What a frame shows, such as "after step 2: turn left"; of words that bind no frame to a step, its number."""
     step = int(rollout.frame_to_action[frame])
     if not rollout.aligned:
@@ -84,7 +91,7 @@ def frame_title(plan: Plan, rollout: Rollout, frame: int) -> str:
     return f"after step {step}: {WORDS[plan.steps[step - 1]]}"
 
 
-def film_strip(plan: Plan, rollout: Rollout, squeeze: int) -> list[Part]:
+def film_strip(plan: ActionPlan, rollout: Rollout, squeeze: int) -> list[Part]:
     """The plan's frames, each under its title, in one picture; nothing where it has none."""
     frames = thinned(plan_frames(rollout), squeeze)
     cells = [titled(rollout.seen(frame), frame_title(plan, rollout, frame)) for frame in frames]

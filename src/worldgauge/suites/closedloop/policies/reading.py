@@ -99,7 +99,7 @@ def read_index(value: Any, count: int) -> int:
 
 
 @dataclass(frozen=True)
-class HighLevel:
+class HighLevelDecision:
     """What a model decides about a question. reason, plan: its words. view: the side to face. landmark: number of the
     one to walk to, None to follow the words instead. answer: None when it goes on searching.
     """
@@ -111,7 +111,7 @@ class HighLevel:
     answer: str | None
 
 
-def read_high_level(value: Any, visible: Mapping[Side, AbstractSet[int]]) -> HighLevel:
+def read_high_level(value: Any, visible: Mapping[Side, AbstractSet[int]]) -> HighLevelDecision:
     """The five fields of a high-level reply. visible: numbers of the landmarks marked in each view.
 
     Raises Misread unless all five are there, the view is one of `visible`, a chosen landmark is marked in it, and
@@ -128,7 +128,7 @@ def read_high_level(value: Any, visible: Mapping[Side, AbstractSet[int]]) -> Hig
     answer, plan = read_answer(value["answer"]), str(value["plan"] or "").strip()
     if answer is None and landmark is None and not plan:
         raise Misread("neither an answer nor a landmark nor a plan")
-    return HighLevel(str(value["reason"] or ""), plan, side, landmark, answer)
+    return HighLevelDecision(str(value["reason"] or ""), plan, side, landmark, answer)
 
 
 FIVE = ("reason", "plan", "view", "landmark", "answer")

@@ -8,9 +8,9 @@ from typing import Any
 from worldgauge.chat.client import AnswerError, BudgetError, EndpointError, Reply
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.suites.closedloop.policies.asking import asker_of
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.policies.reading import MARK_TAG, read_mark
-from worldgauge.suites.closedloop.questions.judge import WORST, Mark, judges
+from worldgauge.suites.closedloop.questions.judge import WORST, AnswerMark, judges
 
 ASKS = 6
 """Times that a mark is asked for, each hotter and longer than the one before (released code)."""
@@ -36,19 +36,19 @@ class ChatJudge:
     asked: how the last mark was asked for, for the record. Options of the kit: max_tokens, of the first attempt.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._asker = asker_of(kit)
         self._tokens = int(kit.options.get("max_tokens", LONGER))
         self.asked: list[dict[str, Any]] = []
 
-    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
         """The model's mark; 1, unasked, for no answer. Flagged "asked_again" when a reply held none.
 
         Raises JudgeError when no mark came.
         """
         self.asked = []
         if not prediction.strip():
-            return Mark(WORST, "no answer")
+            return AnswerMark(WORST, "no answer")
         fields = {"question": question, "reference": answer, "extra": "; ".join(extra) or "-", "prediction": prediction}
         problem: Exception | None = None
         for attempt in range(ASKS):
@@ -71,7 +71,7 @@ class ChatJudge:
                 raise JudgeError(f"the judge gave no mark: {error}", outage=True) from error
             self.asked = self._asker.taken()
             sigma, reason = answered.value
-            return Mark(sigma, reason, ("asked_again",) if attempt else ())
+            return AnswerMark(sigma, reason, ("asked_again",) if attempt else ())
         self.asked = self._asker.taken()
         raise JudgeError(f"the judge gave no mark in {ASKS} replies: {problem}", outage=False) from problem
 

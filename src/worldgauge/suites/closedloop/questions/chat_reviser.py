@@ -12,16 +12,23 @@ from worldgauge.chat.prompt_runner import Misread, seed_of
 from worldgauge.chat.prompts import Field
 from worldgauge.core.episode import Goal
 from worldgauge.suites.closedloop.policies.asking import kind_of
-from worldgauge.suites.closedloop.policies.contract import Candidate, Decision, History, Kit, Observation, Plan
+from worldgauge.suites.closedloop.policies.contract import (
+    ActionPlan,
+    Candidate,
+    Decision,
+    History,
+    HomeObservation,
+    PolicyKit,
+)
 from worldgauge.suites.closedloop.policies.forms import CHOICE_AND_ANSWER
 from worldgauge.suites.closedloop.policies.reading import read_answer, read_index
-from worldgauge.suites.closedloop.questions.eqa_prompt import Inquiry, Scene
+from worldgauge.suites.closedloop.questions.eqa_prompt import QuestionPrompter, QuestionScene
 
 
 class Said(NamedTuple):
     """What one query brought. chosen: index of the candidate that `plan` is, None for a plan of its own."""
 
-    plan: Plan
+    plan: ActionPlan
     chosen: int | None
     answer: str | None
 
@@ -29,14 +36,14 @@ class Said(NamedTuple):
 class QuestionReviser:
     """Answer and plan from one query, what was imagined being part of it; see `chat_reviser`."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
-        self._inquiry = Inquiry(kit)
+        self._inquiry = QuestionPrompter(kit)
 
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -61,7 +68,7 @@ class QuestionReviser:
         notes["asks"] = self._inquiry.asker.taken()
         return Decision(said.plan, said.chosen, said.answer, stop=said.answer is not None, notes=notes)
 
-    def _query(self, scene: Scene, candidates: Sequence[Candidate], seed: int, sample: int) -> Said:
+    def _query(self, scene: QuestionScene, candidates: Sequence[Candidate], seed: int, sample: int) -> Said:
         """One query, the first (sample 0) or the one that confirms it (1)."""
         imagined = any(one.rollout is not None for one in candidates)
         if imagined and self._kind == "select":
@@ -72,7 +79,7 @@ class QuestionReviser:
             return Said(candidates[0].plan, 0, decided.answer)
         return Said(scene.plan(decided), None, decided.answer)
 
-    def _selected(self, scene: Scene, candidates: Sequence[Candidate], seed: int, sample: int) -> Said:
+    def _selected(self, scene: QuestionScene, candidates: Sequence[Candidate], seed: int, sample: int) -> Said:
         def fields(squeeze: int) -> dict[str, Field]:
             return {**scene.seen(squeeze), **scene.imagined(candidates), "count": str(len(candidates))}
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.image import Image
 from worldgauge.perception.networks import Ready
-from worldgauge.suites.closedloop.policies.cached_inference import Arrays, answered, masks_answered, network
-from worldgauge.suites.closedloop.policies.contract import Kit, Observation, Side
+from worldgauge.suites.closedloop.policies.cached_inference import Arrays, ask_masks, ask_network, network
+from worldgauge.suites.closedloop.policies.contract import HomeObservation, PolicyKit, Side
 from worldgauge.suites.closedloop.questions.generate.words import NAMES
 from worldgauge.suites.closedloop.questions.landmarks import IGNORED, MIN_SCORE, PASSAGES, Detection, Find, exact
 
@@ -24,7 +24,7 @@ SCORE = 0.1
 """From which on anything is a detection (released code). Passages are kept from there, all else from MIN_SCORE."""
 
 
-def finder(kit: Kit) -> Find:
+def finder(kit: PolicyKit) -> Find:
     """Who finds landmarks, by the option "landmarks" of a kit: "exact" (or nothing said), or "detected"."""
     return Detector() if kit.options.get("landmarks") == "detected" else exact
 
@@ -39,7 +39,7 @@ class Detector:
     def __init__(self, detects: Ready | None = None, segments: Ready | None = None) -> None:
         self._detects, self._segments = detects, segments
 
-    def __call__(self, observation: Observation, side: Side) -> list[Detection]:
+    def __call__(self, observation: HomeObservation, side: Side) -> list[Detection]:
         """Detections of one view, the surest first; masks of one pixel at least."""
         image = observation.view(side)
         names, scores, boxes = self._boxes(image)
@@ -61,7 +61,7 @@ class Detector:
                 "boxes": np.array([each.box for each in found], np.float64).reshape(-1, 4),
             }
 
-        answer = answered(one, ["detect", VOCABULARY, SCORE], image, ask)
+        answer = ask_network(one, ["detect", VOCABULARY, SCORE], image, ask)
         return [VOCABULARY[int(k)] for k in answer["names"]], answer["scores"], answer["boxes"]
 
     def _masks(self, image: Image, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -69,4 +69,4 @@ class Detector:
             return np.zeros((0, *image.shape[:2]), np.bool_)
         one = self._segments = self._segments or network(NETWORKS[1])
         question = ["segment_boxes", boxes.tolist()]
-        return masks_answered(one, question, image, lambda: one.network.segment_boxes(image, boxes))
+        return ask_masks(one, question, image, lambda: one.network.segment_boxes(image, boxes))

@@ -17,19 +17,19 @@ from worldgauge.suites.closedloop.policies.asking import asker_of
 from worldgauge.suites.closedloop.policies.contract import (
     SIDES,
     YAW_RIGHT_DEG,
+    ActionPlan,
     Candidate,
     History,
-    Kit,
-    Observation,
-    Plan,
+    HomeObservation,
+    PolicyKit,
     Side,
 )
 from worldgauge.suites.closedloop.policies.forms import HIGH_LEVEL
 from worldgauge.suites.closedloop.policies.prompt_images import all_around_at_end, in_turn, steps_in_words
-from worldgauge.suites.closedloop.policies.reading import HighLevel, neutral_views, read_high_level
+from worldgauge.suites.closedloop.policies.reading import HighLevelDecision, neutral_views, read_high_level
 from worldgauge.suites.closedloop.questions.detecting import finder
 from worldgauge.suites.closedloop.questions.landmarks import Landmarks, Mask
-from worldgauge.suites.closedloop.questions.marks import marked
+from worldgauge.suites.closedloop.questions.marks import draw_marks
 from worldgauge.suites.closedloop.questions.open_heading import OPEN_M, open_heading
 from worldgauge.worlds.walking.primitives import Primitive
 
@@ -37,14 +37,14 @@ ASKS = 30
 """Times that a high-level decision is asked for until one can be read (released code)."""
 
 
-class Inquiry:
+class QuestionPrompter:
     """One episode's landmarks, and the model that is asked. Begins anew with an empty history.
 
     Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; further
     ones see `asker_of`.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         if kit.task != "questions":
             raise UsageError(f"questions are no matter of the task '{kit.task}'")
         self.asker = asker_of(kit)
@@ -54,22 +54,22 @@ class Inquiry:
         self._find = finder(kit)
         self._landmarks = Landmarks(self._find)
 
-    def look(self, observation: Observation, goal: Goal, history: History) -> Scene:
+    def look(self, observation: HomeObservation, goal: Goal, history: History) -> QuestionScene:
         """What is seen now, its landmarks numbered as before. Raises UsageError for a goal without words."""
         if not goal.text:
             raise UsageError("a question needs its text, and this episode has none")
         if not history:
             self._landmarks = Landmarks(self._find)
         masks = self._landmarks.look(observation)
-        return Scene(self, observation, goal.text, history, self._landmarks, masks)
+        return QuestionScene(self, observation, goal.text, history, self._landmarks, masks)
 
 
 @dataclass(frozen=True)
-class Scene:
+class QuestionScene:
     """One decision about a question: what is seen, with landmarks `masks` by side and number."""
 
-    inquiry: Inquiry
-    observation: Observation
+    inquiry: QuestionPrompter
+    observation: HomeObservation
     question: str
     history: History
     landmarks: Landmarks
@@ -77,7 +77,7 @@ class Scene:
 
     def decide(
         self, name: str, *, seed: int, sample: int = 0, samples: int = 1, candidates: Sequence[Candidate] = ()
-    ) -> HighLevel:
+    ) -> HighLevelDecision:
         """The five-field decision that prompt `name` brings. Raises AnswerError when none can be read."""
         visible = {side: set(found) for side, found in self.masks.items()}
 
@@ -85,7 +85,7 @@ class Scene:
             more = self.imagined(candidates) if candidates else {}
             return {**self.seen(squeeze), "landmarks": self._names(), **more}
 
-        answered: Answered[HighLevel] = self.inquiry.asker.ask(
+        answered: Answered[HighLevelDecision] = self.inquiry.asker.ask(
             name,
             fields,
             lambda reply: read_high_level(reply.value, visible),
@@ -107,7 +107,7 @@ class Scene:
         shown = [[] if one.rollout is None else all_around_at_end(one.rollout) for one in candidates]
         return {"candidates": in_turn(candidates, shown)}
 
-    def plan(self, decided: HighLevel) -> Plan:
+    def plan(self, decided: HighLevelDecision) -> ActionPlan:
         """The plan of a decision: a turn to its landmark, or to the open part of its view, and L steps ahead.
 
         Steps are left out where the landmark is nearer than they lead or nothing is open, flagged "near" or "closed":
@@ -125,17 +125,17 @@ class Scene:
         left = -math.radians(YAW_RIGHT_DEG[decided.view]) - (right or 0.0)
         return self._ahead(left, aim, "closed" if right is None else None)
 
-    def _ahead(self, left_rad: float, aim: Mapping[str, Any], flag: str | None) -> Plan:
+    def _ahead(self, left_rad: float, aim: Mapping[str, Any], flag: str | None) -> ActionPlan:
         left_rad = math.remainder(left_rad, 2 * math.pi)
         steps = (Primitive.FORWARD,) * (0 if flag else self.inquiry.length)
-        return Plan(steps, "chat", left_rad, aim, () if flag is None else (flag,))
+        return ActionPlan(steps, "chat", left_rad, aim, () if flag is None else (flag,))
 
     def _views(self) -> list[Part]:
         views = [titled(self._marked(side), f"{side} view") for side in SIDES]
         return [sheet(views, columns=2)]
 
     def _marked(self, side: Side) -> Image:
-        return marked(self.observation.view(side), self.masks[side])
+        return draw_marks(self.observation.view(side), self.masks[side])
 
     def _names(self) -> str:
         listed = [

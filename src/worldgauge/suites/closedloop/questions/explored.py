@@ -40,7 +40,7 @@ class Frontier(NamedTuple):
     towards: FloatArray
 
 
-class Explored:
+class ExploredFloor:
     """The map of one episode. eye_m: height of the camera above the floor."""
 
     def __init__(self, eye_m: float = 1.0) -> None:

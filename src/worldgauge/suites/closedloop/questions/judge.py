@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from worldgauge.core.registry import Registry
-from worldgauge.suites.closedloop.policies.contract import Kit
+from worldgauge.suites.closedloop.policies.contract import PolicyKit
 from worldgauge.suites.closedloop.questions.generate.words import COLOURS, NAMES, ROOMS, synonyms
 from worldgauge.worlds.indoor.furniture.functions import STATES
 
 WORST, BEST = 1, 5
 
 
-class Mark(NamedTuple):
+class AnswerMark(NamedTuple):
     """sigma: 1, wrong, to 5, right. reason: in a few words. flags: such as of a reply that was asked for again."""
 
     sigma: int
@@ -31,15 +31,15 @@ class Mark(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-class Judge(Protocol):
+class AnswerJudge(Protocol):
     """Compares answers. One that cannot raises; what the answer is worth then, the suite says."""
 
-    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
         """How right `prediction` is, where `answer` is expected and `extra` are right as well."""
         ...
 
 
-judges: Registry[Callable[[Kit], Judge]] = Registry("judge", __package__, group="worldgauge.judges")
+judges: Registry[Callable[[PolicyKit], AnswerJudge]] = Registry("judge", __package__, group="worldgauge.judges")
 """Facts of an entry: chat, whether it asks a language model."""
 
 
@@ -47,17 +47,17 @@ judges: Registry[Callable[[Kit], Judge]] = Registry("judge", __package__, group=
 class RulesJudge:
     """Marks by rules: the words expected, other words for them, numbers, yes and no, rooms, colours, things, states."""
 
-    def __init__(self, kit: Kit | None = None) -> None:
+    def __init__(self, kit: PolicyKit | None = None) -> None:
         pass
 
-    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> Mark:
+    def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> AnswerMark:
         """The first rule that knows what kind of answer is expected decides; shared words where none does."""
         given = _plain(prediction)
         expected = [_plain(one) for one in (answer, *extra) if _plain(one)]
         if not given or given in _NO_ANSWER:
-            return Mark(WORST, "no answer")
+            return AnswerMark(WORST, "no answer")
         if given in expected or given in [_plain(one) for one in synonyms(expected[0] if expected else "")]:
-            return Mark(BEST, "as expected")
+            return AnswerMark(BEST, "as expected")
         for rule in (_yes_or_no, _number, _room, _colour, _thing, _state):
             mark = rule(question, expected, given)
             if mark is not None:
@@ -90,7 +90,7 @@ def _plain(text: str) -> str:
     return " ".join(str(_NUMBERS.index(word)) if word in _NUMBERS else word for word in kept)
 
 
-def _yes_or_no(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _yes_or_no(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     if expected[0] not in ("yes", "no"):
         return None
     words = given.split()
@@ -98,48 +98,54 @@ def _yes_or_no(question: str, expected: Sequence[str], given: str) -> Mark | Non
     if said is None and _YES & set(words):
         said = "yes"
     if said is None:
-        return Mark(WORST, "neither yes nor no")
-    return Mark(BEST, f"says {said}") if said == expected[0] else Mark(WORST, f"says {said}, not {expected[0]}")
+        return AnswerMark(WORST, "neither yes nor no")
+    return (
+        AnswerMark(BEST, f"says {said}")
+        if said == expected[0]
+        else AnswerMark(WORST, f"says {said}, not {expected[0]}")
+    )
 
 
-def _number(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _number(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     if not expected[0].isdigit():
         return None
     numbers = {int(word) for word in given.split() if word.isdigit() and len(word) < 9}
     right = int(expected[0])
     if numbers == {right}:
-        return Mark(BEST, "the right number")
+        return AnswerMark(BEST, "the right number")
     if right in numbers:
-        return Mark(2, "several numbers, the right one among them")
+        return AnswerMark(2, "several numbers, the right one among them")
     return (
-        Mark(2, "off by one") if numbers and min(abs(n - right) for n in numbers) == 1 else Mark(WORST, "wrong number")
+        AnswerMark(2, "off by one")
+        if numbers and min(abs(n - right) for n in numbers) == 1
+        else AnswerMark(WORST, "wrong number")
     )
 
 
-def _room(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _room(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     right = expected[0].removeprefix("in ")
     return _among({right}, _named(given, ROOMS), given, "room") if right in ROOMS else None
 
 
-def _colour(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _colour(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     if expected[0] not in COLOURS:
         return None
     named = _named(given, COLOURS)
     if named != {expected[0]} and set(" ".join(named).split()) & set(expected[0].split()):
-        return Mark(3, "a shade of it")
+        return AnswerMark(3, "a shade of it")
     return _among({expected[0]}, named, given, "colour")
 
 
-def _thing(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _thing(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     if expected[0] not in NAMES:
         return None
     named = _named(given, NAMES)
     if named - {expected[0]} and given.split()[-1] == expected[0].split()[-1] and expected[0] not in named:
-        return Mark(3, "a thing of that kind")
+        return AnswerMark(3, "a thing of that kind")
     return _among({expected[0]}, named, given, "thing")
 
 
-def _state(question: str, expected: Sequence[str], given: str) -> Mark | None:
+def _state(question: str, expected: Sequence[str], given: str) -> AnswerMark | None:
     asked = set(_plain(question).split())
     pair = next((pair for pair in STATES.values() if expected[0] in pair and set(pair) <= asked), None)
     if pair is None:
@@ -151,25 +157,29 @@ def _state(question: str, expected: Sequence[str], given: str) -> Mark | None:
     return _among({expected[0]}, said, given, "state")
 
 
-def _among(right: set[str], named: set[str], given: str, kind: str) -> Mark:
+def _among(right: set[str], named: set[str], given: str, kind: str) -> AnswerMark:
     """By what of one kind an answer names: the right one alone, among others, another, or none."""
     denied = bool(_DENIES & set(given.split()))
     if named == right:
-        return Mark(WORST, f"denies the right {kind}") if denied else Mark(BEST, f"the right {kind}")
+        return AnswerMark(WORST, f"denies the right {kind}") if denied else AnswerMark(BEST, f"the right {kind}")
     if named & right:
-        return Mark(2, f"several, the right {kind} among them")
-    return Mark(WORST, f"another {kind}" if named else f"names no {kind}")
+        return AnswerMark(2, f"several, the right {kind} among them")
+    return AnswerMark(WORST, f"another {kind}" if named else f"names no {kind}")
 
 
-def _overlap(expected: Sequence[str], given: str) -> Mark:
+def _overlap(expected: Sequence[str], given: str) -> AnswerMark:
     if _DENIES & set(given.split()):
-        return Mark(WORST, "denies something")
+        return AnswerMark(WORST, "denies something")
     if any(f" {one} " in f" {given} " for one in expected):
         brief = len(given.split()) <= _BRIEF
-        return Mark(BEST, "holds what was expected") if brief else Mark(4, "holds what was expected, among much else")
+        return (
+            AnswerMark(BEST, "holds what was expected")
+            if brief
+            else AnswerMark(4, "holds what was expected, among much else")
+        )
     best = max((_f1(one.split(), given.split()) for one in expected), default=0.0)
     sigma = next((mark for least, mark in _SHARES if best >= least), WORST)
-    return Mark(sigma, f"shares {best:.0%} of the words")
+    return AnswerMark(sigma, f"shares {best:.0%} of the words")
 
 
 def _f1(expected: Sequence[str], given: Sequence[str]) -> float:

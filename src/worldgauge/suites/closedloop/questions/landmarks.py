@@ -5,7 +5,7 @@
         seen = known.look(observation)        # {"front": {3: mask, 7: mask}, "left": {}, ...}
         known[3].name, known[3].centre, known.visited(3)
 
-Masks are the exact ones of `Observation.instances` unless another `find` is given (`detecting`).
+Masks are the exact ones of `HomeObservation.instances` unless another `find` is given (`detecting`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, wrap_angle
-from worldgauge.suites.closedloop.policies.contract import SIDES, YAW_RIGHT_DEG, Observation, Side
+from worldgauge.suites.closedloop.policies.contract import SIDES, YAW_RIGHT_DEG, HomeObservation, Side
 
 Mask = NDArray[np.bool_]
 
@@ -103,10 +103,10 @@ class Landmark:
         }
 
 
-Find = Callable[[Observation, Side], Sequence[Detection]]
+Find = Callable[[HomeObservation, Side], Sequence[Detection]]
 
 
-def exact(observation: Observation, side: Side) -> list[Detection]:
+def exact(observation: HomeObservation, side: Side) -> list[Detection]:
     """What the exact object numbers of a view show, one a thing that has a name, largest first."""
     instances, things = observation.instances(side), observation.things
     counts = np.bincount(instances.ravel())
@@ -138,7 +138,7 @@ class Landmarks:
     def __len__(self) -> int:
         return len(self._known)
 
-    def look(self, observation: Observation) -> dict[Side, dict[int, Mask]]:
+    def look(self, observation: HomeObservation) -> dict[Side, dict[int, Mask]]:
         """Take in what is found in all four views, and what the walker stands beside: numbers and masks by view.
 
         Visited landmarks are left out of the views, as they are not marked any more.
@@ -147,7 +147,7 @@ class Landmarks:
         seen: dict[Side, dict[int, Mask]] = {}
         for side in SIDES:
             found = self.find(observation, side)
-            here = self.add(found, observation.depth(side), observation.camera, turned(observation.pose, side))
+            here = self.add(found, observation.depth(side), observation.camera, turn_pose(observation.pose, side))
             seen[side] = {number: mask for number, mask in here.items() if not self._known[number].visited}
         return seen
 
@@ -209,7 +209,7 @@ def kept(found: Sequence[Detection], *, merge_px: float = MERGE_PX) -> list[Dete
     return _merged(_cut_out(chosen), merge_px)
 
 
-def turned(pose: FloatArray, side: Side) -> FloatArray:
+def turn_pose(pose: FloatArray, side: Side) -> FloatArray:
     """Pose (4, 4) of the camera that looks to one side of a level one at `pose`."""
     angle = math.radians(YAW_RIGHT_DEG[side])
     c, s = math.cos(angle), math.sin(angle)

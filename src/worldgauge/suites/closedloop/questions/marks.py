@@ -17,7 +17,7 @@ _COLOURS = (
 """By number, so that a landmark keeps its colour from view to view."""
 
 
-def marked(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
+def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
     """A copy of `image` (H, W, 3) uint8 with the contour of each mask (H, W) and its number inside it.
 
     Larger masks are drawn first. A number stands where its mask is widest, moved until it hides no other number.

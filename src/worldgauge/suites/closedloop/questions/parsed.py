@@ -17,7 +17,7 @@ from worldgauge.worlds.indoor.homes import LABELS
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ParsedQuestion:
     """What to look for. form, slots: as read, None where the question is of no known form. names: of things that
     would answer it. room: the kind of room they are said to be in. rooms: belief about where they are, adds up to 1.
     """
@@ -29,18 +29,20 @@ class Wanted:
     rooms: Mapping[str, float]
 
 
-def wanted(question: str) -> Wanted:
+def parse_question(question: str) -> ParsedQuestion:
     """What a question wants; of one of no known form, the names and rooms that it mentions."""
     read = read_question(question)
     if read is None:
         plain = f" {normalised(question)} "
         names = frozenset(name for name in NAMES if re.search(rf"\b{re.escape(name)}s?\b", plain))
         rooms = [room for room in ROOMS if re.search(rf"\b{re.escape(room)}s?\b", plain)]
-        return Wanted(None, {}, names, rooms[0] if rooms else None, _believed(names, rooms[0] if rooms else None))
+        return ParsedQuestion(
+            None, {}, names, rooms[0] if rooms else None, _believed(names, rooms[0] if rooms else None)
+        )
     form, slots = read
     names = names_meant(form, slots)
     said = slots.get("room") or next((thing_of(slots, name).room for name in form.about), None)
-    return Wanted(form, slots, names, said, _believed(names, said))
+    return ParsedQuestion(form, slots, names, said, _believed(names, said))
 
 
 def rooms_told(room: str) -> FloatArray:

@@ -12,19 +12,19 @@ from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.suites.closedloop.policies.contract import (
     SIDES,
     YAW_RIGHT_DEG,
+    ActionPlan,
     History,
-    Kit,
-    Observation,
-    Plan,
+    HomeObservation,
+    PolicyKit,
     Side,
     proposers,
 )
 from worldgauge.suites.closedloop.questions.detecting import finder
-from worldgauge.suites.closedloop.questions.explored import Explored, Frontier
+from worldgauge.suites.closedloop.questions.explored import ExploredFloor, Frontier
 from worldgauge.suites.closedloop.questions.generate.habits import rooms_of
 from worldgauge.suites.closedloop.questions.landmarks import Landmark, Landmarks, Mask
 from worldgauge.suites.closedloop.questions.open_heading import HeadingRule, open_heading
-from worldgauge.suites.closedloop.questions.parsed import Wanted, wanted
+from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question
 from worldgauge.worlds.walking.primitives import STEP_M, Primitive
 
 SOURCE = "landmarks"
@@ -55,29 +55,29 @@ class LandmarkProposer:
     "detected": then a landmark is in the rooms that things of its name are in elsewhere.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._steps = (Primitive.FORWARD,) * kit.length
         self._rule: HeadingRule = kit.options.get("open_heading", "pinhole")
         self._find = finder(kit)
         self._landmarks = Landmarks(self._find)
-        self._explored = Explored()
-        self._wanted: Wanted | None = None
+        self._explored = ExploredFloor()
+        self._wanted: ParsedQuestion | None = None
 
     def propose(
-        self, observation: Observation, goal: Goal, history: History, n: int, rng: np.random.Generator
-    ) -> Sequence[Plan]:
+        self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: np.random.Generator
+    ) -> Sequence[ActionPlan]:
         """Up to n plans of a turn and L steps forward; their aim tells the landmark, or the metres of the way."""
         pose = observation.pose
         if not history or self._wanted is None:
-            self._landmarks, self._explored = Landmarks(self._find), Explored(float(pose[2, 3]))
-            self._wanted = wanted(goal.text or "")
+            self._landmarks, self._explored = Landmarks(self._find), ExploredFloor(float(pose[2, 3]))
+            self._wanted = parse_question(goal.text or "")
         elif any(history[-1].collided):
             self._explored.block(pose[:2, 3] + _STUCK_M * pose[:2, 2])
         seen = self._landmarks.look(observation)
         self._explored.take(pose, observation.panorama_depth)
         tried = {(past.decision.plan.aim or {}).get("landmark") for past in history if past.decision.plan is not None}
         at_hand = [(side, self._landmarks[number]) for side, number in _clearest(seen) if number not in tried]
-        plans: list[Plan] = []
+        plans: list[ActionPlan] = []
         for side, landmark in self._promising(at_hand, observation):
             self._add(plans, self._to(landmark, side, pose, WANTED), n)
         for frontier in self._ordered(observation):
@@ -89,11 +89,13 @@ class LandmarkProposer:
             right = open_heading(observation.depth(side), observation.camera.hfov_deg, rule=self._rule)
             if right is not None:
                 left = float(wrap_angle(-right - math.radians(YAW_RIGHT_DEG[side])))
-                self._add(plans, Plan(self._steps, SOURCE, left, {"view": side, "landmark": None, "text": OPEN}), n)
+                self._add(
+                    plans, ActionPlan(self._steps, SOURCE, left, {"view": side, "landmark": None, "text": OPEN}), n
+                )
         return plans
 
     def _promising(
-        self, at_hand: Iterable[tuple[Side, Landmark]], observation: Observation
+        self, at_hand: Iterable[tuple[Side, Landmark]], observation: HomeObservation
     ) -> list[tuple[Side, Landmark]]:
         """Landmarks that are what is asked for, nearest first; where there is none, those of the room asked about."""
         asked = self._wanted
@@ -109,7 +111,7 @@ class LandmarkProposer:
                 inside.append((side, landmark))
         return sorted(named or inside, key=lambda item: item[1].distance_m(observation.pose))
 
-    def _ordered(self, observation: Observation) -> list[Frontier]:
+    def _ordered(self, observation: HomeObservation) -> list[Frontier]:
         """Frontiers, cheapest first: metres of the way, less what size and a likely room are worth."""
         asked = self._wanted
         assert asked is not None
@@ -124,24 +126,24 @@ class LandmarkProposer:
 
         return sorted(self._explored.frontiers(observation.pose), key=cost)
 
-    def _onward(self, frontier: Frontier, pose: FloatArray) -> Plan:
+    def _onward(self, frontier: Frontier, pose: FloatArray) -> ActionPlan:
         to = frontier.towards - pose[:2, 3]
         left = float(wrap_angle(math.atan2(to[1], to[0]) - math.atan2(pose[1, 2], pose[0, 2])))
         # A step beyond the end of what is seen, a step at least.
         metres = min(math.hypot(*to) + STEP_M, len(self._steps) * STEP_M)
         aim = {"view": _side(left), "landmark": None, "text": ONWARD, "metres": round(metres, 3)}
-        return Plan(self._steps, SOURCE, left, aim)
+        return ActionPlan(self._steps, SOURCE, left, aim)
 
-    def _to(self, landmark: Landmark, side: Side, pose: FloatArray, text: str) -> Plan:
-        return Plan(self._steps, SOURCE, landmark.left_rad(pose), landmark.aim(side, text))
+    def _to(self, landmark: Landmark, side: Side, pose: FloatArray, text: str) -> ActionPlan:
+        return ActionPlan(self._steps, SOURCE, landmark.left_rad(pose), landmark.aim(side, text))
 
-    def _add(self, plans: list[Plan], plan: Plan, n: int) -> None:
+    def _add(self, plans: list[ActionPlan], plan: ActionPlan, n: int) -> None:
         apart = all(abs(float(wrap_angle(plan.turn_left_rad - one.turn_left_rad))) > APART for one in plans)
         if len(plans) < n and apart:
             plans.append(plan)
 
 
-def _rooms(landmark: Landmark, observation: Observation) -> Mapping[str, float]:
+def _rooms(landmark: Landmark, observation: HomeObservation) -> Mapping[str, float]:
     """How likely a landmark is in which room: known of an exact one, else as things of its name are in train homes."""
     thing = observation.things.get(landmark.instance)
     return rooms_of(landmark.name) if thing is None else {thing.room: 1.0}

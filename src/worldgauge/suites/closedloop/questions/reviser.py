@@ -14,19 +14,19 @@ from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.core.image import Image
 from worldgauge.suites.closedloop.policies.contract import (
     SIDES,
+    ActionPlan,
     Candidate,
     Decision,
     History,
-    Kit,
-    Observation,
-    Plan,
+    HomeObservation,
+    PolicyKit,
     Rollout,
     revisers,
 )
 from worldgauge.suites.closedloop.questions.generate.episodes import SEEN_SHARE
 from worldgauge.suites.closedloop.questions.generate.habits import share_of_category
 from worldgauge.suites.closedloop.questions.generate.words import category_of
-from worldgauge.suites.closedloop.questions.parsed import Wanted, rooms_told, wanted
+from worldgauge.suites.closedloop.questions.parsed import ParsedQuestion, parse_question, rooms_told
 from worldgauge.suites.closedloop.questions.proposer import WANTED
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.primitives import STEP_M
@@ -56,22 +56,22 @@ class ScriptedAnswerer:
     until a history begins anew. presence: for tests; else the trained recogniser.
     """
 
-    def __init__(self, kit: Kit, presence: Presence | None = None) -> None:
+    def __init__(self, kit: PolicyKit, presence: Presence | None = None) -> None:
         self._presence = presence
         self._seen: dict[int, Any] = {}
-        self._wanted: Wanted | None = None
+        self._wanted: ParsedQuestion | None = None
 
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
         """The answer where it is known, else the most promising plan."""
         if not history or self._wanted is None:
-            self._seen, self._wanted = {}, wanted(goal.text or "")
+            self._seen, self._wanted = {}, parse_question(goal.text or "")
         enough = SEEN_SHARE * observation.camera.width * observation.camera.height
         for side in SIDES:
             numbers, counts = np.unique(observation.instances(side), return_counts=True)
@@ -118,7 +118,7 @@ class ScriptedAnswerer:
         room = sum(belief * float((gains * rooms_told(kind)).max()) for kind, belief in rooms.items())
         return round(room + NAMED_WORTH * self._named(asked, gains), 9)
 
-    def _named(self, asked: Wanted, gains: FloatArray) -> float:
+    def _named(self, asked: ParsedQuestion, gains: FloatArray) -> float:
         """How surely something that is asked for came into view: by how many things of its category are called so,
         and less where things of it were seen, and were not the ones."""
         seen = Counter(thing.category for thing in self._seen.values())
@@ -145,7 +145,7 @@ class ScriptedAnswerer:
         return highest
 
 
-def _been(plan: Plan, observation: Observation, history: History) -> bool:
+def _been(plan: ActionPlan, observation: HomeObservation, history: History) -> bool:
     """Whether a plan ends where an agent stood before, as far as depth tells how far it leads."""
     depth = observation.panorama_depth
     height, width = depth.shape

@@ -15,11 +15,11 @@ from worldgauge.suites.closedloop.format.episode import QuestionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import answer_score, answer_spl, trajectory_m
-from worldgauge.suites.closedloop.policies.contract import Decision, History, Plan, queries_of
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History, queries_of
 from worldgauge.suites.closedloop.policies.low_level import ChatLowLevel
 from worldgauge.suites.closedloop.questions.chat_judge import JudgeError
 from worldgauge.suites.closedloop.questions.detecting import NETWORKS as DETECTORS
-from worldgauge.suites.closedloop.questions.judge import Judge, Mark, judges
+from worldgauge.suites.closedloop.questions.judge import AnswerJudge, AnswerMark, judges
 from worldgauge.suites.closedloop.questions.travel import LowLevel, Traveller, ahead
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
@@ -134,7 +134,7 @@ class QuestionTask(HomeTask[QuestionEpisode, "QuestionRules"]):
         return aims_of_things(env, self.episode.evidence)
 
 
-def judge_of(settings: Settings) -> Judge:
+def judge_of(settings: Settings) -> AnswerJudge:
     """Who marks answers."""
     return judges.get(settings.judge)(QuestionTask.kit(settings))
 
@@ -220,7 +220,7 @@ class QuestionRules(HomeRules):
         """Those of the low level."""
         return queries_of(self._low_level)
 
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         """Minus the geodesic metres from where a plan leads to the nearest evidence; None where none is known."""
         known = [self._env.things[number] for number in self._evidence if number in self._env.things]
         aim = plan.aim or {}
@@ -240,7 +240,7 @@ def _middle(thing: Any) -> FloatArray:
     return middle
 
 
-def _mark(judge: Judge, question: str, answer: str, extra: tuple[str, ...], prediction: str) -> Mark | None:
+def _mark(judge: AnswerJudge, question: str, answer: str, extra: tuple[str, ...], prediction: str) -> AnswerMark | None:
     """None where the judge gives no mark that can be read. An outage fails the scoring, which can be done again."""
     try:
         return judge.mark(question, answer, extra, prediction)

@@ -18,7 +18,7 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.policies.contract import Observation, Plan
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation
 from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
@@ -49,12 +49,12 @@ class Leg:
 class LowLevel(Protocol):
     """Says what to do next of a plan in words."""
 
-    def __call__(self, plan: Plan, look: Callable[[], Observation], past: Sequence[Leg]) -> Steps:
+    def __call__(self, plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
         """Up to AT_ONCE primitives; none, or STOP, when the plan is done. look: what is sensed here and now."""
         ...
 
 
-def ahead(plan: Plan, look: Callable[[], Observation], past: Sequence[Leg]) -> Steps:
+def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[Leg]) -> Steps:
     """Straight on until something stands in the way: as far as the aim's "metres" say, else as far as is imagined."""
     if any(leg.stuck for leg in past):
         return ()
@@ -89,11 +89,11 @@ class Traveller:
 
     geodesic: Geodesic
     where: Callable[[], Stance]
-    look: Callable[[], Observation]
+    look: Callable[[], HomeObservation]
     things: Mapping[int, Any]
     low_level: LowLevel = ahead
 
-    def journey(self, plan: Plan, rng: np.random.Generator) -> Journey:
+    def journey(self, plan: ActionPlan, rng: np.random.Generator) -> Journey:
         """The journey of a plan: to its landmark when its aim names one, as its words say otherwise.
 
         Raises UsageError for a landmark whose place is not known.
@@ -136,7 +136,7 @@ class Traveller:
         goal = floor.points_of(cells[reachable[int(np.argmin(away[reachable]))]])
         return (self.geodesic.steps_to(here, goal, ARRIVED_M) or ())[:MOST_STEPS]
 
-    def _as_told(self, plan: Plan) -> Iterator[Primitive]:
+    def _as_told(self, plan: ActionPlan) -> Iterator[Primitive]:
         past: list[Leg] = []
         for _ in range(TIMES):
             done: list[Primitive] = []

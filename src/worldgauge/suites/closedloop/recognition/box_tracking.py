@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.panorama import perspective, rolled
 from worldgauge.perception.networks import Ready
-from worldgauge.suites.closedloop.policies.cached_inference import masks_answered, network
-from worldgauge.suites.closedloop.policies.contract import Kit, Plan, Rollout
+from worldgauge.suites.closedloop.policies.cached_inference import ask_masks, network
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, Rollout
 from worldgauge.suites.closedloop.recognition.boxes import mask_box, target_box
-from worldgauge.suites.closedloop.recognition.tracking import Follow, Seen, Target, followed
+from worldgauge.suites.closedloop.recognition.tracking import Follow, Target, TrackedView, track_by_geometry
 
 NETWORK = "sam2"
 CENTRED, PLAIN = (0.0, 0.5), (0.0, 1.0)
 """Limits of a box's share of a view that is turned towards it, and of one that is not."""
 
 
-def follower(kit: Kit) -> Follow:
+def follower(kit: PolicyKit) -> Follow:
     """Who follows a target, by the option "tracker" of a kit: "geometry" (or nothing said), or "sam2"."""
-    return BoxTracker() if kit.options.get("tracker") == "sam2" else followed
+    return BoxTracker() if kit.options.get("tracker") == "sam2" else track_by_geometry
 
 
 class BoxTracker:
@@ -38,7 +38,9 @@ class BoxTracker:
     def __init__(self, tracks: Ready | None = None) -> None:
         self._tracks = tracks
 
-    def __call__(self, target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]) -> Iterator[Seen]:
+    def __call__(
+        self, target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
+    ) -> Iterator[TrackedView]:
         """As `followed`: begins with the target's box in frame 0, ends at the first frame with an empty mask.
 
         Frames in which the box is not within limits are passed over. Boxes are grown as the real view's are. inside: 1,
@@ -59,7 +61,7 @@ class BoxTracker:
             off = math.atan2(camera.width / 2 - middle.shift_px + 0.5 - camera.cx, camera.fx)
             yield _seen(rollout, frame, rollout.seen(frame), masks[frame], off)
 
-    def _turned(self, target: Target, plan: Plan, rollout: Rollout, wanted: set[int]) -> Iterator[Seen]:
+    def _turned(self, target: Target, plan: ActionPlan, rollout: Rollout, wanted: set[int]) -> Iterator[TrackedView]:
         """Through panoramas, rolled so that the target is in the middle at first; each view is turned towards it."""
         height, width = rollout.frames.shape[1:3]
         bearing = target.box_bearing + plan.turn_left_rad
@@ -86,7 +88,7 @@ class BoxTracker:
         if box is None:
             return np.zeros(clip.shape[:3], np.bool_)
         one = self._tracks = self._tracks or network(NETWORK)
-        return masks_answered(one, ["track", box], clip, lambda: one.network.track(clip, box))
+        return ask_masks(one, ["track", box], clip, lambda: one.network.track(clip, box))
 
 
 def _shown(masks: NDArray[np.bool_], wanted: set[int]) -> Iterator[int]:
@@ -97,7 +99,9 @@ def _shown(masks: NDArray[np.bool_], wanted: set[int]) -> Iterator[int]:
         yield frame
 
 
-def _seen(rollout: Rollout, frame: int, image: NDArray[np.uint8], mask: NDArray[np.bool_], off_rad: float) -> Seen:
+def _seen(
+    rollout: Rollout, frame: int, image: NDArray[np.uint8], mask: NDArray[np.bool_], off_rad: float
+) -> TrackedView:
     box = target_box(mask)
     assert box is not None
-    return Seen(frame, int(rollout.frame_to_action[frame]), image, box, 1.0, off_rad)
+    return TrackedView(frame, int(rollout.frame_to_action[frame]), image, box, 1.0, off_rad)

@@ -15,18 +15,18 @@ from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.asking import asker_of, kind_of
 from worldgauge.suites.closedloop.policies.contract import (
     CONFIDENT,
+    ActionPlan,
     Candidate,
     Decision,
     History,
-    Kit,
-    Observation,
-    Plan,
+    HomeObservation,
+    PolicyKit,
 )
 from worldgauge.suites.closedloop.policies.forms import CHOICE
 from worldgauge.suites.closedloop.policies.prompt_images import in_turn, past_in_words
 from worldgauge.suites.closedloop.policies.reading import LETTERS, lettered, read_index, token_choice
 from worldgauge.suites.closedloop.recognition.box_tracking import follower
-from worldgauge.suites.closedloop.recognition.target_view import Followed, target_in_words, target_now
+from worldgauge.suites.closedloop.recognition.target_view import TrackedCandidate, target_in_words, target_now
 from worldgauge.worlds.walking.primitives import Primitive
 
 CHOICE_ASKS = 5
@@ -46,7 +46,7 @@ MOVES: Mapping[str, Primitive] = {
 class RecognitionReviser:
     """First the answer, then the way on: two queries a decision; see `chat_reviser`."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._kind = kind_of(kit)
         self._top = int(kit.options.get("top_logprobs", TOP_TOKENS))
         self._asker = asker_of(kit)
@@ -55,7 +55,7 @@ class RecognitionReviser:
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -70,7 +70,7 @@ class RecognitionReviser:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")
         answer_seed, seed = seed_of(rng), seed_of(rng)
         notes: dict[str, Any] = {"kind": self._kind}
-        followed = Followed.of(candidates, observation, self._follow)
+        followed = TrackedCandidate.of(candidates, observation, self._follow)
         label, confidence = self._answer(candidates, followed, observation, goal, answer_seed, notes)
         plan, chosen = candidates[0].plan, 0 if candidates else None
         if confidence < CONFIDENT:
@@ -81,8 +81,8 @@ class RecognitionReviser:
     def _answer(
         self,
         candidates: Sequence[Candidate],
-        followed: Sequence[Followed | None],
-        observation: Observation,
+        followed: Sequence[TrackedCandidate | None],
+        observation: HomeObservation,
         goal: Goal,
         seed: int,
         notes: dict[str, Any],
@@ -109,12 +109,12 @@ class RecognitionReviser:
     def _plan(
         self,
         candidates: Sequence[Candidate],
-        followed: Sequence[Followed | None],
-        observation: Observation,
+        followed: Sequence[TrackedCandidate | None],
+        observation: HomeObservation,
         history: History,
         seed: int,
         notes: dict[str, Any],
-    ) -> tuple[Plan, int | None]:
+    ) -> tuple[ActionPlan, int | None]:
         imagined = any(each is not None for each in followed)
         if self._kind == "select" and (not imagined or len(candidates) == 1):
             return candidates[0].plan, 0
@@ -140,7 +140,7 @@ class RecognitionReviser:
             name = "recognition-act-imagined" if imagined else "recognition-act"
             moves = tuple(MOVES)
             mass = self._chosen(name, lambda squeeze: {**fields(squeeze), "options": lettered(moves)}, moves, seed)
-            return Plan((MOVES[max(mass, key=lambda one: mass[one])],), "chat"), None
+            return ActionPlan((MOVES[max(mass, key=lambda one: mass[one])],), "chat"), None
         except AnswerError as error:
             notes["fallback"] = str(error)
             return candidates[0].plan, 0
@@ -167,5 +167,5 @@ class RecognitionReviser:
         ).value
 
 
-def _now(observation: Observation) -> dict[str, Field]:
+def _now(observation: HomeObservation) -> dict[str, Field]:
     return {"view": target_now(observation), "where": target_in_words(observation)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.geometry import FloatArray, wrap_angle
-from worldgauge.suites.closedloop.recognition.sight import Looker, Sight
+from worldgauge.suites.closedloop.recognition.visibility import TargetVisibility, VisibilityMeter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.floor import distance_from_box
@@ -57,9 +57,9 @@ class RecognitionStart:
     category: str
     difficulty: int
     start: Stance
-    sight: Sight
+    sight: TargetVisibility
     steps: Steps
-    good: Sight
+    good: TargetVisibility
     discards: tuple[str, ...] = ()
 
 
@@ -96,7 +96,7 @@ def recognitions(
         yield start
 
 
-def difficulty_of(sight: Sight) -> int | None:
+def difficulty_of(sight: TargetVisibility) -> int | None:
     """0, 1 or 2 by the clarity; None where the target is seen too well or too little."""
     return next((level for level, (low, high) in enumerate(CLARITY) if low <= sight.clarity < high), None)
 
@@ -128,12 +128,12 @@ class _Search:
     def _of_label(self, targets: Sequence[int], difficulty: int, discards: list[str]) -> RecognitionStart | None:
         """A start for one of `targets` with this difficulty, else with another."""
         second: RecognitionStart | None = None
-        lookers: dict[int, tuple[Looker, FloatArray]] = {}
+        lookers: dict[int, tuple[VisibilityMeter, FloatArray]] = {}
         searches = 0
         for _ in range(_TRIES):
             target = targets[int(self.rng.integers(len(targets)))]
             if target not in lookers:
-                lookers[target] = Looker(self.home, target), self._places(target)
+                lookers[target] = VisibilityMeter(self.home, target), self._places(target)
             looker, places = lookers[target]
             if not len(places):
                 discards.append("no room for a start around the target")
@@ -170,14 +170,16 @@ class _Search:
         points = floor.points_of(np.argwhere((metres <= WAY_M[1]) & (floor.clearance_m >= _ROOM_M)))
         return points[distance_from_box(box, points) >= WAY_M[0]]
 
-    def _draw(self, looker: Looker, places: FloatArray) -> Stance:
+    def _draw(self, looker: VisibilityMeter, places: FloatArray) -> Stance:
         half = 0.49 * self.home.floor.cell_m
         x, y = places[int(self.rng.integers(len(places)))] + self.rng.uniform(-half, half, 2)
         yaw = looker.bearing(np.array([x, y])) + self.rng.uniform(-_OFF_RAD, _OFF_RAD)
         # Whole micrometres: files keep all of it, so that whoever reads them sees the very same pixels.
         return Stance(round(float(x), 6), round(float(y), 6), round(float(wrap_angle(yaw)), 6))
 
-    def _good_view(self, looker: Looker, start: Stance, sight: Sight) -> tuple[Steps, Sight] | None:
+    def _good_view(
+        self, looker: VisibilityMeter, start: Stance, sight: TargetVisibility
+    ) -> tuple[Steps, TargetVisibility] | None:
         """Primitives to a stance that sees the target well, the fewest of some that are looked at."""
         ways = list(_ways(self.home, start, looker))
         chosen = self.rng.permutation(len(ways))[:_VIEWS]
@@ -188,7 +190,7 @@ class _Search:
         return None
 
 
-def _ways(home: Home, start: Stance, looker: Looker) -> Iterator[tuple[Steps, Stance]]:
+def _ways(home: Home, start: Stance, looker: VisibilityMeter) -> Iterator[tuple[Steps, Stance]]:
     """Primitives of one or two straight legs that end facing the target, and where; each place of 20 cm once."""
     seen: set[tuple[int, int]] = set()
     legs: list[tuple[Steps, Stance]] = [((), start)]
@@ -219,7 +221,7 @@ def _legs(home: Home, steps: Steps, stance: Stance) -> Iterator[tuple[Steps, Sta
             yield taken, there
 
 
-def _off(looker: Looker, stance: Stance) -> int:
+def _off(looker: VisibilityMeter, stance: Stance) -> int:
     """Turns to the left, nearest to whole, after which the target is ahead."""
     off = wrap_angle(looker.bearing(np.array(stance[:2])) - stance.yaw)
     return round(math.degrees(float(off)) / TURN_DEG)
@@ -236,7 +238,7 @@ def _after(home: Home, stance: Stance, steps: Steps) -> Stance:
     return stance
 
 
-def _why(sight: Sight) -> str:
+def _why(sight: TargetVisibility) -> str:
     if sight.near > _MOST_NEAR:
         return "something covers the lens"
     return "target seen too well" if sight.clarity >= CLARITY[0][1] else "target seen too little"

@@ -15,15 +15,15 @@ from worldgauge.suites.closedloop.policies.contract import (
     Candidate,
     Decision,
     History,
-    Kit,
-    Observation,
+    HomeObservation,
+    PolicyKit,
     letters,
     revisers,
 )
 from worldgauge.suites.closedloop.recognition.box_tracking import follower
 from worldgauge.suites.closedloop.recognition.recogniser import Recogniser, recogniser
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import softmax
-from worldgauge.suites.closedloop.recognition.tracking import Seen, Target
+from worldgauge.suites.closedloop.recognition.tracking import Target, TrackedView
 from worldgauge.worlds.indoor.homes import LABELS
 
 ANSWER_FRAMES = (3, 5, 7, 9, 11, 13)
@@ -39,7 +39,7 @@ class RecogniserReviser:
     (`together`).
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyKit) -> None:
         self._options = kit.options
         self._follow = follower(kit)
 
@@ -50,7 +50,7 @@ class RecogniserReviser:
     def revise(
         self,
         candidates: Sequence[Candidate],
-        observation: Observation,
+        observation: HomeObservation,
         goal: Goal,
         history: History,
         rng: np.random.Generator,
@@ -108,7 +108,7 @@ class RecogniserReviser:
 class Glimpse:
     """The target in one imagined frame. logs: (n,) of the labels' probabilities."""
 
-    seen: Seen
+    seen: TrackedView
     logs: FloatArray
     for_answer: bool
 

@@ -10,20 +10,20 @@ import numpy as np
 from worldgauge.chat.pictures import boxed, sheet, titled
 from worldgauge.chat.prompt_runner import thinned
 from worldgauge.chat.prompts import Part
-from worldgauge.suites.closedloop.policies.contract import Candidate, Observation, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Candidate, HomeObservation, Rollout
 from worldgauge.suites.closedloop.policies.prompt_images import frame_title, plan_frames
-from worldgauge.suites.closedloop.recognition.tracking import Follow, Seen, Target, followed
+from worldgauge.suites.closedloop.recognition.tracking import Follow, Target, TrackedView, track_by_geometry
 
 CLOSE_UPS = range(3, 14, 2)
 """Frames of a clip that go with the answer, padding included (released code)."""
 
 
-def target_now(observation: Observation) -> list[Part]:
+def target_now(observation: HomeObservation) -> list[Part]:
     """The front view, the target in a red box where it is seen."""
     return [boxed(observation.front, observation.box)]
 
 
-def target_in_words(observation: Observation) -> str:
+def target_in_words(observation: HomeObservation) -> str:
     """What the red box says."""
     if observation.box is None:
         return "The object was framed in red before; it is not in sight straight ahead now."
@@ -31,29 +31,29 @@ def target_in_words(observation: Observation) -> str:
 
 
 @dataclass(frozen=True)
-class Followed:
+class TrackedCandidate:
     """A candidate with where its rollout shows the target. close: frames for the answer, turned towards it.
 
     follow: how the target is followed.
     """
 
-    plan: Plan
+    plan: ActionPlan
     rollout: Rollout
-    close: tuple[Seen, ...]
+    close: tuple[TrackedView, ...]
     target: Target | None
-    follow: Follow = followed
+    follow: Follow = track_by_geometry
 
     @classmethod
     def of(
-        cls, candidates: Sequence[Candidate], observation: Observation, follow: Follow = followed
-    ) -> list[Followed | None]:
+        cls, candidates: Sequence[Candidate], observation: HomeObservation, follow: Follow = track_by_geometry
+    ) -> list[TrackedCandidate | None]:
         """Each candidate with the target followed from the box in the front view; None where nothing was imagined."""
         box = observation.box
         target = None if box is None else Target(box, observation.front, observation.depth("front"), observation.camera)
         return [None if one.rollout is None else cls._of(one.plan, one.rollout, target, follow) for one in candidates]
 
     @classmethod
-    def _of(cls, plan: Plan, rollout: Rollout, target: Target | None, follow: Follow) -> Followed:
+    def _of(cls, plan: ActionPlan, rollout: Rollout, target: Target | None, follow: Follow) -> TrackedCandidate:
         if target is None:
             return cls(plan, rollout, (), None, follow)
         # All frames are followed, so that those after the first without the target are left out.

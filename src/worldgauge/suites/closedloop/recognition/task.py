@@ -16,7 +16,7 @@ from worldgauge.suites.closedloop.format.episode import RecognitionEpisode
 from worldgauge.suites.closedloop.home.env import HomeEnv
 from worldgauge.suites.closedloop.home.task_base import HOME_SETTINGS, HomeRules, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics.success import success, trajectory_steps
-from worldgauge.suites.closedloop.policies.contract import CONFIDENT, Decision, History, Plan
+from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan, Decision, History
 from worldgauge.suites.closedloop.recognition.box_tracking import NETWORK as TRACKER
 from worldgauge.suites.closedloop.report import drawing
 from worldgauge.suites.closedloop.settings import Settings
@@ -134,7 +134,7 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
         if box is None:
             return view
         across, down = view.shape[1] / size[0], view.shape[0] / size[1]
-        return drawing.boxed(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
+        return drawing.draw_box(view, [box[0] * across, box[1] * down, box[2] * across, box[3] * down])
 
     @cached_property
     def _env(self) -> HomeEnv:
@@ -191,6 +191,6 @@ class RecognitionRules(HomeRules):
         """All steps; the release does not count the one that loses the target."""
         return steps - (self._released and end == LOST)
 
-    def true_value(self, plan: Plan) -> float | None:
+    def true_value(self, plan: ActionPlan) -> float | None:
         """Share of the front view that the target covers once the plan is carried out, in [0, 1]."""
         return self._env.target_share(self._env.led_to(plan.turn_left_rad, plan.steps))

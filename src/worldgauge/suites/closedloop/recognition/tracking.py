@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.core.image import Box, Image
 from worldgauge.core.panorama import perspective
-from worldgauge.suites.closedloop.policies.contract import Depth, Plan, Rollout
+from worldgauge.suites.closedloop.policies.contract import ActionPlan, Depth, Rollout
 from worldgauge.suites.closedloop.recognition.boxes import GROWN
 from worldgauge.suites.closedloop.recognition.refine_box import GRID_PX, grown_box
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
@@ -37,7 +37,7 @@ _MOST_OFF = 60.0
 """Of a colour, so that what is hidden in one of two views weighs no more than this."""
 
 
-class Seen(NamedTuple):
+class TrackedView(NamedTuple):
     """The target in one frame of a rollout. image: (H, W, 3), turned towards it where the frame is a panorama.
 
     frame: its index. action: the step of the plan that it follows, -1 beyond the plan. inside: share of the target's
@@ -158,11 +158,13 @@ class Target:
         return float(np.minimum(off, _MOST_OFF).mean()), float(inside.mean())
 
 
-Follow = Callable[[Target, Plan, Rollout, Sequence[int]], Iterator[Seen]]
+Follow = Callable[[Target, ActionPlan, Rollout, Sequence[int]], Iterator[TrackedView]]
 """As `followed`."""
 
 
-def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]) -> Iterator[Seen]:
+def track_by_geometry(
+    target: Target, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
+) -> Iterator[TrackedView]:
     """The target in those of `frames` (rising indices from 1) that show it, each paired with its step.
 
     Ends at the first frame of all in which it is out of view. Frames beyond the plan are taken to go straight on.
@@ -187,7 +189,7 @@ def followed(target: Target, plan: Plan, rollout: Rollout, frames: Sequence[int]
         if found is None:
             return
         if frame in wanted:
-            yield Seen(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
+            yield TrackedView(frame, int(rollout.frame_to_action[frame]), image, found[0], found[1], off)
 
 
 def _seen_from(pose: FloatArray, points: FloatArray) -> FloatArray:

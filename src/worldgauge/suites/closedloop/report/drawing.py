@@ -88,7 +88,7 @@ class Sheet:
         cv2.arrowedLine(self._pixels, (start, y + 5), (end, y + 5), colour, 1, cv2.LINE_AA, tipLength=0.45)
 
 
-def boxed(picture: Image, box: Sequence[float]) -> Image:
+def draw_box(picture: Image, box: Sequence[float]) -> Image:
     """A copy of `picture` with a red box around (x0, y0, x1, y1) px."""
     marked = picture.copy()
     x0, y0, x1, y1 = (round(value) for value in box)
@@ -102,7 +102,7 @@ def text_px(text: str, size: float = SIZE) -> int:
     return int(cv2.getTextSize(_ascii(text), cv2.FONT_HERSHEY_SIMPLEX, size, 1)[0][0])
 
 
-def wrapped(text: str, width: int, size: float = SIZE) -> list[str]:
+def wrap_text(text: str, width: int, size: float = SIZE) -> list[str]:
     """Lines of whole words of at most `width` px; a word that is longer stands alone."""
     lines: list[str] = []
     for word in text.split():

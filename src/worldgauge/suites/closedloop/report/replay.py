@@ -58,7 +58,7 @@ class _EpisodeFilm:
         self._imagined = Clip.open(path) if path.exists() else None
         self._panel = PANEL, 2 * round(PANEL * self._seen.height / self._seen.width / 2)
         self._goal = self.task.goal_picture()
-        self._asked = drawing.wrapped(self.task.instruction, WIDTH - 2 * MARGIN)
+        self._asked = drawing.wrap_text(self.task.instruction, WIDTH - 2 * MARGIN)
         self.cues = [(n, k) for n, line in enumerate(self._trace) for k in range(len(_steps(line)) + 1)]
         self.cues.append((len(self._trace), 0))
         below = GAP + THUMB_PX + GAP + WORDS * drawing.LINE_PX + MARGIN
@@ -160,7 +160,7 @@ class _EpisodeFilm:
 
     def _verdict(self, sheet: Sheet, line: Mapping[str, Any], y: int) -> None:
         """The decision in words."""
-        for k, text in enumerate(drawing.wrapped("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:WORDS]):
+        for k, text in enumerate(drawing.wrap_text("; ".join(_decided(line)), WIDTH - 2 * MARGIN)[:WORDS]):
             sheet.text(text, MARGIN, y + drawing.LINE_PX * (k + 1) - 4)
 
     def _end(self) -> Callable[[int], Image]:
@@ -172,7 +172,7 @@ class _EpisodeFilm:
             sheet.note("seen last", MARGIN, y)
             x = MARGIN + self._panel[0] + GAP
             for k, text in enumerate(self._outcome()):
-                for part in drawing.wrapped(text, self._panel[0] - GAP):
+                for part in drawing.wrap_text(text, self._panel[0] - GAP):
                     sheet.text(part, x, y + drawing.LINE_PX, INK if k else CHOSEN)
                     y += drawing.LINE_PX
                 y += 4

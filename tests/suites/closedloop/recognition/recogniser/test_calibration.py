@@ -5,7 +5,7 @@ import pytest
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.suites.closedloop.recognition.recogniser.calibration import (
-    Bin,
+    ConfidenceBin,
     calibration_error,
     reliability,
     softmax,
@@ -17,8 +17,8 @@ def test_by_hand() -> None:
     confidence = np.array([0.95, 0.95, 0.95, 0.95, 0.55, 0.55])
     right = np.array([True, True, True, False, True, False])
     assert reliability(confidence, right) == [
-        Bin(2, pytest.approx(0.55), pytest.approx(0.5)),
-        Bin(4, pytest.approx(0.95), pytest.approx(0.75)),
+        ConfidenceBin(2, pytest.approx(0.55), pytest.approx(0.5)),
+        ConfidenceBin(4, pytest.approx(0.95), pytest.approx(0.75)),
     ]
     assert calibration_error(confidence, right) == pytest.approx((4 * 0.20 + 2 * 0.05) / 6)
 

@@ -11,7 +11,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 
 
-class Bin(NamedTuple):
+class ConfidenceBin(NamedTuple):
     """Answers of about the same confidence. stated: mean confidence. right: share of them that are right."""
 
     n: int
@@ -19,7 +19,7 @@ class Bin(NamedTuple):
     right: float
 
 
-def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
+def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[ConfidenceBin]:
     """Answers by confidence, in `bins` bins of one width over [0, 1]; empty ones are left out.
 
     confidence: (n,) in [0, 1]. right: (n,) bool. Raises ShapeError when they do not fit.
@@ -29,7 +29,7 @@ def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10
         raise ShapeError(f"reliability needs (n,) and (n,) finite values, got {confidence.shape} and {right.shape}")
     place = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
     return [
-        Bin(int(of.sum()), float(confidence[of].mean()), float(right[of].mean()))
+        ConfidenceBin(int(of.sum()), float(confidence[of].mean()), float(right[of].mean()))
         for of in (place == k for k in range(bins))
         if of.any()
     ]

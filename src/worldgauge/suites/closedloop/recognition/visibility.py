@@ -27,7 +27,7 @@ _AROUND_M = 2.5
 _HALF_ANGLES_DEG = (8.0, 16.0, 30.0, 50.0, 75.0)
 
 
-class Sight(NamedTuple):
+class TargetVisibility(NamedTuple):
     """What of an object is seen. All are shares in [0, 1].
 
     visible: of the object's silhouette, in solid angle, that lies in the image with nothing before it. frontal: of its
@@ -46,7 +46,7 @@ class Sight(NamedTuple):
         return self.visible * min(1.0, self.frontal / FRONTAL) * min(1.0, self.size / LARGE)
 
 
-class Looker:
+class VisibilityMeter:
     """Looks at one object of a home. instance: its number in `View.instance`."""
 
     def __init__(self, home: Home, instance: int) -> None:
@@ -59,16 +59,16 @@ class Looker:
         # Not the side of its box: an exercise bike fills a third of that.
         self._largest_m2 = max(self._silhouette_m2(Stance(x, y, 0.0)) for x, y in self._around().tolist())
 
-    def see(self, stance: Stance) -> Sight:
+    def see(self, stance: Stance) -> TargetVisibility:
         """The object from the eye at `stance`, level, with a field of view of 90 degrees."""
         view = self._home.view(stance.eye(), VIEW)
         mask = view.instance == self._instance
         near = float((view.depth < 0.35).mean())
         if not mask.any():
-            return Sight(0.0, 0.0, 0.0, near)
+            return TargetVisibility(0.0, 0.0, 0.0, near)
         whole, distance_m = self._whole(stance)
         seen = float(_solid_angles(VIEW)[mask].sum())
-        return Sight(
+        return TargetVisibility(
             visible=min(1.0, seen / whole) if whole > 0 else 0.0,
             frontal=min(1.0, whole * distance_m**2 / self._largest_m2) if self._largest_m2 > 0 else 0.0,
             size=_largest_piece(mask) / mask.size,
