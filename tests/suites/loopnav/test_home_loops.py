@@ -12,7 +12,8 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.collection.kernel import Collected, collect
 from worldgauge.engine.run import run
 from worldgauge.suites.loopnav.collection import LoopNavCollection
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.suites.loopnav.scenes import OTHER_CATEGORIES
 from worldgauge.worlds import open_world
 
@@ -46,7 +47,7 @@ def test_any_number_of_workers_gives_the_same_files(homes: tuple[Path, Collected
 
 def test_recorded_poses_draw_the_recorded_frames_and_actions_lead_along_them(homes: tuple[Path, Collected]) -> None:
     root, _ = homes
-    worlds = loopnav.worlds_of(root)
+    worlds = worlds_of(root)
     for trajectory in loopnav.discover(root):
         assert trajectory.invalid is None
         episode = loopnav.load(trajectory, worlds[trajectory.location])

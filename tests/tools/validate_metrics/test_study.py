@@ -10,7 +10,7 @@ from worldgauge.core.statistics import correlation
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics import metrics
 from worldgauge.metrics.perturbation import PERTURBATIONS
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.tools.validate_metrics import conclusions, learned, metric_study, tables
 from worldgauge.tools.validate_metrics import samples as samples_module
 from worldgauge.tools.validate_metrics.metric_adapters import PSNR_MOST_DB, WEIGHTLESS

@@ -14,7 +14,9 @@ from worldgauge.core.errors import RunError, UsageError, WorldError
 from worldgauge.engine.collection.kernel import collect, count, open_collection
 from worldgauge.engine.run import run
 from worldgauge.suites.loopnav import collection as collecting
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.check import check
+from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.suites.loopnav.walks import locations
 from worldgauge.worlds import open_world
 from worldgauge.worlds.minecraft.places import place_of
@@ -88,7 +90,7 @@ def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypat
 @pytest.mark.minecraft
 def test_what_the_game_walked_passes_the_check_and_is_scored(offline, tmp_path):
     root, _ = offline
-    report = loopnav.check(root, decode=True)
+    report = check(root, decode=True)
     assert (report.n_valid, report.n_trajectories) == (1, 1)
     assert not [finding for finding in report.findings if finding.severity == "error"]
     assert report.max_camera <= 0.1 + 1e-9
@@ -148,14 +150,14 @@ def test_a_published_place_of_somebodys_server(others, tmp_path, near):
     place = place_of("plains_village_1")
     assert np.hypot(records[0]["x"] - place.x, records[0]["z"] - place.z) < 40
     assert records[0]["extra_info"]["seed"] == 42
-    episode = loopnav.load(trajectory, loopnav.worlds_of(tmp_path)["plains_village_1"])
+    episode = loopnav.load(trajectory, worlds_of(tmp_path)["plains_village_1"])
     seen = open_world(episode.world).view(episode.poses[50], episode.camera).rgb
     assert np.abs(seen.astype(int) - episode.clip[50]).mean() < 6  # the video's JPEG
     before = contents(tmp_path)
     assert collect("loopnav", tmp_path, **SMALL, **game) == result
     assert contents(tmp_path) == before
     moved = tmp_path.rename(tmp_path.with_name("moved"))
-    facts = loopnav.worlds_of(moved)["plains_village_1"]
+    facts = worlds_of(moved)["plains_village_1"]
     assert loopnav.fingerprint_of(trajectory, facts) == loopnav.fingerprint_of(trajectory, episode.world)
     assert len(open_world(facts).categories) > 5
 

@@ -10,9 +10,10 @@ from typing import Any
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
-from worldgauge.suites.loopnav.format import layout as loopnav
-from worldgauge.suites.loopnav.format.layout import Trajectory
-from worldgauge.suites.loopnav.format.segmenting import FILE_FAULTS
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.trajectories import Trajectory
+from worldgauge.suites.loopnav.format.validity import FILE_FAULTS
+from worldgauge.suites.loopnav.format.write import pictures_of, worlds_of
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 MIN_CONTEXT = 32
@@ -34,7 +35,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
             f"{source}: of {len(found)} recordings none is of a village with index 20, which selection=paper takes; "
             "take them all with: --set selection=all"
         )
-    known = loopnav.worlds_of(source)
+    known = worlds_of(source)
     for trajectory in chosen:
         split = generated_from(trajectory, settings)
         # Files that cannot be read are a failure of the task; a walk that is no loop is not asked.
@@ -102,8 +103,8 @@ def _episode(source: str, identifier: str) -> Episode:
     trajectory = _trajectories(source).get(identifier)
     if trajectory is None:
         raise DataError(f"{source}: recording '{identifier}' is gone; plan the run again")
-    world: Any = loopnav.worlds_of(Path(source)).get(trajectory.location)
-    return loopnav.load(trajectory, world, loopnav.pictures_of(Path(source)))
+    world: Any = worlds_of(Path(source)).get(trajectory.location)
+    return loopnav.load(trajectory, world, pictures_of(Path(source)))
 
 
 @lru_cache(maxsize=2)

@@ -24,7 +24,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.workers.worker import Progress, one_line
-from worldgauge.suites.loopnav.format.layout import aligned_actions
+from worldgauge.suites.loopnav.format.trajectories import aligned_actions
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.walks.loops import record_loop

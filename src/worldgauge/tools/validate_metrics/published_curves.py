@@ -25,7 +25,8 @@ from worldgauge.metrics.pixel import ssim_perturbation
 from worldgauge.metrics.sgcs import STRIDE, frame_sgcs, instances_from_labels
 from worldgauge.perception import segment
 from worldgauge.perception.segment import Colour, Exact
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 from worldgauge.worlds import open_world
 
@@ -219,7 +220,7 @@ def _recordings(source: Path) -> list[Episode]:
             first.setdefault(trajectory.location, trajectory)
     if not first:
         raise DataError(f"{source}: no recording of type ABA and range {RANGE}; collect some or leave the folder out")
-    worlds = loopnav.worlds_of(source)
+    worlds = worlds_of(source)
     return [loopnav.load(trajectory, worlds.get(location)) for location, trajectory in first.items()]
 
 

@@ -14,7 +14,8 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.image import Image
 from worldgauge.metrics.perturbation import Labels
 from worldgauge.perception.segment import Colour, Exact
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 from worldgauge.worlds import open_world
 
@@ -91,7 +92,7 @@ def recorded(source: Path, count: int) -> Samples:
             first.setdefault(trajectory.location, trajectory)
     if not first:
         raise DataError(f"{source}: no valid recording of a walk; collect some or leave the folder out")
-    worlds = loopnav.worlds_of(source)
+    worlds = worlds_of(source)
     episodes = [loopnav.load(each, worlds.get(place)) for place, each in first.items()]
     if len({(e.clip.width, e.clip.height, e.world is None) for e in episodes}) > 1:
         raise DataError(f"{source}: the recordings differ in the size of their frames, or some lack their world")

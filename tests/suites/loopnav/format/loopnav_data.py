@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format.write import write_trajectory
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
 
 STEP = 0.216
@@ -67,7 +67,7 @@ def put(
 ) -> Path:
     """Write one trajectory; returns its JSON file."""
     walk = straight_loop() if walk is None else walk
-    return loopnav.write_trajectory(
+    return write_trajectory(
         root,
         location=location,
         type=walk.kind,

@@ -15,9 +15,12 @@ import pytest
 from suites.loopnav.format.loopnav_data import STEP, put, straight_loop
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
+from worldgauge.engine.collection.findings import Spread
 from worldgauge.suites.loopnav.format import check as loopnav_check
-from worldgauge.suites.loopnav.format import layout as loopnav
-from worldgauge.suites.loopnav.format.segmenting import measure
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.check import check
+from worldgauge.suites.loopnav.format.validity import measure
+from worldgauge.suites.loopnav.format.write import write_manifest
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
 from worldgauge.worlds.minecraft.cells.cells import write as write_cells
 from worldgauge.worlds.walking.walk import Walk
@@ -37,7 +40,7 @@ def bent(walk: Walk, width: float) -> Walk:
 
 
 def findings(root: Path) -> dict[str, str]:
-    return {finding.text: finding.severity for finding in loopnav.check(root).findings}
+    return {finding.text: finding.severity for finding in check(root).findings}
 
 
 def has(found: dict[str, str], text: str, severity: str) -> bool:
@@ -79,11 +82,11 @@ def test_a_good_folder(tmp_path: Path) -> None:
     for stamp in ("1", "2"):
         put(tmp_path, stamp=stamp)
     put(tmp_path, replace(LOOP, radius=15), stamp="1")
-    report = loopnav.check(tmp_path)
+    report = check(tmp_path)
     assert (report.n_trajectories, report.n_valid, report.n_frames) == (3, 3, 3 * len(LOOP))
     assert [(row.type, row.range, row.trajectories) for row in report.rows] == [("ABA", 5, 2), ("ABA", 15, 1)]
     row = report.rows[0]
-    assert row.frames == loopnav.Spread(2, len(LOOP), 0)
+    assert row.frames == Spread(2, len(LOOP), 0)
     assert row.published_frames == (180.5, 30.4)
     assert report.rows[1].published_enclosed_area == (10.95, 12.91)
     assert report.rows[1].published_normalised_deviation == (0.67, 0.13)
@@ -108,11 +111,11 @@ def test_published_line_fits_the_published_means() -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    report = loopnav.check(tmp_path)
+    report = check(tmp_path)
     assert report.rows == ()
     assert [finding.severity for finding in report.findings] == ["error"]
     with pytest.raises(DataError, match="no such folder"):
-        loopnav.check(tmp_path / "absent")
+        check(tmp_path / "absent")
 
 
 def test_what_is_left_out_is_said_once_a_reason(tmp_path: Path) -> None:
@@ -122,7 +125,7 @@ def test_what_is_left_out_is_said_once_a_reason(tmp_path: Path) -> None:
             rows = json.loads(path.read_text())
             path.write_text(json.dumps(rows[: -int(stamp)]))
     put(tmp_path, replace(LOOP, camera=LOOP.camera * 2), stamp="4")
-    report = loopnav.check(tmp_path)
+    report = check(tmp_path)
     assert report.n_valid == 1
     assert report.rows[0].frames.n == 1, "statistics are of valid trajectories only"
     texts = [finding.text for finding in report.findings]
@@ -176,10 +179,10 @@ def test_flags_are_named(tmp_path: Path, change: Callable[[Any], Any], text: str
 
 def test_a_check_decodes_nothing_and_reads_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path)
-    first = loopnav.check(tmp_path)
-    monkeypatch.setattr("worldgauge.suites.loopnav.format.index.read_bytes", None)
-    monkeypatch.setattr("worldgauge.suites.loopnav.format.index.Clip", None)
-    assert loopnav.check(tmp_path) == first
+    first = check(tmp_path)
+    monkeypatch.setattr("worldgauge.suites.loopnav.format.trajectories.read_bytes", None)
+    monkeypatch.setattr("worldgauge.suites.loopnav.format.trajectories.Clip", None)
+    assert check(tmp_path) == first
 
 
 def test_decoding_finds_what_counting_does_not(tmp_path: Path) -> None:
@@ -190,8 +193,8 @@ def test_decoding_finds_what_counting_does_not(tmp_path: Path) -> None:
     at = data.index(b"\xff\xda", len(data) // 2) + 64
     data[at : at + 200] = b"\xff" * 200
     video.write_bytes(data)
-    assert not any("decodes with" in finding.text for finding in loopnav.check(tmp_path).findings)
-    found = [finding for finding in loopnav.check(tmp_path, decode=True).findings if "decodes with" in finding.text]
+    assert not any("decodes with" in finding.text for finding in check(tmp_path).findings)
+    found = [finding for finding in check(tmp_path, decode=True).findings if "decodes with" in finding.text]
     assert [finding.severity for finding in found] == ["error"]
 
 
@@ -204,7 +207,7 @@ def test_blocks_of_the_game_that_are_seen_as_others_are_counted(tmp_path: Path) 
     grid = tmp_path / "worlds" / "here.grid.gz"
     write_cells(grid, Cells((0, 60, 0), (AIR, "minecraft:stone", "minecraft:diamond_ore", "minecraft:cave_air"), index))
     facts = WorldFacts("minecraft", {"grid": "worlds/here.grid.gz"}, None)
-    loopnav.write_manifest(tmp_path, {"here": facts}, {})
+    write_manifest(tmp_path, {"here": facts}, {})
     assert has(findings(tmp_path), "here: 3 of 19 blocks are seen as the nearest of ours, such as", "info")
     assert has(findings(tmp_path), "diamond_ore as stone", "info")
 
@@ -214,13 +217,13 @@ def test_a_grid_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "worlds").mkdir()
     (tmp_path / "worlds" / "bad.grid.gz").write_bytes(b"no grid")
     grids = {"bad": {"grid": "worlds/bad.grid.gz"}, "gone": {"grid": "worlds/gone.grid.gz"}, "none": {}}
-    loopnav.write_manifest(tmp_path, {name: WorldFacts("minecraft", grid, None) for name, grid in grids.items()}, {})
-    found = [finding.text for finding in loopnav.check(tmp_path).findings if finding.severity == "error"]
+    write_manifest(tmp_path, {name: WorldFacts("minecraft", grid, None) for name, grid in grids.items()}, {})
+    found = [finding.text for finding in check(tmp_path).findings if finding.severity == "error"]
     assert [text.partition(":")[0] for text in found] == list(grids)
     assert "bad.grid.gz" in found[0]
 
 
 def test_the_data_set_is_imported_without_what_only_worlds_need() -> None:
-    code = "import sys, worldgauge.suites.loopnav.format.layout; print('numba' in sys.modules)"
+    code = "import sys, worldgauge.suites.loopnav.format.trajectories; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

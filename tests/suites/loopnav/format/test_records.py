@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support.places import TESTS
 from support.vectors import cases
 from worldgauge.core.errors import DataError
-from worldgauge.suites.loopnav.format import layout as loopnav
 from worldgauge.suites.loopnav.format import records as loopnav_records
-from worldgauge.suites.loopnav.format.records import Goal, parse_records, walk_of
+from worldgauge.suites.loopnav.format.records import Goal, Record, parse_records, read_records, walk_of
+from worldgauge.suites.loopnav.format.validity import exact_return_index, return_index
 
 OURS = TESTS / "vectors" / "loopnav_sgcs.json"
 
@@ -32,7 +32,7 @@ RECORD: dict[str, Any] = {
 }
 
 
-def parse(*rows: Any) -> list[loopnav.Record]:
+def parse(*rows: Any) -> list[Record]:
     return parse_records(json.dumps(rows).encode(), "x.json")
 
 
@@ -47,7 +47,7 @@ def goals_of(case: dict[str, Any]) -> list[Goal | None]:
 @pytest.mark.parametrize("case", cases("loopnav_", "segment_cases"))
 def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
     goals = goals_of(case)
-    index = loopnav.return_index((case["start"]["x"], case["start"]["z"]), goals)
+    index = return_index((case["start"]["x"], case["start"]["z"]), goals)
     expected = case["expected"]
     assert index == expected["return_index"]
     assert (index is not None and index != len(goals) - 1) == expected["valid"]
@@ -58,15 +58,15 @@ def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
 
 def test_the_exact_rule_is_not_fooled_by_a_near_c() -> None:
     named = {case["note"].split()[0]: goals_of(case) for case in json.loads(OURS.read_text())["segment_cases"]}
-    assert loopnav.exact_return_index(named["ABA"]) == 13
-    assert loopnav.exact_return_index(named["ABCA"]) == 23
-    assert loopnav.exact_return_index(named["C"]) == 14  # the released rule says 8
-    assert loopnav.exact_return_index(named["null"]) == 6
-    assert loopnav.exact_return_index([Goal(5, 5)] * 4) is None
-    assert loopnav.exact_return_index([]) is None
+    assert exact_return_index(named["ABA"]) == 13
+    assert exact_return_index(named["ABCA"]) == 23
+    assert exact_return_index(named["C"]) == 14  # the released rule says 8
+    assert exact_return_index(named["null"]) == 6
+    assert exact_return_index([Goal(5, 5)] * 4) is None
+    assert exact_return_index([]) is None
     # A goal of the same block but another form is another leg: C on A's own column.
     legs = [Goal(0, 0, 64), Goal(9, 9, 64), Goal(0, 0, 64), Goal(0, 0, None, 1)]
-    assert loopnav.exact_return_index(legs) == 2
+    assert exact_return_index(legs) == 2
 
 
 # Reading records
@@ -160,15 +160,15 @@ def test_what_is_not_a_list_of_records_is_refused(content: bytes) -> None:
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json"
     path.write_text(json.dumps([RECORD] * 4))
-    assert len(loopnav.read_records(path)) == 4
+    assert len(read_records(path)) == 4
     monkeypatch.setattr(loopnav_records, "MAX_RECORDS", 3)
     with pytest.raises(DataError, match="4 records pass the limit of 3"):
-        loopnav.read_records(path)
+        read_records(path)
     monkeypatch.setattr(loopnav_records, "MAX_JSON_BYTES", 100)
     with pytest.raises(DataError, match="bytes pass the limit of 100"):
-        loopnav.read_records(path)
+        read_records(path)
     with pytest.raises(DataError, match="cannot be read"):
-        loopnav.read_records(tmp_path / "absent.json")
+        read_records(tmp_path / "absent.json")
 
 
 JSON = st.recursive(

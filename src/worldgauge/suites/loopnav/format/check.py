@@ -18,8 +18,8 @@ from worldgauge.core.errors import WorldError
 from worldgauge.core.video import problems
 from worldgauge.engine.collection.findings import Finding, Severity, Spread, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text, number_text
-from worldgauge.suites.loopnav.format.index import Trajectory, discover
-from worldgauge.suites.loopnav.format.segmenting import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
+from worldgauge.suites.loopnav.format.trajectories import Trajectory, discover
+from worldgauge.suites.loopnav.format.validity import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
 from worldgauge.suites.loopnav.format.write import worlds_of
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
 

@@ -18,15 +18,16 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Clip
-from worldgauge.suites.loopnav.format import layout as loopnav
-from worldgauge.suites.loopnav.format.records import walk_of
+from worldgauge.suites.loopnav.format import trajectories as loopnav
+from worldgauge.suites.loopnav.format.records import read_records, walk_of
+from worldgauge.suites.loopnav.format.write import worlds_of, write_manifest, write_trajectory
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 12))
 def test_what_is_written_is_read(tmp_path: Path, seed: int, n: int) -> None:
     walk = random_walk(seed, n)
-    records = loopnav.read_records(put(tmp_path, walk))
+    records = read_records(put(tmp_path, walk))
     back = walk_of(records, walk.kind, walk.radius)
     for name in ("positions", "pitch", "camera", "forward", "jump"):
         np.testing.assert_array_equal(getattr(back, name), getattr(walk, name), err_msg=name)
@@ -79,11 +80,9 @@ def test_names_never_become_paths(tmp_path: Path, name: str) -> None:
     good = {"location": "place", "type": "ABA", "radius": 5, "stamp": "01"}
     for field in ("location", "stamp", "type"):
         with pytest.raises(DataError, match="name"):
-            loopnav.write_trajectory(
-                tmp_path / "in", **{**good, field: name}, walk=walk, frames=frames_of(len(walk)), seed=0
-            )
+            write_trajectory(tmp_path / "in", **{**good, field: name}, walk=walk, frames=frames_of(len(walk)), seed=0)
     with pytest.raises(DataError, match="name"):
-        loopnav.write_manifest(tmp_path / "in", {name: WorldFacts("voxel", {})}, {})
+        write_manifest(tmp_path / "in", {name: WorldFacts("voxel", {})}, {})
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
@@ -102,21 +101,21 @@ def test_writing_leaves_all_or_nothing(tmp_path: Path) -> None:
     walk = straight_loop()
     arguments = {"location": "place", "type": "ABA", "radius": 5, "stamp": "01", "walk": walk, "seed": 0}
     with pytest.raises(DataError, match="frames for a walk of"):
-        loopnav.write_trajectory(tmp_path, **arguments, frames=frames_of(len(walk) - 1))
+        write_trajectory(tmp_path, **arguments, frames=frames_of(len(walk) - 1))
 
     def broken() -> Any:
         yield frames_of(3)
         raise RuntimeError("the renderer died")
 
     with pytest.raises(RuntimeError, match="died"):
-        loopnav.write_trajectory(tmp_path, **arguments, frames=broken())
+        write_trajectory(tmp_path, **arguments, frames=broken())
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
-    whole = loopnav.write_trajectory(tmp_path, **arguments, frames=iter(frames_of(len(walk))))
+    whole = write_trajectory(tmp_path, **arguments, frames=iter(frames_of(len(walk))))
     first = whole.read_bytes(), whole.with_suffix(".avi").read_bytes()
-    loopnav.write_trajectory(tmp_path, **arguments, frames=frames_of(len(walk)))
+    write_trajectory(tmp_path, **arguments, frames=frames_of(len(walk)))
     assert (whole.read_bytes(), whole.with_suffix(".avi").read_bytes()) == first, "same walk, same bytes"
     with pytest.raises(RuntimeError):
-        loopnav.write_trajectory(tmp_path, **arguments, frames=broken())
+        write_trajectory(tmp_path, **arguments, frames=broken())
     assert not whole.exists(), "an interrupted rewrite must not leave old records beside a new video"
 
 
@@ -124,19 +123,19 @@ def test_writing_leaves_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_the_manifest_names_the_worlds(tmp_path: Path) -> None:
-    assert loopnav.worlds_of(tmp_path) == {}
+    assert worlds_of(tmp_path) == {}
     assert loopnav.default_selection(tmp_path) == "paper"
     first = {"plains_village_1": WorldFacts("voxel", {"kind": "plains", "seed": 3}, "abc")}
     second = {"desert_village_1": WorldFacts("voxel", {"kind": "desert", "seed": 4})}
-    loopnav.write_manifest(tmp_path, first, {"seed": 42})
-    path = loopnav.write_manifest(tmp_path, second, {"seed": 42})
-    assert loopnav.worlds_of(tmp_path) == first | second
+    write_manifest(tmp_path, first, {"seed": 42})
+    path = write_manifest(tmp_path, second, {"seed": 42})
+    assert worlds_of(tmp_path) == first | second
     assert loopnav.default_selection(tmp_path) == "all"
     manifest = json.loads(path.read_text())
     assert set(manifest) == {"format", "version", "settings", "locations", "camera"}
     assert manifest["locations"]["plains_village_1"]["digest"] == "abc"
     with pytest.raises(DataError, match="another world"):
-        loopnav.write_manifest(tmp_path, {"plains_village_1": WorldFacts("voxel", {"kind": "snowy"})}, {})
+        write_manifest(tmp_path, {"plains_village_1": WorldFacts("voxel", {"kind": "snowy"})}, {})
 
 
 @pytest.mark.parametrize(
@@ -161,14 +160,14 @@ def test_the_manifest_names_the_worlds(tmp_path: Path) -> None:
     ],
 )
 def test_a_spoilt_manifest_names_the_field(tmp_path: Path, change: Any, said: str) -> None:
-    path = loopnav.write_manifest(tmp_path, {"x": WorldFacts("voxel", {})}, {})
+    path = write_manifest(tmp_path, {"x": WorldFacts("voxel", {})}, {})
     if isinstance(change, bytes):
         path.write_bytes(change)
     else:
         merged = {**json.loads(path.read_text()), **change}
         path.write_text(json.dumps({name: value for name, value in merged.items() if value is not ...}))
     with pytest.raises(DataError, match=r"worldgauge\.json: ") as caught:
-        loopnav.worlds_of(tmp_path)
+        worlds_of(tmp_path)
     assert said in str(caught.value)
 
 
@@ -200,7 +199,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_its_number(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, refused, full)
-    for write in (lambda: put(tmp_path / "data"), lambda: loopnav.write_manifest(tmp_path / "data", {}, {})):
+    for write in (lambda: put(tmp_path / "data"), lambda: write_manifest(tmp_path / "data", {}, {})):
         with pytest.raises(DataError, match=r"data.*: cannot be written \(No space left on device\)") as caught:
             write()
         assert isinstance(caught.value.__cause__, OSError)

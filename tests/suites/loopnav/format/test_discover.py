@@ -13,8 +13,7 @@ import pytest
 
 from suites.loopnav.format.loopnav_data import edit, put, random_walk, straight_loop
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.loopnav.format import index as loopnav_index
-from worldgauge.suites.loopnav.format import layout as loopnav
+from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
 
 # Finding
@@ -56,8 +55,8 @@ def test_the_index_saves_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         put(tmp_path, stamp=f"01-01_00-00-0{second}")
     first = loopnav.discover(tmp_path)
     seen: list[str] = []
-    examine = loopnav_index._examine
-    monkeypatch.setattr(loopnav_index, "_examine", lambda pair: seen.append(pair.stamp) or examine(pair))
+    examine = loopnav._examine
+    monkeypatch.setattr(loopnav, "_examine", lambda pair: seen.append(pair.stamp) or examine(pair))
     assert loopnav.discover(tmp_path) == first
     assert seen == []
     changed = first[1].records
@@ -70,7 +69,7 @@ def test_the_index_saves_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "has no records" in str(loopnav.discover(tmp_path)[2].invalid)
     first[2].video.unlink()
     assert len(loopnav.discover(tmp_path)) == 2
-    index = json.loads((tmp_path / loopnav_index.INDEX_FILE).read_text())
+    index = json.loads((tmp_path / loopnav.INDEX_FILE).read_text())
     assert len(index["entries"]) == 2, "what is gone is forgotten"
 
 
@@ -78,7 +77,7 @@ def test_an_interrupted_look_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
     for second in range(4):
         put(tmp_path, stamp=f"01-01_00-00-0{second}")
     seen: list[str] = []
-    examine = loopnav_index._examine
+    examine = loopnav._examine
 
     def interrupted(pair: Any) -> Any:
         seen.append(pair.stamp)
@@ -86,7 +85,7 @@ def test_an_interrupted_look_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
             raise KeyboardInterrupt
         return examine(pair)
 
-    monkeypatch.setattr(loopnav_index, "_examine", interrupted)
+    monkeypatch.setattr(loopnav, "_examine", interrupted)
     with pytest.raises(KeyboardInterrupt):
         loopnav.discover(tmp_path)
     assert len(loopnav.discover(tmp_path)) == 4
@@ -100,7 +99,7 @@ def test_an_interrupted_look_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
         lambda index: b"[" * 10_000,
         lambda index: b"[]",
         lambda index: json.dumps({"version": 0, "entries": index["entries"]}).encode(),
-        lambda index: json.dumps({"version": loopnav_index.INDEX_VERSION, "entries": [1]}).encode(),
+        lambda index: json.dumps({"version": loopnav.INDEX_VERSION, "entries": [1]}).encode(),
         lambda index: json.dumps(
             {**index, "entries": {key: {"stamps": e["stamps"]} for key, e in index["entries"].items()}}
         ).encode(),
@@ -110,7 +109,7 @@ def test_an_interrupted_look_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_spoilt_index_is_made_again(tmp_path: Path, spoil: Callable[[dict[str, Any]], bytes]) -> None:
     put(tmp_path)
     first = loopnav.discover(tmp_path)
-    path = tmp_path / loopnav_index.INDEX_FILE
+    path = tmp_path / loopnav.INDEX_FILE
     good = path.read_bytes()
     path.write_bytes(spoil(json.loads(good)))
     assert loopnav.discover(tmp_path) == first
@@ -124,9 +123,9 @@ def test_a_folder_that_cannot_be_written_is_indexed_in_the_cache(
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "cache" / name))
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     first = loopnav.discover(tmp_path / "data")
-    assert not (tmp_path / "data" / loopnav_index.INDEX_FILE).exists()
+    assert not (tmp_path / "data" / loopnav.INDEX_FILE).exists()
     assert len(list((tmp_path / "cache").rglob("*.json"))) == 1
-    monkeypatch.setattr(loopnav_index, "_examine", None)
+    monkeypatch.setattr(loopnav, "_examine", None)
     assert loopnav.discover(tmp_path / "data") == first
 
 
