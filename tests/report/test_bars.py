@@ -13,9 +13,9 @@ from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
 from worldgauge.report.charts import bars
 from worldgauge.report.charts.bars import Bar, grouped_bars, of_table, reach
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 
-LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "ref") for k, name in enumerate(("a", "b", "ref"))}
+LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name, name == "ref") for k, name in enumerate(("a", "b", "ref"))}
 
 
 def cell(mean: float | None, low: float | None = None, high: float | None = None, n: int = 4) -> Cell:
@@ -106,10 +106,10 @@ def test_groups_that_do_not_fit_go_on_in_rows_as_full_as_each_other() -> None:
 def test_subjects_beyond_the_colours_are_left_to_the_table_references_first() -> None:
     rows = [TableRow(f"r{k}", (cell(1.0),) * 2, "reference") for k in range(8)]
     rows += [TableRow(f"m{k}", (cell(1.0),) * 2) for k in range(5)]
-    looks = {row.label: Look(row.label, "k1", row.label) for row in rows}
-    drawn = of_table("t", table(*rows), looks)
+    styles = {row.label: SeriesStyle(row.label, "k1", row.label) for row in rows}
+    drawn = of_table("t", table(*rows), styles)
     assert drawn is not None
-    assert [look.label for look, _ in drawn.key] == [*(f"m{k}" for k in range(5)), *(f"r{k}" for k in range(5))]
+    assert [style.label for style, _ in drawn.key] == [*(f"m{k}" for k in range(5)), *(f"r{k}" for k in range(5))]
     assert drawn.left_out == 3
 
 
@@ -147,10 +147,10 @@ def test_nothing_is_drawn_without_values_or_across_several_metrics() -> None:
 
 
 def test_only_tables_that_ask_for_it_are_drawn() -> None:
-    assert tables.view("t", TWO, LOOKS, {}).bars is not None
+    assert tables.view_table("t", TWO, LOOKS, {}).bars is not None
     silent = Table("m", "M", "1", "lower", TWO.columns, TWO.rows)
-    assert tables.view("t", silent, LOOKS, {}).bars is None
-    assert tables.view("t", TWO, LOOKS, {}, ours=False).bars is None
+    assert tables.view_table("t", silent, LOOKS, {}).bars is None
+    assert tables.view_table("t", TWO, LOOKS, {}, ours=False).bars is None
 
 
 def test_names_are_escaped() -> None:

@@ -129,7 +129,7 @@ def compare(
     flags: label -> why a subject wins nothing. Its differences are shown like those of others, places it has none.
     balanced: key of the tasks' groups whose values count alike, whatever their numbers of tasks; none unless said.
     """
-    everything = {e.label: e.values(metric) for e in evidence.entrants}
+    everything = {e.label: e.values(metric) for e in evidence.runs}
     values = {label: _finite(theirs) for label, theirs in everything.items()}
     endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
     values = {label: theirs for label, theirs in values.items() if theirs}

@@ -1,4 +1,4 @@
-"""Evidence: run folders read into what a report compares."""
+"""What a report compares: its runs, with their scores and the ends of their tasks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from worldgauge.engine.suite.contract import Failure, Score
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How one task of a run ended, in the words of `engine.result.task_ending`. reason: one line, empty when scored."""
+class TaskEnding:
+    """How one task of a run ended.
+
+    Attributes:
+        task: Its id.
+        end: As of `engine.result.task_ending`.
+        reason: One line; empty when it is scored.
+    """
 
     task: str
     end: str
@@ -25,13 +31,22 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Entrant:
+class ComparedRun:
     """One run: a subject and all it did.
 
-    label: unique in the report. source: where the model comes from, such as its registered name.
-    sees: inputs it was given besides frames and controls ("depth", "truth", "world"). context: frames
-    it was allowed to see, None when that was not limited. facts: run.json. rollouts: task -> video. failed: tasks
-    that have no scores.
+    Attributes:
+        label: Unique in the report.
+        subject: Label of the subject in its run folder.
+        source: Where the model comes from, such as its registered name.
+        kind: "subject" or "reference".
+        sees: Inputs it was given besides frames and controls ("depth", "truth", "world").
+        context: Frames it was allowed to see; None when that was not limited.
+        facts: run.json.
+        directory: The run folder.
+        scores: All of them.
+        outcomes: How each task ended.
+        rollouts: Task id -> video.
+        failed: Tasks without scores.
     """
 
     label: str
@@ -43,7 +58,7 @@ class Entrant:
     facts: Mapping[str, Any]
     directory: Path
     scores: tuple[Score, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TaskEnding, ...]
     rollouts: Mapping[str, Path]
     failed: tuple[Failure, ...] = ()
 
@@ -79,40 +94,44 @@ class Entrant:
 class Evidence:
     """All runs of one report. Models under test come first, then references, each in its given order.
 
-    notes: what a reader must know before comparing them.
+    Attributes:
+        suite: Name.
+        settings: Of the first run.
+        runs: In the order of the page.
+        notes: What a reader must know before comparing them.
     """
 
     suite: str
     settings: Mapping[str, Any]
-    entrants: tuple[Entrant, ...]
+    runs: tuple[ComparedRun, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
         """Names as shown, unique."""
-        return [entrant.label for entrant in self.entrants]
+        return [run.label for run in self.runs]
 
-    def __getitem__(self, label: str) -> Entrant:
-        return next(entrant for entrant in self.entrants if entrant.label == label)
+    def __getitem__(self, label: str) -> ComparedRun:
+        return next(run for run in self.runs if run.label == label)
 
     @cached_property
     def metrics(self) -> list[str]:
         """All metrics, in the order of the scores."""
-        return list(dict.fromkeys(score.metric for e in self.entrants for score in e.scores))
+        return list(dict.fromkeys(score.metric for e in self.runs for score in e.scores))
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
         """task -> what tables group it by, sorted by table cell, numbers as numbers."""
-        found = {score.task: score.group for e in self.entrants for score in e.scores}
+        found = {score.task: score.group for e in self.runs for score in e.scores}
         return dict(sorted(found.items(), key=lambda item: (_natural(cell_of(item[1])), _natural(item[0]))))
 
     def has(self, metric: str) -> bool:
         """Whether any subject has a value of `metric`."""
-        return any(entrant.values(metric) for entrant in self.entrants)
+        return any(run.values(metric) for run in self.runs)
 
     def sample(self, metric: str) -> Score | None:
         """Any score of `metric`: its unit and direction."""
-        return next((s for e in self.entrants for s in e.by_metric.get(metric, {}).values()), None)
+        return next((s for e in self.runs for s in e.by_metric.get(metric, {}).values()), None)
 
 
 def cell_of(group: Mapping[str, Any]) -> str:

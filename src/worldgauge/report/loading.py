@@ -1,4 +1,4 @@
-"""Loading: run folders on disk become Evidence, by the engine's own readers."""
+"""Reads run folders into `Evidence`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from worldgauge.engine.result import find_runs, list_failures, read_current_line
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.report.evidence import Entrant, Evidence, Outcome, unique_labels
+from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, unique_labels
 
 log = logging.getLogger(__name__)
 
 
-def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
+def load_evidence(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
     """All runs in `paths` (run folders or folders of them) and their suite, with the settings of the first run.
 
     Raises UsageError when the runs are of different suites or none was given, RunError when one cannot be read.
@@ -32,40 +32,40 @@ def load(paths: Sequence[Path]) -> tuple[Evidence, Suite]:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; write one report for each")
     suite = open_suite(names[0], facts[0]["settings"])
     labels = unique_labels([fact["subject"]["name"] for fact in facts], [_marks(fact) for fact in facts])
-    entrants = [_entrant(*each) for each in zip(folders, facts, labels, strict=True)]
+    runs = [_read_run(*each) for each in zip(folders, facts, labels, strict=True)]
     order = {name: place for place, name in enumerate(suite.references)}
-    entrants.sort(key=lambda e: (e.kind == "reference", order.get(e.source, -1)))
-    return Evidence(suite.name, facts[0]["settings"], tuple(entrants), _mismatches(facts)), suite
+    runs.sort(key=lambda e: (e.kind == "reference", order.get(e.source, -1)))
+    return Evidence(suite.name, facts[0]["settings"], tuple(runs), _mismatches(facts)), suite
 
 
-def tasks_of(evidence: Evidence) -> dict[str, Task]:
+def read_tasks(evidence: Evidence) -> dict[str, Task]:
     """task id -> the task, from the records, with the data where run.json says that they lie now."""
     found: dict[str, Task] = {}
-    for entrant in evidence.entrants:
-        folder = RunFolder(entrant.directory)
-        for task in [o.task for o in entrant.outcomes if o.end == "scored" and o.task not in found]:
+    for run in evidence.runs:
+        folder = RunFolder(run.directory)
+        for task in [o.task for o in run.outcomes if o.end == "scored" and o.task not in found]:
             entry = _record(folder, task)
             if entry is None:
                 continue
             sample = dict(entry["sample"])
             if "source" in sample:
-                sample["source"] = entrant.facts["source"]
+                sample["source"] = run.facts["source"]
             found[task] = Task(entry["suite"], task, sample, entry["fingerprint"], entry["group"])
     return found
 
 
-def _entrant(folder: RunFolder, facts: Mapping[str, Any], label: str) -> Entrant:
+def _read_run(folder: RunFolder, facts: Mapping[str, Any], label: str) -> ComparedRun:
     subject = facts["subject"]
     outcomes, rollouts = [], {}
     lines = read_current_lines(folder)
     for task, line in lines.items():
         end = task_ending(line)
-        outcomes.append(Outcome(task, end, _REASONS.get(end) or (line or {}).get("error") or ""))
+        outcomes.append(TaskEnding(task, end, _ENDINGS.get(end) or (line or {}).get("error") or ""))
         if end in ("scored", "unscored"):
             name = (_record(folder, task) or {}).get("rollout")
             if name and (folder.record(task) / name).is_file():
                 rollouts[task] = folder.record(task) / name
-    return Entrant(
+    return ComparedRun(
         label,
         str(subject["name"]),
         str(subject["identity"]["source"]),
@@ -90,7 +90,7 @@ def _record(folder: RunFolder, task: str) -> dict[str, Any] | None:
         return None
 
 
-_REASONS = {"left": "not run yet", "unscored": "asked, not scored yet; worldgauge score does it"}
+_ENDINGS = {"left": "not run yet", "unscored": "asked, not scored yet; worldgauge score does it"}
 
 
 def _context(facts: Mapping[str, Any]) -> int | None:

@@ -21,19 +21,21 @@ from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Table
 from worldgauge.metrics import metrics
-from worldgauge.report import tables, trust, words
+from worldgauge.report import segmenter_accuracy as trust
+from worldgauge.report import tables
+from worldgauge.report import wording as words
 from worldgauge.report.charts import charts, svg
 from worldgauge.report.charts.appearance import METRIC as SHARPNESS
 from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.charts.curves import Look
-from worldgauge.report.choose import choose, extremes
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.compare import Comparison, Difference, Standing, compare
 from worldgauge.report.evidence import Evidence, cell_of, columns_by, keys_of
-from worldgauge.report.films.walks import make_walks, room_for
-from worldgauge.report.loading import load, tasks_of
+from worldgauge.report.film_selection import find_extremes, select_tasks
+from worldgauge.report.films.task_cards import make_task_cards, room_for
+from worldgauge.report.loading import load_evidence, read_tasks
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.verdict import NOTHING, verdict
-from worldgauge.report.words import Wording
+from worldgauge.report.wording import Vocabulary
 
 COLOURS = 10
 LISTED = 400
@@ -45,15 +47,22 @@ MOST_PANELS = 12
 
 
 def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequence[Table] = ()) -> Path:
-    """Compare `runs` (run folders, or folders that hold run folders) on one page and write it to `out`.
+    """Compare runs on one page. The file is written whole or not at all.
 
-    out: the page itself, or a folder that gets `index.html`. films: trajectories shown as films at most;
-    the page says how many are left out. more: tables beside the suite's own, such as of votes. The file is written
-    whole or not at all.
-    Returns the path of the page. Raises UsageError on runs of different suites, RunError on unreadable ones and
-    where the page cannot be written.
+    Args:
+        runs: Run folders, or folders that hold run folders, all of one suite.
+        out: The page itself (.html), or a folder that gets `index.html`.
+        films: Tasks shown as films at most; the page says how many are left out.
+        more: Further tables, such as of votes.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        UsageError: When the runs are of different suites.
+        RunError: When a run cannot be read, or the page cannot be written.
     """
-    evidence, suite = load(runs)
+    evidence, suite = load_evidence(runs)
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,12 +73,12 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, more: Sequ
 
 
 def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] = ()) -> str:
-    """The page as text. more: tables beside the suite's own."""
-    looks = looks_of(evidence)
-    kinds = {e.label: e.kind for e in evidence.entrants}
-    failed = {e.label: e.failed for e in evidence.entrants}
-    made = [*suite.summarize({e.label: e.scores for e in evidence.entrants}, kinds, failed), *more]
-    said = Wording.of(suite)
+    """The page as text. more: tables in addition to the suite's own."""
+    styles = assign_styles(evidence)
+    kinds = {e.label: e.kind for e in evidence.runs}
+    failed = {e.label: e.failed for e in evidence.runs}
+    made = [*suite.summarize({e.label: e.scores for e in evidence.runs}, kinds, failed), *more]
+    said = Vocabulary.of(suite)
     script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
     return (
         environment()
@@ -80,16 +89,16 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             css=Markup(asset("page.css")),
             js=Markup(script),
             js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            looks=looks,
-            entrants=evidence.entrants,
+            styles=styles,
+            runs=evidence.runs,
             counts=tallies(evidence),
-            segmenter=trust.segmenter(evidence),
+            segmenter=trust.describe_accuracy(evidence),
             warnings=evidence.notes,
             words=said,
             small=_small(evidence, made),
-            **_results(evidence, suite, looks, made, said),
-            **_all_tables(evidence, suite, looks, made),
-            **_trajectories(evidence, suite, looks, made, films, said),
+            **_results(evidence, suite, styles, made, said),
+            **_all_tables(evidence, suite, styles, made),
+            **_trajectories(evidence, suite, styles, made, films, said),
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
@@ -98,21 +107,21 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     )
 
 
-def looks_of(evidence: Evidence) -> dict[str, Look]:
+def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
     """One colour a subject on the whole page; the truth is ink, colours repeat after the tenth."""
-    looks: dict[str, Look] = {}
+    styles: dict[str, SeriesStyle] = {}
     others = 0
-    for place, entrant in enumerate(evidence.entrants):
-        if entrant.is_truth:
+    for place, run in enumerate(evidence.runs):
+        if run.is_truth:
             colour = "k0"
         else:
             colour, others = f"k{1 + others % COLOURS}", others + 1
-        looks[entrant.label] = Look(f"s{place}", colour, entrant.label, entrant.kind == "reference")
-    return looks
+        styles[run.label] = SeriesStyle(f"s{place}", colour, run.label, run.kind == "reference")
+    return styles
 
 
 def _results(
-    evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table], said: Wording
+    evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], made: Sequence[Table], said: Vocabulary
 ) -> dict[str, Any]:
     """Verdict, headline table, charts, comparison: all by the headline metric, that of the first of `made`."""
     headline = made[0] if made else None
@@ -142,14 +151,14 @@ def _results(
         "by": by,
         "mixed": mixed,
         "verdict": verdict(evidence, name, compared, shown, higher=higher, floor=floor, claim=claim, words=said),
-        "headline": tables.view("headline", headline, looks, {e.label: e.sees for e in evidence.entrants}),
-        "sharp": charts.sharp_yet_wrong(evidence, looks, metric, name, compared, shown, floor) if shown else None,
+        "headline": tables.view_table("headline", headline, styles, {e.label: e.sees for e in evidence.runs}),
+        "sharp": charts.sharp_yet_wrong(evidence, styles, metric, name, compared, shown, floor) if shown else None,
         "appearance": shown,
         "fewest": FEWEST_RESAMPLED,
         "frame_name": frame_name,
         "panels": charts.over_frames(
             evidence,
-            looks,
+            styles,
             framed,
             frame_name,
             unit=unit if framed == metric else _in_unit(evidence, framed),
@@ -159,11 +168,11 @@ def _results(
         "endless": list(compared.endless.items()),
         "flagged": list(flags.items()),
         "higher": higher,
-        "ranking": charts.ranking(looks, name, placed, ranked=compared.can_order) if placed else None,
+        "ranking": charts.ranking(styles, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),
         "pairs": compared.pairs,
         "can_order": compared.can_order,
-        "budget": charts.memory_budget(looks, name, compared, budgets, unit=unit) if budgets else None,
+        "budget": charts.memory_budget(styles, name, compared, budgets, unit=unit) if budgets else None,
     }
 
 
@@ -185,14 +194,14 @@ def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
     """The first metric that has values for single frames: the headline where it has, else of the other scores."""
     order = dict.fromkeys([*(table.metric for table in made), *evidence.metrics])
     scored = (
-        name for name in order for e in evidence.entrants if any(s.series for s in e.by_metric.get(name, {}).values())
+        name for name in order for e in evidence.runs if any(s.series for s in e.by_metric.get(name, {}).values())
     )
     return next(scored, made[0].metric)
 
 
 def _small(evidence: Evidence, made: Sequence[Table]) -> int:
     """Digits after the point of differences of the headline: one less than of its values."""
-    values = (v for e in evidence.entrants for v in e.values(made[0].metric).values()) if made else ()
+    values = (v for e in evidence.runs for v in e.values(made[0].metric).values()) if made else ()
     return words.digits_for(values) - 1
 
 
@@ -202,7 +211,7 @@ def _panels(
     """(what the headline's columns are, in words, panel that a task's curve belongs to): a panel a column where tasks
     say which column they are in, one for all where the cells are too many to look at.
     """
-    tasks = {task for e in evidence.entrants for task in e.by_metric.get(metric, {})}
+    tasks = {task for e in evidence.runs for task in e.by_metric.get(metric, {})}
     groups = [group for task, group in evidence.groups.items() if task in tasks]
     keys = None if headline.betters else columns_by(groups, headline.columns)
     if keys is not None:
@@ -219,18 +228,20 @@ def _matrix(compared: Comparison) -> list[tuple[Standing, list[tuple[Difference,
     return [(row, [pairs.get((row.label, column.label)) for column in placed]) for row in placed]
 
 
-def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], made: Sequence[Table]) -> dict[str, Any]:
+def _all_tables(
+    evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], made: Sequence[Table]
+) -> dict[str, Any]:
     """Every table of the suite, with the published one of its metric and title, else the first of a metric with the
     first published one of it; metrics without any value by reason. Tables that count tasks are set apart.
     """
-    sees = {e.label: e.sees for e in evidence.entrants}
+    sees = {e.label: e.sees for e in evidence.runs}
     printed = list(suite.published())
     views, counted = [], []
     titles = {table.title for table in made}
     placed: set[str] = set()
     for place, table in enumerate(made):
         if table.unit == tables.COUNTS:
-            counted.append(tables.view(f"table-{place}", table, looks, sees))
+            counted.append(tables.view_table(f"table-{place}", table, styles, sees))
             continue
         if not any(cell.mean is not None for row in table.rows for cell in row.cells):
             continue
@@ -242,10 +253,10 @@ def _all_tables(evidence: Evidence, suite: Suite, looks: Mapping[str, Look], mad
         if published is not None:
             printed.remove(published)
         if table.metric == trust.METRIC:
-            table = replace(table, notes=(*table.notes, *filter(None, [trust.by_category(evidence)])))
-        beside = tables.view(f"published-{place}", published, {}, {}, ours=False) if published else None
-        views.append((tables.view(f"table-{place}", table, looks, sees), beside))
-    alone = [tables.view(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed)]
+            table = replace(table, notes=(*table.notes, *filter(None, [trust.describe_categories(evidence)])))
+        beside = tables.view_table(f"published-{place}", published, {}, {}, ours=False) if published else None
+        views.append((tables.view_table(f"table-{place}", table, styles, sees), beside))
+    alone = [tables.view_table(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed)]
     return {"tables": views, "counted": counted, "printed": alone, "absent": _absent(evidence)}
 
 
@@ -253,7 +264,7 @@ def _absent(evidence: Evidence) -> list[tuple[str, str]]:
     """(metric, reason) of metrics that no subject has a value of."""
     found = []
     for metric in evidence.metrics:
-        scores = [s for e in evidence.entrants for s in e.by_metric.get(metric, {}).values()]
+        scores = [s for e in evidence.runs for s in e.by_metric.get(metric, {}).values()]
         if all(s.value is None for s in scores):
             found.append((metric, next((s.reason for s in scores if s.reason), "")))
     return found
@@ -262,33 +273,33 @@ def _absent(evidence: Evidence) -> list[tuple[str, str]]:
 def _trajectories(
     evidence: Evidence,
     suite: Suite,
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     made: Sequence[Table],
     films: int,
-    said: Wording,
+    said: Vocabulary,
 ) -> dict[str, Any]:
     if not evidence.groups:
-        return {"walks": [], "every": [], "left_out": 0, "cases": [], "walk_of": {}}
+        return {"cards": [], "every": [], "left_out": 0, "cases": [], "card_of": {}}
     metric, higher = made[0].metric, _higher(evidence, made[0])
     named = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
-    cases = extremes(evidence, metric, higher=higher)
-    chosen = choose(evidence, cases, room_for(suite, len(evidence.entrants), films))
+    cases = find_extremes(evidence, metric, higher=higher)
+    chosen = select_tasks(evidence, cases, room_for(suite, len(evidence.runs), films))
     units = {name for name in named if _in_unit(evidence, name)}
-    walks = make_walks(evidence, suite, tasks_of(evidence), chosen, looks, named, units, said)
+    cards = make_task_cards(evidence, suite, read_tasks(evidence), chosen, styles, named, units, said)
     left_out = len(evidence.groups) - len(chosen)
     every = list(evidence.groups) if left_out > 0 and len(evidence.groups) <= LISTED else []
     return {
-        "walks": walks,
-        "every": [(task, [e.values(metric).get(task) for e in evidence.entrants]) for task in every],
+        "cards": cards,
+        "every": [(task, [e.values(metric).get(task) for e in evidence.runs]) for task in every],
         "left_out": left_out,
         "cases": cases,
-        "walk_of": {walk.task: walk.ident for walk in walks},
+        "card_of": {card.task: card.ident for card in cards},
     }
 
 
 def _in_unit(evidence: Evidence, metric: str) -> bool:
     """True when all values lie in [0, 1] and make use of it: the axis then shows all of it."""
-    values = [v for e in evidence.entrants for v in e.values(metric).values()]
+    values = [v for e in evidence.runs for v in e.values(metric).values()]
     return all(0 <= v <= 1 for v in values) and max(values, default=1.0) >= svg.NEAR_ONE
 
 

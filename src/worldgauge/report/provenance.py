@@ -10,7 +10,7 @@ from typing import Any
 
 from worldgauge.engine.result import TaskCounts
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.words import listed
+from worldgauge.report.wording import listed
 
 BULKY = frozenset({"task_keys"})
 """Parts of run.json with a line a task: in the file, not on the page."""
@@ -33,31 +33,31 @@ class Trouble:
 def tallies(evidence: Evidence) -> list[tuple[str, TaskCounts]]:
     """(who, how their tasks ended): subjects of which every task was scored share a line where they have as many."""
     whole: dict[TaskCounts, list[str]] = {}
-    for entrant in evidence.entrants:
-        if entrant.counts.scored == entrant.counts.expected:
-            whole.setdefault(entrant.counts, []).append(entrant.label)
+    for run in evidence.runs:
+        if run.counts.scored == run.counts.expected:
+            whole.setdefault(run.counts, []).append(run.label)
     shared = {counts: labels for counts, labels in whole.items() if len(labels) > 1}
     lines = [
         (f"{len(labels)} subjects, each" if len(shared) == 1 else f"{listed(labels)}, each", counts)
         for counts, labels in shared.items()
     ]
-    return lines + [(e.label, e.counts) for e in evidence.entrants if e.counts not in shared]
+    return lines + [(e.label, e.counts) for e in evidence.runs if e.counts not in shared]
 
 
 def troubles(evidence: Evidence) -> list[Trouble]:
     """Every task that was not scored, gathered by subject, end and reason; failures first."""
     found: dict[tuple[str, str, str], list[str]] = {}
-    for entrant in evidence.entrants:
-        for outcome in entrant.outcomes:
+    for run in evidence.runs:
+        for outcome in run.outcomes:
             if outcome.end != "scored":
-                found.setdefault((entrant.label, outcome.end, outcome.reason), []).append(outcome.task)
+                found.setdefault((run.label, outcome.end, outcome.reason), []).append(outcome.task)
     gathered = [Trouble(label, end, reason, tuple(tasks)) for (label, end, reason), tasks in found.items()]
     return sorted(gathered, key=lambda t: (t.end != "failed", t.end))
 
 
 def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[str, list[tuple[str, str]]]]]:
     """Facts of run.json as (name, value): those that all runs share, then for each run what is its own."""
-    flat = [(entrant.label, dict(_flatten(entrant.facts))) for entrant in evidence.entrants]
+    flat = [(run.label, dict(_flatten(run.facts))) for run in evidence.runs]
     first = flat[0][1]
     shared = [(k, v) for k, v in first.items() if all(facts.get(k) == v for _, facts in flat)]
     names = {k for k, _ in shared}
@@ -73,15 +73,15 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
     """
     made: dict[tuple[str, ...], list[str]] = {}
     objects = []
-    for entrant in evidence.entrants:
-        facts = entrant.facts
+    for run in evidence.runs:
+        facts = run.facts
         if _live(facts["subject"]):
-            objects.append(f"# {entrant.label} was a Python object ({entrant.source}): run it again from Python")
+            objects.append(f"# {run.label} was a Python object ({run.source}): run it again from Python")
             continue
         chosen = {
             k: v for k, v in facts["settings"].items() if v != defaults.get(k) and not k.endswith("_digest")
         }  # digests are found anew
-        words = ["--data", str(facts["source"]), "--out", str(entrant.directory.parent), "--seed", str(facts["seed"])]
+        words = ["--data", str(facts["source"]), "--out", str(run.directory.parent), "--seed", str(facts["seed"])]
         words += [
             word for k, v in chosen.items() for word in ("--set", f"{k}={v if isinstance(v, str) else json.dumps(v)}")
         ]
@@ -91,7 +91,7 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
     for rest, models in made.items():
         asked = [word for model in models for word in (f"--{asks}", model)]
         lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
-    folders = dict.fromkeys(str(entrant.directory.parent) for entrant in evidence.entrants)
+    folders = dict.fromkeys(str(run.directory.parent) for run in evidence.runs)
     return [*objects, *lines, shlex.join(["worldgauge", "report", *folders])]
 
 

@@ -12,8 +12,8 @@ from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report.charts import bars, curves, svg
 from worldgauge.report.charts.bars import Bars
-from worldgauge.report.charts.curves import Look
-from worldgauge.report.words import digits_for, direction, number
+from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.wording import digits_for, direction, number
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RowView:
     """One printed row. sees: inputs it was given besides frames and controls. flag: why it wins nothing."""
 
     label: str
-    look: Look
+    style: SeriesStyle
     sees: tuple[str, ...]
     cells: tuple[CellView, ...]
     flag: str = ""
@@ -69,8 +69,13 @@ COUNTS = "tasks"
 HEADINGS = {"subject": "Models under test", "reference": "References", "published": "Published, other data"}
 
 
-def view(
-    ident: str, table: Table, looks: Mapping[str, Look], sees: Mapping[str, tuple[str, ...]], *, ours: bool = True
+def view_table(
+    ident: str,
+    table: Table,
+    styles: Mapping[str, SeriesStyle],
+    sees: Mapping[str, tuple[str, ...]],
+    *,
+    ours: bool = True,
 ) -> TableView:
     """`table` ready to print, rows in its own order.
 
@@ -81,19 +86,19 @@ def view(
     rows = table.rows
     counts = [_column_count([row.cells[k] for row in rows]) for k in range(len(table.columns))]
     betters = table.betters or (table.better,) * len(table.columns)
-    compared = [row for row in rows if row.label in looks and row.kind != "published" and not row.flag]
+    compared = [row for row in rows if row.label in styles and row.kind != "published" and not row.flag]
     scales = [_scale(rows, [k]) for k in range(len(betters))] if table.betters else [_scale(rows)] * len(betters)
     digits = _digits(table) if ours else _digits_printed(table)
     best = [_best(compared, k, better, sees, digits[k]) for k, better in enumerate(betters)]
     views: dict[str, list[RowView]] = {kind: [] for kind in HEADINGS}
     for row in rows:
-        look = looks.get(row.label, Look("", "kx", row.label, reference=True))
+        style = styles.get(row.label, SeriesStyle("", "kx", row.label, reference=True))
         cells = tuple(
             _cell(
                 cell,
                 counts[k],
                 row.label in best[k],
-                look,
+                style,
                 scales[k] if ours else None,
                 digits[k],
                 printed=not ours,
@@ -101,7 +106,7 @@ def view(
             )
             for k, cell in enumerate(row.cells)
         )
-        views[row.kind].append(RowView(row.label, look, sees.get(row.label, ()), cells, row.flag))
+        views[row.kind].append(RowView(row.label, style, sees.get(row.label, ()), cells, row.flag))
     return TableView(
         ident,
         table.title,
@@ -111,7 +116,7 @@ def view(
         table.notes,
         any(best),
         tuple(direction(better) for better in table.betters),
-        bars.of_table(f"{ident}-bars", table, looks) if ours and table.bars else None,
+        bars.of_table(f"{ident}-bars", table, styles) if ours and table.bars else None,
     )
 
 
@@ -119,7 +124,7 @@ def _cell(
     cell: Cell,
     count: int | None,
     best: bool,
-    look: Look,
+    style: SeriesStyle,
     scale: tuple[float, float] | None,
     digits: int,
     *,
@@ -134,7 +139,7 @@ def _cell(
         return CellView("–", count=words or f"n {cell.n}", short=short)
     whisker: Markup | str = ""
     if scale is not None and math.isfinite(cell.mean):
-        whisker = curves.whisker(look, cell.mean, cell.low, cell.high, scale)
+        whisker = curves.whisker(style, cell.mean, cell.low, cell.high, scale)
     known = cell.low is not None and cell.high is not None
     if counts:
         return CellView(f"{cell.mean:g}")

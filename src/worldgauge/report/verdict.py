@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from worldgauge.report.charts.appearance import Appearance
 from worldgauge.report.compare import Comparison, Difference, Standing
-from worldgauge.report.evidence import Entrant, Evidence
-from worldgauge.report.words import Wording, digits_for, listed, number, times
+from worldgauge.report.evidence import ComparedRun, Evidence
+from worldgauge.report.wording import Vocabulary, digits_for, listed, number, times
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Verdict:
 
 
 NOTHING = Verdict("Nothing was scored.", ())
-_PLAIN = Wording()
+_PLAIN = Vocabulary()
 
 
 def verdict(
@@ -32,7 +32,7 @@ def verdict(
     higher: bool,
     floor: Collection[str] = (),
     claim: str = "",
-    words: Wording = _PLAIN,
+    words: Vocabulary = _PLAIN,
 ) -> Verdict:
     """A model keeps the suite's `claim` when it beats every `floor` reference, each by a clear paired difference.
 
@@ -48,12 +48,12 @@ def verdict(
         return Verdict(f"Nobody is in the running: {_flagged(flags)}.", ())
     fair = [
         e
-        for e in evidence.entrants
+        for e in evidence.runs
         if not e.privileged and e.source not in floor and e.label in means and e.label not in flags
     ]
     tested = [e.label for e in fair if e.kind == "subject"]
     yardsticks = [e.label for e in fair if e.kind == "reference"]
-    bar = [e.label for e in evidence.entrants if e.source in floor and e.label in means]
+    bar = [e.label for e in evidence.runs if e.source in floor and e.label in means]
     judged = tested or yardsticks
     out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
     tail = (*out, *_stand_in(evidence, compared, name, shown, floor, words.lacks))
@@ -74,7 +74,7 @@ def verdict(
         yardstick = _best(compared, yardsticks)
         support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
     if not tested:
-        seeing = [e.label for e in evidence.entrants if e.privileged and e.source not in floor]
+        seeing = [e.label for e in evidence.runs if e.privileged and e.source not in floor]
         unjudged = (
             f"; {listed(seeing)}, shown what is hidden, {'is' if len(seeing) == 1 else 'are'} not judged"
             if seeing
@@ -90,9 +90,9 @@ def _flagged(flags: Mapping[str, str]) -> str:
     return listed([f"{label} ({flag})" for label, flag in flags.items()])
 
 
-def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Wording) -> str:
+def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary) -> str:
     """Why there is no model to judge: none was run, or none of those that were has a score, or all are flagged."""
-    run = [e.label for e in evidence.entrants if e.kind == "subject"]
+    run = [e.label for e in evidence.runs if e.kind == "subject"]
     if any(label in flags for label in run):
         return f"no {words.subject} under test can be judged"
     return (
@@ -102,9 +102,9 @@ def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Wording) -
     )
 
 
-def stands_in(entrant: Entrant, floor: Collection[str]) -> bool:
+def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
     """True of a reference that draws with the world itself and still cannot remember: good looks, no memory."""
-    return entrant.source in floor and "world" in entrant.sees
+    return run.source in floor and "world" in run.sees
 
 
 def _best(compared: Comparison, labels: Collection[str]) -> Standing:
@@ -112,7 +112,7 @@ def _best(compared: Comparison, labels: Collection[str]) -> Standing:
     return max((s for s in compared.standings if s.label in labels), key=lambda standing: sign * standing.mean)
 
 
-def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Wording) -> Verdict:
+def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> Verdict:
     """Who has the best mean of `labels`, and whether the data tell it from the next."""
     best = _best(compared, labels)
     verb = "has" if len(labels) == 1 else f"leads {len(labels)} subjects with"
@@ -157,7 +157,7 @@ def _quoted(label: str) -> str:
     return f"“{label}”" if label in ("none", "all") else label
 
 
-def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Wording) -> str:
+def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Vocabulary) -> str:
     said = (
         f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
         f"the strongest reference that {words.lacks}, {_quoted(bar.label)}, has {_said(bar.mean)}"
@@ -179,12 +179,12 @@ def _stand_in(
     lacks: str,
 ) -> tuple[str, ...]:
     """Looks and what is measured are two things: said with the numbers of the reference made to show it."""
-    entrant = next((e for e in evidence.entrants if stands_in(e, floor) and e.label in compared.by_label), None)
-    ratio = shown.mean(entrant.label) if entrant is not None and shown is not None and shown.relative else None
-    if entrant is None or ratio is None:
+    run = next((e for e in evidence.runs if stands_in(e, floor) and e.label in compared.by_label), None)
+    ratio = shown.mean(run.label) if run is not None and shown is not None and shown.relative else None
+    if run is None or ratio is None:
         return ()
-    score = f"{name} {_said(compared.by_label[entrant.label].mean)}"
-    return (f"{entrant.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
+    score = f"{name} {_said(compared.by_label[run.label].mean)}"
+    return (f"{run.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
 
 
 def _with_interval(standing: Standing, name: str) -> str:

@@ -58,7 +58,7 @@ class Suite:
         reference_settings: With which settings some references are asked, such as {"drift": "step_m=0.003"}.
         floor_references: Those that cannot do what `claim` says; a subject keeps the claim when it beats all of them.
         claim: What a good subject does, as a verb in the third person ("redraws the place it has seen").
-        vocabulary: What a report calls things, where the suite has words of its own (`report.words.Wording`).
+        vocabulary: What a report calls things, where the suite has words of its own (`report.wording.Vocabulary`).
         balanced_by: A key of the tasks' groups whose values count alike in the headline, whatever their numbers.
         scoring_settings: Settings that only `score` reads: a change of one makes new scores of old records.
         choosing_settings: Settings that only choose among tasks: no task depends on them.

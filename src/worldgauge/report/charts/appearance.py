@@ -32,8 +32,8 @@ def appearance(evidence: Evidence) -> Appearance | None:
     """
     if not evidence.has(METRIC):
         return None
-    values = {entrant.label: entrant.values(METRIC) for entrant in evidence.entrants}
-    truth = next((values[e.label] for e in evidence.entrants if e.is_truth and values[e.label]), None)
+    values = {run.label: run.values(METRIC) for run in evidence.runs}
+    truth = next((values[e.label] for e in evidence.runs if e.is_truth and values[e.label]), None)
     if truth is None:
         return Appearance(METRIC, values, relative=False)
     shares = {

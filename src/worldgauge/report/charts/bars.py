@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from worldgauge.engine.suite.contract import Table, TableRow
 from worldgauge.report.charts import svg
-from worldgauge.report.charts.curves import Look
-from worldgauge.report.words import MINUS, digits_for, direction, metric_name, number
+from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.wording import MINUS, digits_for, direction, metric_name, number
 
 MOST = 10
 """Subjects drawn, as many as there are colours; the table has them all."""
@@ -41,12 +41,12 @@ class Bars:
 
     svg: Markup
     width: float
-    key: tuple[tuple[Look, str], ...]
+    key: tuple[tuple[SeriesStyle, str], ...]
     left_out: int
     cut: bool
 
 
-def of_table(ident: str, table: Table, looks: Mapping[str, Look]) -> Bars | None:
+def of_table(ident: str, table: Table, styles: Mapping[str, SeriesStyle]) -> Bars | None:
     """`table` as grouped bars; None where nothing can be drawn, or where columns of several metrics share no axis.
 
     Drawn are at most MOST rows: models under test first, then references, then what no run stands behind.
@@ -55,14 +55,15 @@ def of_table(ident: str, table: Table, looks: Mapping[str, Look]) -> Bars | None
         return None
     rows = sorted(
         (row for row in table.rows if any(_finite(cell.mean) for cell in row.cells)),
-        key=lambda row: (row.label not in looks, row.kind != "subject"),
+        key=lambda row: (row.label not in styles, row.kind != "subject"),
     )
     if not rows:
         return None
     shown = rows[:MOST]
     digits = digits_for(cell.mean for row in shown for cell in row.cells)
     series = [
-        (looks.get(row.label, Look("", "kx", row.label, reference=True)), _bars_of(row, table, digits)) for row in shown
+        (styles.get(row.label, SeriesStyle("", "kx", row.label, reference=True)), _bars_of(row, table, digits))
+        for row in shown
     ]
     low, high, cut = reach([bar for _, bars in series for bar in bars if bar is not None])
     way = direction(table.better) if table.better != "neither" else ""
@@ -76,7 +77,7 @@ def of_table(ident: str, table: Table, looks: Mapping[str, Look]) -> Bars | None
         (low, high),
         y_label=measured,
     )
-    key = tuple((look, row.flag) for (look, _), row in zip(series, shown, strict=True))
+    key = tuple((style, row.flag) for (style, _), row in zip(series, shown, strict=True))
     return Bars(drawn, width, key, len(rows) - len(shown), cut)
 
 
@@ -85,7 +86,7 @@ def grouped_bars(
     title: str,
     description: str,
     groups: Sequence[str],
-    series: Sequence[tuple[Look, Sequence[Bar | None]]],
+    series: Sequence[tuple[SeriesStyle, Sequence[Bar | None]]],
     span: tuple[float, float],
     *,
     y_label: str,
@@ -110,9 +111,9 @@ def grouped_bars(
         for k in range(row * across, min((row + 1) * across, len(groups))):
             middle = LEFT + (k % across + 0.5) * step
             start = middle - thick * len(series) / 2
-            for place, (look, bars) in enumerate(series):
+            for place, (style, bars) in enumerate(series):
                 if (bar := bars[k]) is not None:
-                    parts.append(_bar(look, bar, start + place * thick, thick, y))
+                    parts.append(_bar(style, bar, start + place * thick, thick, y))
             parts += [
                 svg.label(line, middle, top + PLOT_PX + 16 + 13 * n, anchor="middle") for n, line in enumerate(names[k])
             ]
@@ -168,7 +169,7 @@ def _lines(name: str) -> list[str]:
     return [name[:at].rstrip(), name[at:]]
 
 
-def _bar(look: Look, bar: Bar, left: float, thick: float, y: svg.Scale) -> Markup:
+def _bar(style: SeriesStyle, bar: Bar, left: float, thick: float, y: svg.Scale) -> Markup:
     ends = sorted((y(0.0), y(bar.mean)))
     body = [
         svg.tag("title", bar.said),
@@ -184,7 +185,7 @@ def _bar(look: Look, bar: Bar, left: float, thick: float, y: svg.Scale) -> Marku
             if y.low <= end <= y.high:
                 path += f"M{middle - 2:.1f} {at:.1f}h4"
         body.append(svg.tag("path", d=path, class_="reach"))
-    return svg.tag("g", *body, class_=f"bar {look.css}", data_subject=look.key or None)
+    return svg.tag("g", *body, class_=f"bar {style.css}", data_subject=style.key or None)
 
 
 def _axis(y: svg.Scale, right: float, text: str) -> Markup:

@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from worldgauge.report.charts import curves
 from worldgauge.report.charts.appearance import Appearance
-from worldgauge.report.charts.curves import Curve, Look, Spot
+from worldgauge.report.charts.curves import Curve, ScatterPoint, SeriesStyle
 from worldgauge.report.compare import Comparison, Standing
-from worldgauge.report.evidence import Entrant, Evidence, cell_of
+from worldgauge.report.evidence import ComparedRun, Evidence, cell_of
 from worldgauge.report.verdict import stands_in
-from worldgauge.report.words import number
+from worldgauge.report.wording import number
 
 SHARP = 0.8
 """Share of the truth's sharpness above which a subject is called sharp."""
@@ -22,7 +22,7 @@ SHARP = 0.8
 
 def sharp_yet_wrong(
     evidence: Evidence,
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     metric: str,
     name: str,
     compared: Comparison,
@@ -31,24 +31,24 @@ def sharp_yet_wrong(
 ) -> Markup:
     """Every subject by how good its frames look (x) and by its score (y, with its interval)."""
     spots = []
-    for entrant in evidence.entrants:
-        x, standing = shown.mean(entrant.label), compared.by_label.get(entrant.label)
+    for run in evidence.runs:
+        x, standing = shown.mean(run.label), compared.by_label.get(run.label)
         if x is None or standing is None:
             continue
-        xs, ys = shown.values[entrant.label], entrant.values(metric)
+        xs, ys = shown.values[run.label], run.values(metric)
         cloud = [(xs[task], ys[task]) for task in ys if task in xs]
         remark = standing.flag
-        if stands_in(entrant, floor) and shown.relative and x > SHARP:
+        if stands_in(run, floor) and shown.relative and x > SHARP:
             remark = "sharp, wrong place"
-        spots.append(Spot(looks[entrant.label], x, standing.mean, _interval(standing), cloud, remark))
-    spoken = "; ".join(f"{s.look.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
+        spots.append(ScatterPoint(styles[run.label], x, standing.mean, _interval(standing), cloud, remark))
+    spoken = "; ".join(f"{s.style.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"
     return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name)
 
 
 def over_frames(
     evidence: Evidence,
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     metric: str,
     name: str,
     *,
@@ -62,15 +62,15 @@ def over_frames(
     panels = []
     for place, (cell, tasks) in enumerate(cells.items()):
         drawn = []
-        for entrant in evidence.entrants:
-            found = entrant.by_metric.get(metric, {})
+        for run in evidence.runs:
+            found = run.by_metric.get(metric, {})
             series = [found[task].series for task in tasks if task in found and found[task].series]
             if series:
-                drawn.append(Curve(looks[entrant.label], curves.mean_curve(series)))
+                drawn.append(Curve(styles[run.label], curves.mean_curve(series)))
         drawn = [curve for curve in drawn if curve.points]
         if drawn:
             spoken = "; ".join(
-                f"{c.look.label} from {number(c.points[0][1])} to {number(c.points[-1][1])}" for c in drawn
+                f"{c.style.label} from {number(c.points[0][1])} to {number(c.points[-1][1])}" for c in drawn
             )
             title = f"{name} over generated frames, {cell}"
             chart = curves.line_chart(
@@ -83,19 +83,19 @@ def over_frames(
 def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
     """(label, infinite values of single frames, all of them) of subjects that have any: no curve can show them."""
     found = []
-    for entrant in evidence.entrants:
-        values = [v for s in entrant.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
+    for run in evidence.runs:
+        values = [v for s in run.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
         endless = sum(map(math.isinf, values))
         if endless:
-            found.append((entrant.label, endless, len(values)))
+            found.append((run.label, endless, len(values)))
     return found
 
 
-def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
+def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
     """All subjects by their overall mean, with intervals; ranks where the data can give them."""
     rows = [
         curves.Level(
-            looks[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
+            styles[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
         )
         for s in placed
     ]
@@ -107,10 +107,10 @@ def ranking(looks: Mapping[str, Look], name: str, placed: Sequence[Standing], *,
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
     """Subjects that were run with several context lengths: name -> (frames or None for all, label), shortest first."""
-    same: dict[tuple[str, str], list[Entrant]] = {}
-    for entrant in evidence.entrants:
-        own = {k: v for k, v in entrant.facts["subject"]["settings"].items() if k != "max_context"}
-        same.setdefault((entrant.source, str(own)), []).append(entrant)
+    same: dict[tuple[str, str], list[ComparedRun]] = {}
+    for run in evidence.runs:
+        own = {k: v for k, v in run.facts["subject"]["settings"].items() if k != "max_context"}
+        same.setdefault((run.source, str(own)), []).append(run)
     found = {}
     for (source, _), runs in same.items():
         if len({run.context for run in runs}) > 1:
@@ -122,7 +122,7 @@ def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
 
 
 def memory_budget(
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     name: str,
     compared: Comparison,
     found: Mapping[str, Sequence[tuple[int | None, str]]],
@@ -138,9 +138,9 @@ def memory_budget(
             for context, label in runs
             if (s := compared.by_label.get(label)) is not None
         ]
-        drawn.append(Curve(Look(looks[runs[0][1]].key, looks[runs[0][1]].colour, subject), tuple(points)))
+        drawn.append(Curve(SeriesStyle(styles[runs[0][1]].key, styles[runs[0][1]].colour, subject), tuple(points)))
     spoken = "; ".join(
-        f"{c.look.label}: " + ", ".join(f"{lengths[int(x)] or 'all'} frames {number(y)}" for x, y, _, _ in c.points)
+        f"{c.style.label}: " + ", ".join(f"{lengths[int(x)] or 'all'} frames {number(y)}" for x, y, _, _ in c.points)
         for c in drawn
     )
     return curves.line_chart(

@@ -24,7 +24,7 @@ RESAMPLES, SEED = 2_000, 20250522
 
 
 @dataclass(frozen=True)
-class Look:
+class SeriesStyle:
     """How one subject is drawn everywhere. key: its own CSS class; colour: the class of its colour.
 
     References are dashed and hollow.
@@ -45,18 +45,18 @@ class Look:
 class Curve:
     """Points (x, y, low, high) of one subject; low and high are None without a band."""
 
-    look: Look
+    style: SeriesStyle
     points: tuple[tuple[float, float, float | None, float | None], ...]
 
 
 @dataclass(frozen=True)
-class Spot:
+class ScatterPoint:
     """One subject in a plane: its mean, the intervals of y and x where known, and the single trajectories behind it.
 
     remark: words in small print beside its name.
     """
 
-    look: Look
+    style: SeriesStyle
     x: float
     y: float
     interval: tuple[float, float] | None = None
@@ -69,7 +69,7 @@ class Spot:
 class Level:
     """One subject in a list: its mean with an interval where known, its name, and a remark in small print below it."""
 
-    look: Look
+    style: SeriesStyle
     name: str
     mean: float
     low: float | None
@@ -150,7 +150,7 @@ def scatter(
     ident: str,
     title: str,
     description: str,
-    spots: Sequence[Spot],
+    spots: Sequence[ScatterPoint],
     *,
     x_label: str,
     y_label: str,
@@ -171,7 +171,7 @@ def scatter(
     low, high = (0.8 * min(values), 1.3 * max(values)) if log else svg.spread(values)
     x = svg.Scale(low, high, max(46.0, _room(y, 6)), width - 116, log=log)
     clouds = [
-        svg.tag("g", *(svg.tag("circle", cx=x(a), cy=y(b), r=2) for a, b in s.cloud), class_=f"cloud {s.look.css}")
+        svg.tag("g", *(svg.tag("circle", cx=x(a), cy=y(b), r=2) for a, b in s.cloud), class_=f"cloud {s.style.css}")
         for s in spots
     ]
     return svg.picture(
@@ -187,7 +187,9 @@ def scatter(
     )
 
 
-def whisker(look: Look, mean: float, low: float | None, high: float | None, scale: tuple[float, float]) -> Markup:
+def whisker(
+    style: SeriesStyle, mean: float, low: float | None, high: float | None, scale: tuple[float, float]
+) -> Markup:
     """A table cell's small picture: the mean on a track, with its interval. Decoration: the numbers stand beside it."""
     x = svg.Scale(*scale, 3.0, 93.0)
     clip = [
@@ -199,7 +201,7 @@ def whisker(look: Look, mean: float, low: float | None, high: float | None, scal
         svg.tag("path", d=f"M{x(clip[1]):.1f} 5H{x(clip[2]):.1f}", class_="reach"),
         svg.tag("circle", cx=x(clip[0]), cy=5, r=3),
         viewBox="0 0 96 10",
-        class_=f"whisker {look.css}",
+        class_=f"whisker {style.css}",
         aria_hidden="true",
     )
 
@@ -233,15 +235,15 @@ def forest(
         if row.low is not None and row.high is not None:
             marks.append(svg.tag("path", d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}", class_="reach"))
         marks.append(svg.tag("circle", cx=x(row.mean), cy=y, r=4.5, class_="dot"))
-        parts.append(svg.tag("g", *marks, class_=f"row {row.look.css}", data_subject=row.look.key))
+        parts.append(svg.tag("g", *marks, class_=f"row {row.style.css}", data_subject=row.style.key))
     return svg.picture(ident, width, height, title, description, *parts)
 
 
-def strip(looks: Mapping[str, Look], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
+def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
     """All subjects of one trajectory as dots on a line, for its headline. Decoration: a table follows inside."""
     x = svg.Scale(*scale, 5.0, 155.0)
     dots = [
-        svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=looks[name].css)
+        svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=styles[name].css)
         for name, v in values.items()
         if v is not None
     ]
@@ -260,9 +262,9 @@ def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
     parts += [
         svg.polyline(points, class_="line"),
         svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (WIDTH - RIGHT + 10, end)], class_="leader"),
-        svg.label(_shortened(curve.look.label, 13), WIDTH - RIGHT + 13, end + 3.5, class_="end"),
+        svg.label(_shortened(curve.style.label, 13), WIDTH - RIGHT + 13, end + 3.5, class_="end"),
     ]
-    return svg.tag("g", *parts, class_=f"curve {curve.look.css}", data_subject=curve.look.key)
+    return svg.tag("g", *parts, class_=f"curve {curve.style.css}", data_subject=curve.style.key)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -309,7 +311,7 @@ def _x_axis(x: svg.Scale, bottom: float, text: str, ticks: Sequence[tuple[float,
     )
 
 
-def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
+def _spot(spot: ScatterPoint, x: svg.Scale, y: svg.Scale) -> Markup:
     px, py = x(spot.x), y(spot.y)
     parts = []
     if spot.interval:
@@ -319,17 +321,19 @@ def _spot(spot: Spot, x: svg.Scale, y: svg.Scale) -> Markup:
         a, b = (x(v) for v in spot.across)
         parts.append(svg.tag("path", d=f"M{a:.1f} {py:.1f}H{b:.1f}", class_="reach"))
     parts.append(svg.tag("circle", cx=px, cy=py, r=5.5, class_="dot"))
-    return svg.tag("g", *parts, class_=f"spot {spot.look.css}", data_subject=spot.look.key)
+    return svg.tag("g", *parts, class_=f"spot {spot.style.css}", data_subject=spot.style.key)
 
 
-def _names(spots: Sequence[Spot], points: Sequence[tuple[float, float]], width: float, bottom: float) -> list[Markup]:
-    sizes = [(6.6 * max(len(s.look.label), 0.9 * len(s.remark)), 26.0 if s.remark else 13.0) for s in spots]
+def _names(
+    spots: Sequence[ScatterPoint], points: Sequence[tuple[float, float]], width: float, bottom: float
+) -> list[Markup]:
+    sizes = [(6.6 * max(len(s.style.label), 0.9 * len(s.remark)), 26.0 if s.remark else 13.0) for s in spots]
     places = svg.place_names(points, sizes, width, bottom)
     written = []
     for spot, (at, down, anchor) in zip(spots, places, strict=True):
         remark = svg.tag("tspan", spot.remark, x=at, dy=13, class_="remark") if spot.remark else ""
-        name = svg.tag("text", spot.look.label, remark, x=at, y=down, text_anchor=anchor, class_="name")
-        written.append(svg.tag("g", name, class_=spot.look.css, data_subject=spot.look.key))
+        name = svg.tag("text", spot.style.label, remark, x=at, y=down, text_anchor=anchor, class_="name")
+        written.append(svg.tag("g", name, class_=spot.style.css, data_subject=spot.style.key))
     return written
 
 

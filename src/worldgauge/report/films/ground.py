@@ -16,7 +16,7 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import TaskView
 from worldgauge.report.charts import svg
-from worldgauge.report.words import MINUS
+from worldgauge.report.wording import MINUS
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.voxel.blocks import AIR, STATES
 from worldgauge.worlds.voxel.textures import texture_of
@@ -30,7 +30,7 @@ FREE, TAKEN, OUTSIDE = (247, 244, 236), (168, 161, 148), (128, 128, 128)
 
 
 @dataclass(frozen=True)
-class Place:
+class MapFrame:
     """A square of the plane and its pixels on a map, north (+y) up. low: south-west corner, side: in metres."""
 
     low: FloatArray
@@ -59,7 +59,7 @@ class Ground:
     note: str = ""
 
 
-def draw_ground(picture: TaskView, place: Place) -> Ground:
+def draw_ground(picture: TaskView, place: MapFrame) -> Ground:
     """The place from above where its world can be opened and drawn, else a grid."""
     if picture.world is None:
         return _grid(place, "The place is known only from its recording.")
@@ -71,7 +71,7 @@ def draw_ground(picture: TaskView, place: Place) -> Ground:
         return _grid(place, f"The place cannot be drawn: {error}")
 
 
-def axes(place: Place) -> list[Markup]:
+def axes(place: MapFrame) -> list[Markup]:
     """Metres along the left and lower edge of the square, outside of it."""
     across, up = _scales(place)
     return [
@@ -126,7 +126,7 @@ def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[
     return np.ascontiguousarray(colour.transpose(1, 0, 2)[::-1]), corner, len(x) * step * floor.cell_m
 
 
-def _world(world: World, picture: TaskView, place: Place) -> Ground | None:
+def _world(world: World, picture: TaskView, place: MapFrame) -> Ground | None:
     """None of a world that has neither cells nor a floor."""
     cells = getattr(world, "voxels", None)
     if isinstance(cells, VoxelWorld):
@@ -141,7 +141,7 @@ def _world(world: World, picture: TaskView, place: Place) -> Ground | None:
     return Ground((_image(*_placed(floor, place)), *things), bare=False)
 
 
-def _placed(floor: FloorPlan, place: Place) -> tuple[NDArray[np.uint8], Place, FloatArray, float]:
+def _placed(floor: FloorPlan, place: MapFrame) -> tuple[NDArray[np.uint8], MapFrame, FloatArray, float]:
     view, corner, side = floor_view(floor, place.low, place.side)
     return view, place, corner, side
 
@@ -154,7 +154,7 @@ def _ceiling(cells: VoxelWorld, xyz: FloatArray) -> int | None:
     return int(np.median(at[:, 2])) + 1 if roofed and np.mean(roofed) > 0.5 else None
 
 
-def _image(view: NDArray[np.uint8], place: Place, low: FloatArray, side: float) -> Markup:
+def _image(view: NDArray[np.uint8], place: MapFrame, low: FloatArray, side: float) -> Markup:
     """A picture of the square at `low` with `side`, where it lies on the map."""
     _, png = cv2.imencode(".png", view[:, :, ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 9])
     left, bottom = place.point(low)
@@ -163,7 +163,7 @@ def _image(view: NDArray[np.uint8], place: Place, low: FloatArray, side: float) 
     return svg.tag("image", href=data, x=left, y=bottom - length, width=length, height=length, class_="ground")
 
 
-def _things(landmarks: Sequence[Landmark], marks: Collection[str], place: Place) -> list[Markup]:
+def _things(landmarks: Sequence[Landmark], marks: Collection[str], place: MapFrame) -> list[Markup]:
     """Outlines of things that have names, what is higher on top; names where there is room, but not those of marks."""
     drawn, names = [], []
     taken: list[tuple[float, float, float, float]] = []
@@ -187,7 +187,7 @@ def _things(landmarks: Sequence[Landmark], marks: Collection[str], place: Place)
     return [svg.tag("g", *drawn, class_="thing")] if drawn else []
 
 
-def _grid(place: Place, note: str) -> Ground:
+def _grid(place: MapFrame, note: str) -> Ground:
     across, up = _scales(place)
     lines = [f"M{across(v):.1f} 0V{SIDE_PX}" for v in across.ticks(6)]
     lines += [f"M0 {up(v):.1f}H{SIDE_PX}" for v in up.ticks(6)]
@@ -199,6 +199,6 @@ def _metres(value: float) -> str:
     return f"{value:g}".replace("-", MINUS)
 
 
-def _scales(place: Place) -> tuple[svg.Scale, svg.Scale]:
+def _scales(place: MapFrame) -> tuple[svg.Scale, svg.Scale]:
     (west, south), side = place.low, place.side
     return svg.Scale(west, west + side, 0.0, SIDE_PX), svg.Scale(south, south + side, SIDE_PX, 0.0)

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.engine.suite.contract import TaskView
 from worldgauge.report.charts import svg
-from worldgauge.report.charts.curves import Look
-from worldgauge.report.films.ground import SIDE_PX, Ground, Place, axes, draw_ground
-from worldgauge.report.words import listed, number
+from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.films.ground import SIDE_PX, Ground, MapFrame, axes, draw_ground
+from worldgauge.report.wording import listed, number
 
 MARGIN_M = 9.0
 """Around a walk that is shown alone, to see where in the place it lies."""
@@ -26,10 +26,10 @@ DOTTED = 40
 
 
 @dataclass(frozen=True)
-class Plan:
+class MapPath:
     """A path on a map. xy: (n, 2) metres of the world frame, n >= 1, finite."""
 
-    look: Look
+    style: SeriesStyle
     xy: FloatArray
 
     @property
@@ -44,7 +44,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Map:
+class DrawnMap:
     """A drawn walk. trail: (x, y, heading in degrees clockwise from the right) in map pixels, one a generated frame."""
 
     svg: Markup
@@ -55,12 +55,12 @@ class Map:
 def draw_map(
     ident: str,
     picture: TaskView,
-    plans: Sequence[Plan] = (),
+    plans: Sequence[MapPath] = (),
     corridor: FloatArray | None = None,
     truth: FloatArray | None = None,
     title: str = "",
     whole: bool = False,
-) -> Map:
+) -> DrawnMap:
     """North (+y) is up, both axes have one scale. What was shown and what is asked for differ; marks are circles.
 
     plans: drawn in this order, the last on top. corridor: (m, 3), x, y and radius in metres. truth: (n, 2) metres, in
@@ -104,7 +104,7 @@ def draw_map(
     spoken = _spoken(place, xy[split:], split, picture.marks, plans)
     drawn = _framed(f"{ident}-map", title or "The walk from above", spoken, square, ground, place)
     note = f"Not wholly on the map: {listed(away)}." if away else ""
-    return Map(drawn, trail, " ".join(filter(None, [ground.note, note])))
+    return DrawnMap(drawn, trail, " ".join(filter(None, [ground.note, note])))
 
 
 def _thinned(xy: FloatArray) -> FloatArray:
@@ -113,7 +113,7 @@ def _thinned(xy: FloatArray) -> FloatArray:
     return kept
 
 
-def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground, place: Place) -> Markup:
+def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground, place: MapFrame) -> Markup:
     """The square alone, or with axes where the ground does not say how large it is."""
     if not ground.bare:
         return svg.picture(ident, SIDE_PX, SIDE_PX, title, spoken, square, class_="chart day")
@@ -124,8 +124,8 @@ def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground,
 
 
 def _frame(
-    xy: FloatArray, marks: list[FloatArray], plans: Sequence[Plan], corridor: FloatArray | None, whole: bool
-) -> tuple[Place, list[str]]:
+    xy: FloatArray, marks: list[FloatArray], plans: Sequence[MapPath], corridor: FloatArray | None, whole: bool
+) -> tuple[MapFrame, list[str]]:
     """A square around everything, and the names of plans that leave it.
 
     A plan that strays far would make all others small: unless `whole`, it is followed for the walk's own size only.
@@ -134,7 +134,7 @@ def _frame(
     if not plans and corridor is None:
         low, high = _bounds(points)
         side = float(np.ceil(max((high - low).max(), 6.0) + 2 * MARGIN_M))
-        return Place(np.floor((low + high - side) / 2), side), []
+        return MapFrame(np.floor((low + high - side) / 2), side), []
     if corridor is not None:
         points += [corridor[:, :2] - corridor[:, 2:], corridor[:, :2] + corridor[:, 2:]]
     low, high = _bounds(points)
@@ -142,9 +142,9 @@ def _frame(
     near = [np.clip(plan.xy, low - reach, high + reach) for plan in plans]
     low, high = _bounds([*points, *near])
     side = max(1.16 * float((high - low).max()), 2.0)
-    place = Place((low + high - side) / 2, side)
+    place = MapFrame((low + high - side) / 2, side)
     away = [
-        f"{plan.look.label} ({number(plan.extent_m, digits=1)} m from its start)"
+        f"{plan.style.label} ({number(plan.extent_m, digits=1)} m from its start)"
         for plan in plans
         if ((plan.xy < place.low) | (plan.xy > place.low + side)).any()
     ]
@@ -157,17 +157,17 @@ def _bounds(points: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
 
 
 def _spoken(
-    place: Place, truth: FloatArray, split: int, marks: Mapping[str, tuple[float, float]], plans: Sequence[Plan]
+    place: MapFrame, truth: FloatArray, split: int, marks: Mapping[str, tuple[float, float]], plans: Sequence[MapPath]
 ) -> str:
     said = [f"A square of {place.side:.0f} metres. {split} frames were shown, {len(truth)} are asked for"]
     said += [f"{name} at ({x:.1f}, {y:.1f}) m" for name, (x, y) in marks.items()]
     for plan in plans:
         missed = float(np.linalg.norm(plan.xy[-1] - truth[-1])) if len(truth) else 0.0
-        said.append(f"{plan.look.label} ends {number(missed, digits=2)} m from the end of the true path")
+        said.append(f"{plan.style.label} ends {number(missed, digits=2)} m from the end of the true path")
     return "; ".join(said)
 
 
-def _corridor(circles: FloatArray | None, place: Place) -> list[Markup]:
+def _corridor(circles: FloatArray | None, place: MapFrame) -> list[Markup]:
     if circles is None:
         return []
     drawn = []
@@ -177,11 +177,11 @@ def _corridor(circles: FloatArray | None, place: Place) -> list[Markup]:
     return [svg.tag("g", *drawn, class_="corridor")]
 
 
-def _plans(plans: Sequence[Plan], place: Place) -> list[Markup]:
+def _plans(plans: Sequence[MapPath], place: MapFrame) -> list[Markup]:
     drawn, still = [], 0
     for plan in plans:
         points = place.points(plan.xy)
-        look = plan.look
+        style = plan.style
         if plan.stays:
             # Cameras that stay are all at one point: each gets a ring of its own.
             still += 1
@@ -191,7 +191,7 @@ def _plans(plans: Sequence[Plan], place: Place) -> list[Markup]:
             if len(points) <= DOTTED:
                 body += [svg.tag("circle", cx=x, cy=y, r=2, class_="step") for x, y in points[1:-1]]
             body.append(svg.tag("circle", cx=points[-1][0], cy=points[-1][1], r=4, class_="dot"))
-        drawn.append(svg.tag("g", *body, class_=f"plan {look.css}", data_subject=look.key or None))
+        drawn.append(svg.tag("g", *body, class_=f"plan {style.css}", data_subject=style.key or None))
     return drawn
 
 
@@ -223,7 +223,7 @@ def _walker(start: Sequence[tuple[float, float, float]]) -> list[Markup]:
     ]
 
 
-def _ruler(place: Place, points: Sequence[tuple[float, float]]) -> Markup:
+def _ruler(place: MapFrame, points: Sequence[tuple[float, float]]) -> Markup:
     """A bar of round length, so that ranges can be read off; in the lower corner that hides fewer of the points."""
     metres = next((step for step in (50, 20, 10, 5, 2, 1, 0.5) if step <= place.side / 3), 0.2)
     length = place.pixels(metres)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
 from worldgauge.report.films.film import STRIP_PX, Film
-from worldgauge.report.films.map import Map
-from worldgauge.report.words import metric_name
+from worldgauge.report.films.map import DrawnMap
+from worldgauge.report.wording import metric_name
 
 PLAYER_METRICS = 4
 PLAYER_POINTS = 90
@@ -22,8 +22,8 @@ def player_data(
     metrics: Sequence[str],
     units: Collection[str],
     film: Film | None,
-    drawn: Map | None,
-    looks: Mapping[str, Look],
+    drawn: DrawnMap | None,
+    styles: Mapping[str, SeriesStyle],
 ) -> dict[str, Any]:
     """What the page's script needs, plain JSON values."""
     if film is None:
@@ -31,8 +31,8 @@ def player_data(
     curves: list[dict[str, Any]] = []
     for name in metrics:
         lines = {
-            looks[e.label].key: _thinned(score.series)
-            for e in evidence.entrants
+            styles[e.label].key: _thinned(score.series)
+            for e in evidence.runs
             if (score := e.by_metric.get(name, {}).get(task)) is not None and score.series
         }
         if any(lines.values()) and len(curves) < PLAYER_METRICS:
@@ -49,7 +49,7 @@ def player_data(
         "frames": film.frames,
         "length": film.length,
         "strip": STRIP_PX,
-        "looks": {look.key: look.css for look in looks.values()},
+        "looks": {style.key: style.css for style in styles.values()},
         "trail": [list(point) for point in drawn.trail[:: film.step]] if drawn else [],
         "curves": curves,
     }

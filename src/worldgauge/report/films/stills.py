@@ -21,7 +21,7 @@ STEPS = ((128, 74), (128, 56), (112, 44), (96, 34), (96, 18))
 
 
 @dataclass(frozen=True)
-class Row:
+class StillsRow:
     """One film's stills. data: WebP, `size` (width, height) px. frames: indices shown, of `looked` that were looked at.
 
     times_s: when they are shown, in seconds from the first frame. length: frames of the film.
@@ -43,7 +43,7 @@ class Row:
 
 def contact_sheet(
     clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int
-) -> tuple[list[Row], list[tuple[str, str]]]:
+) -> tuple[list[StillsRow], list[tuple[str, str]]]:
     """A row for each of `clips` (name -> clip), at most about `budget` bytes each; and (name, why) of broken ones.
 
     stills: name -> indices of frames; a clip without any gets as many as the others have, evenly spread.
@@ -61,7 +61,7 @@ def contact_sheet(
             continue
         data, size = _picture(frames, budget)
         times = tuple(i / clip.fps if clip.fps else 0.0 for i in shown)
-        rows.append(Row(name, data, size, shown, times, len(indices), len(clip)))
+        rows.append(StillsRow(name, data, size, shown, times, len(indices), len(clip)))
     return rows, broken
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.report.charts import curves, svg
-from worldgauge.report.charts.curves import Level, Look
+from worldgauge.report.charts.curves import Level, SeriesStyle
 from worldgauge.report.page import asset, environment
-from worldgauge.report.words import number
+from worldgauge.report.wording import number
 from worldgauge.tools.validate_metrics.format import conclusions, ratio_words
 from worldgauge.tools.validate_metrics.perturbations import STRENGTHS
 from worldgauge.tools.validate_metrics.results import Column, Curve, Estimate, MetricStudy, Row
@@ -52,7 +52,7 @@ class Strip(NamedTuple):
 
     name: str
     what: str
-    look: Look
+    style: SeriesStyle
     encoded: str
     size: tuple[int, int]
     captions: tuple[str, ...]
@@ -80,7 +80,7 @@ def render_metric_study(found: MetricStudy, command: str = "") -> str:
             found=found,
             css=Markup(asset("page.css")),
             words=conclusions(found),
-            looks={column.name: look_of(column) for column in found.columns},
+            styles={column.name: look_of(column) for column in found.columns},
             kinds=[KINDS[kind] for kind in dict.fromkeys(column.kind for column in found.applied)],
             title_of=_title,
             grid=[(row, [_cell(row.curves[c.name], found.units) for c in found.applied]) for row in found.measured],
@@ -136,9 +136,9 @@ def panel(row: Row, columns: Sequence[Column]) -> Markup:
     )
 
 
-def look_of(column: Column) -> Look:
+def look_of(column: Column) -> SeriesStyle:
     """Its kind's colour; what is done to single things is dashed."""
-    return Look(column.name, KINDS[column.kind][0], _title(column.name), column.name.startswith("thing"))
+    return SeriesStyle(column.name, KINDS[column.kind][0], _title(column.name), column.name.startswith("thing"))
 
 
 def _points(curve: Curve) -> tuple[tuple[float, float, float | None, float | None], ...]:
@@ -171,7 +171,7 @@ def _forests(rows: Sequence[Row]) -> list[tuple[str, Markup]]:
     found = []
     for place, (title, answers) in enumerate(asked.items()):
         levels = [
-            Level(Look(row.metric, "k1", row.metric), row.metric, s.share, s.low, s.high, ratio_words(s))
+            Level(SeriesStyle(row.metric, "k1", row.metric), row.metric, s.share, s.low, s.high, ratio_words(s))
             for row, s in zip(rows, answers, strict=True)
             if s is not None
         ]

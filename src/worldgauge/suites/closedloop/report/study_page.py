@@ -12,9 +12,9 @@ from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.contract import Cell
 from worldgauge.report import tables
 from worldgauge.report.charts import curves
-from worldgauge.report.charts.curves import Curve, Level, Look, Spot
+from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
 from worldgauge.report.page import COLOURS, asset, environment
-from worldgauge.report.words import number
+from worldgauge.report.wording import number
 from worldgauge.suites.closedloop.studies.definitions import MEASURES, Finding, Point
 
 SUCCESS = "success (%)"
@@ -36,8 +36,8 @@ def write_study(finding: Finding, out: Path, command: str = "") -> Path:
 def render_study(finding: Finding, command: str = "") -> str:
     """The page as text."""
     arms = [point.arm for point in finding.points]
-    looks = {
-        arm.label: Look(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
+    styles = {
+        arm.label: SeriesStyle(f"s{place}", f"k{1 + place % COLOURS}", arm.label, arm.base is None)
         for place, arm in enumerate(arms)
     }
     measure = finding.study.measure
@@ -49,27 +49,29 @@ def render_study(finding: Finding, command: str = "") -> str:
             question=finding.study.question,
             css=Markup(asset("page.css")),
             words=finding.words,
-            drawn=draw(finding, looks),
+            drawn=draw(finding, styles),
             drawn_title=f"Success against {MEASURES[measure]}" if measure else "Success",
             n=max(point.success.n for point in finding.points),
             kind=finding.study.drawn,
             tables=[
                 replace(view, groups=tuple(("What is compared", rows) for _, rows in view.groups))
-                for view in (tables.view(f"table-{k}", table, looks, {}) for k, table in enumerate(finding.tables))
+                for view in (
+                    tables.view_table(f"table-{k}", table, styles, {}) for k, table in enumerate(finding.tables)
+                )
             ],
             command=command,
         )
     )
 
 
-def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
+def draw(finding: Finding, styles: Mapping[str, SeriesStyle]) -> Markup:
     """Points in the plane of the measure and success, lines of a sweep, or a list."""
     study = finding.study
     title = study.question
     told = "; ".join(f"{p.arm.label}: {SUCCESS} {number(p.success.mean)}" for p in finding.points)
     if study.drawn == "list" or study.measure is None:
         rows = [
-            Level(looks[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
+            Level(styles[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
             for p in finding.points
             if p.success.mean is not None
         ]
@@ -77,7 +79,9 @@ def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
     name = MEASURES[study.measure]
     if study.drawn == "plane":
         spots = [
-            Spot(looks[p.arm.label], p.measure.mean, p.success.mean, _interval(p.success), across=_interval(p.measure))
+            ScatterPoint(
+                styles[p.arm.label], p.measure.mean, p.success.mean, _interval(p.success), across=_interval(p.measure)
+            )
             for p in finding.points
             if p.measure is not None and p.measure.mean is not None and p.success.mean is not None
         ]
@@ -86,7 +90,7 @@ def draw(finding: Finding, looks: Mapping[str, Look]) -> Markup:
     for point in finding.points:
         families.setdefault(point.arm.family, []).append(point)
     lines = [
-        Curve(Look(f"f{place}", f"k{1 + place % COLOURS}", family), _line(own))
+        Curve(SeriesStyle(f"f{place}", f"k{1 + place % COLOURS}", family), _line(own))
         for place, (family, own) in enumerate(families.items())
     ]
     return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)

@@ -1,9 +1,9 @@
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.report import tables
-from worldgauge.report.charts.curves import Look
-from worldgauge.report.words import column_name, listed, metric_name, number, p_value, plain, times
+from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.wording import column_name, listed, metric_name, number, p_value, plain, times
 
-LOOKS = {name: Look(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}
+LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}
 SEES = {"truth": ("truth",)}
 
 
@@ -28,7 +28,7 @@ def cells(view: tables.TableView, label: str) -> tuple[tables.CellView, ...]:
 
 
 def test_a_cell_has_mean_spread_interval_and_the_column_its_count() -> None:
-    view = tables.view("t", table(), LOOKS, SEES)
+    view = tables.view_table("t", table(), LOOKS, SEES)
     first = cells(view, "a")[0]
     assert (first.mean, first.std, first.interval, first.count) == ("0.712", "± 0.121", "0.600 to 0.800", "")
     assert view.columns == (("ABA 5", "n = 3"), ("ABA 15", "n = 2"))
@@ -36,34 +36,34 @@ def test_a_cell_has_mean_spread_interval_and_the_column_its_count() -> None:
 
 
 def test_missing_trajectories_are_said_in_the_cell() -> None:
-    view = tables.view("t", table(), LOOKS, SEES)
+    view = tables.view_table("t", table(), LOOKS, SEES)
     assert (cells(view, "b")[0].count, cells(view, "b")[0].short) == ("2 of 3", True)
     assert (cells(view, "b")[1].mean, cells(view, "b")[1].count) == ("–", "0 of 2")
 
 
 def test_trajectories_that_gave_no_score_at_all_are_missing_too() -> None:
     two = Table("m", "M", "1", "higher", ("c",), (TableRow("a", (Cell(1, 0, 3),)), TableRow("b", (Cell(1, 0, 1),))))
-    assert cells(tables.view("t", two, LOOKS, {}), "b")[0].count == "1 of 3"
+    assert cells(tables.view_table("t", two, LOOKS, {}), "b")[0].count == "1 of 3"
 
 
 def test_the_best_is_sought_among_those_who_saw_nothing_hidden() -> None:
-    view = tables.view("t", table(), LOOKS, SEES)
+    view = tables.view_table("t", table(), LOOKS, SEES)
     assert [c.best for c in cells(view, "truth")] == [False, False]
     assert cells(view, "a")[0].best
-    lower = tables.view("t", table("lower"), LOOKS, SEES)
+    lower = tables.view_table("t", table("lower"), LOOKS, SEES)
     assert cells(lower, "b")[0].best
-    assert not tables.view("t", table("neither"), LOOKS, SEES).has_best
+    assert not tables.view_table("t", table("neither"), LOOKS, SEES).has_best
 
 
 def test_nobody_is_best_where_all_are_alike() -> None:
     same = Table(
         "m", "M", "1", "higher", ("c",), (TableRow("a", (Cell(0.5, 0, 3),)), TableRow("b", (Cell(0.5, 0, 3),)))
     )
-    assert not tables.view("t", same, LOOKS, {}).has_best
+    assert not tables.view_table("t", same, LOOKS, {}).has_best
 
 
 def test_groups_tell_models_from_references() -> None:
-    groups = tables.view("t", table(), LOOKS, SEES).groups
+    groups = tables.view_table("t", table(), LOOKS, SEES).groups
     assert [(heading, [row.label for row in rows]) for heading, rows in groups] == [
         ("Models under test", ["a", "b"]),
         ("References", ["truth"]),
@@ -73,19 +73,19 @@ def test_groups_tell_models_from_references() -> None:
 
 def test_published_numbers_are_printed_as_they_were() -> None:
     printed = Table("m", "M", "1", "higher", ("c",), (TableRow("Oasis", (Cell(0.26, 0.18, 18),), "published"),))
-    cell = cells(tables.view("t", printed, {}, {}, ours=False), "Oasis")[0]
+    cell = cells(tables.view_table("t", printed, {}, {}, ours=False), "Oasis")[0]
     assert (cell.mean, cell.std, cell.whisker) == ("0.26", "± 0.18", "")
 
 
 def test_a_published_column_has_the_digits_of_its_finest_number() -> None:
     rows = tuple(TableRow(str(k), (Cell(v, None, 18),), "published") for k, v in enumerate((0.58, 1.0, 11.083)))
-    view = tables.view("t", Table("m", "M", "1", "higher", ("c",), rows), {}, {}, ours=False)
+    view = tables.view_table("t", Table("m", "M", "1", "higher", ("c",), rows), {}, {}, ours=False)
     assert [cells(view, str(k))[0].mean for k in range(3)] == ["0.580", "1.000", "11.083"]
 
 
 def test_infinite_means_are_printed_and_not_drawn() -> None:
     endless = Table("m", "M", "dB", "higher", ("c",), (TableRow("a", (Cell(float("inf"), None, 2),)),))
-    assert cells(tables.view("t", endless, LOOKS, {}), "a")[0] == tables.CellView("∞")
+    assert cells(tables.view_table("t", endless, LOOKS, {}), "a")[0] == tables.CellView("∞")
 
 
 def test_numbers_as_words() -> None:
@@ -105,7 +105,7 @@ def test_columns_of_several_metrics_are_compared_each_by_its_own_direction() -> 
         TableRow("yardstick", (Cell(0.0, 0.0, 3), Cell(1.0, 0.0, 3)), "reference"),
     )
     mixed = Table("m", "M", "1", "neither", ("error", "score"), rows, betters=("lower", "higher"))
-    view = tables.view("t", mixed, LOOKS, {})
+    view = tables.view_table("t", mixed, LOOKS, {})
     assert view.directions == ("↓ lower is better", "↑ higher is better")
     assert view.direction == ""
     assert [c.best for c in cells(view, "a")] == [True, False]
@@ -117,7 +117,7 @@ def test_counts_are_numbers_of_tasks_and_not_means() -> None:
     counts = Table(
         "m", "M", tables.COUNTS, "neither", ("ok", "failed"), (TableRow("a", (Cell(3, None, 4), Cell(1, None, 4))),)
     )
-    first = cells(tables.view("t", counts, LOOKS, {}), "a")[0]
+    first = cells(tables.view_table("t", counts, LOOKS, {}), "a")[0]
     assert (first.mean, first.std, first.interval, first.count, first.whisker) == ("3", "", "", "", "")
 
 

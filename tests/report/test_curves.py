@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from worldgauge.report.charts import curves
-from worldgauge.report.charts.curves import Curve, Level, Look, Spot, mean_curve
+from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle, mean_curve
 
-A, B = Look("s0", "k1", "a <b>"), Look("s1", "k2", "b", reference=True)
+A, B = SeriesStyle("s0", "k1", "a <b>"), SeriesStyle("s1", "k2", "b", reference=True)
 
 
 def test_mean_curve_by_hand() -> None:
@@ -82,9 +82,9 @@ def test_a_higher_score_is_drawn_higher() -> None:
 
 
 def test_scatter_goes_logarithmic_for_wide_ranges() -> None:
-    near = [Spot(A, 0.8, 0.5, (0.4, 0.6)), Spot(B, 1.0, 0.9, cloud=[(1.1, 0.8)])]
+    near = [ScatterPoint(A, 0.8, 0.5, (0.4, 0.6)), ScatterPoint(B, 1.0, 0.9, cloud=[(1.1, 0.8)])]
     assert "logarithmic" not in curves.scatter("c", "t", "d", near, x_label="x", y_label="y")
-    far = [*near, Spot(B, 0.01, 0.1, remark="<i>")]
+    far = [*near, ScatterPoint(B, 0.01, 0.1, remark="<i>")]
     chart = curves.scatter("c", "t", "d", far, x_label="x", y_label="y")
     assert "logarithmic" in chart
     assert "<i>" not in chart
@@ -111,7 +111,9 @@ def test_the_name_of_the_y_axis_stands_clear_of_the_longest_number(top: float) -
     """The name is turned and about 15 px wide from the left edge; a digit takes some 6.4 px."""
     line = Curve(A, ((0.0, 0.0, None, None), (9.0, top, None, None)))
     chart = curves.line_chart("c", "t", "d", [line], x_label="x", y_label="y", unit=False)
-    spot = curves.scatter("s", "t", "d", [Spot(A, 1.0, 0.0), Spot(B, 2.0, top)], x_label="x", y_label="y")
+    spot = curves.scatter(
+        "s", "t", "d", [ScatterPoint(A, 1.0, 0.0), ScatterPoint(B, 2.0, top)], x_label="x", y_label="y"
+    )
     for drawn in (chart, spot):
         texts = [t for t in ElementTree.fromstring(str(drawn)).iter("text") if t.get("text-anchor") == "end"]
         numbers = [t for t in texts if (t.text or "").replace(".", "").isdigit()]
@@ -120,7 +122,7 @@ def test_the_name_of_the_y_axis_stands_clear_of_the_longest_number(top: float) -
 
 
 def test_a_spot_may_reach_across_as_well() -> None:
-    spots = [Spot(A, 1.0, 0.5, (0.4, 0.6), across=(0.0, 3.0)), Spot(B, 2.0, 0.5)]
+    spots = [ScatterPoint(A, 1.0, 0.5, (0.4, 0.6), across=(0.0, 3.0)), ScatterPoint(B, 2.0, 0.5)]
     drawn = ElementTree.fromstring(str(curves.scatter("s", "t", "d", spots, x_label="x", y_label="y")))
     ways = [p.get("d", "") for p in drawn.iter("path") if p.get("class") == "reach"]
     assert len(ways) == 2

@@ -1,4 +1,4 @@
-"""Trust: how far the segmenter behind the scores can be believed, where a suite measured that."""
+"""How accurate the segmenter behind the scores is, where a suite measured it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from worldgauge.engine.suite.contract import Score, mean_of_known
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.words import number
+from worldgauge.report.wording import number
 
 METRIC = "segmenter_accuracy"
 """Share of the recording's pixels labelled as the exact masks do.
@@ -16,7 +16,7 @@ Its facts: "iou" by category, "sgcs_against_exact" of the masks on the same fram
 """
 
 
-def segmenter(evidence: Evidence) -> str:
+def describe_accuracy(evidence: Evidence) -> str:
     """One sentence, means over trajectories; empty where it was not measured."""
     scores = list(_scores(evidence))
     share = mean_of_known(score.value for score in scores)
@@ -27,7 +27,7 @@ def segmenter(evidence: Evidence) -> str:
     return f"The colour segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
 
 
-def by_category(evidence: Evidence) -> str:
+def describe_categories(evidence: Evidence) -> str:
     """Mean IoU of every category that occurs, best first; empty where it was not measured."""
     found: dict[str, list[float]] = {}
     for score in _scores(evidence):
@@ -43,8 +43,8 @@ def by_category(evidence: Evidence) -> str:
 def _scores(evidence: Evidence) -> Iterator[Score]:
     """One score a trajectory: it is of the recording, so the same for every subject."""
     seen = set()
-    for entrant in evidence.entrants:
-        for task, score in entrant.by_metric.get(METRIC, {}).items():
+    for run in evidence.runs:
+        for task, score in run.by_metric.get(METRIC, {}).items():
             if score.value is not None and task not in seen:
                 seen.add(task)
                 yield score

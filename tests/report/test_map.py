@@ -13,9 +13,9 @@ from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.registry import Entry
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import TaskView
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.films.ground import FREE, OUTSIDE, SIDE_PX, TAKEN, floor_view, state_colours, top_view
-from worldgauge.report.films.map import Plan, draw_map
+from worldgauge.report.films.map import MapPath, draw_map
 from worldgauge.worlds import worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import block
@@ -84,8 +84,8 @@ def test_a_world_that_is_gone_is_said_and_not_raised() -> None:
     assert "cannot be drawn" in drawn.note
 
 
-def plan(name: str, *points: tuple[float, float]) -> Plan:
-    return Plan(Look(f"s-{name}", "k1", name), np.array(points, float))
+def plan(name: str, *points: tuple[float, float]) -> MapPath:
+    return MapPath(SeriesStyle(f"s-{name}", "k1", name), np.array(points, float))
 
 
 def places(group: ElementTree.Element) -> np.ndarray:
@@ -198,7 +198,7 @@ def test_long_names_of_marks_stand_beside_them() -> None:
 
 
 def test_a_path_that_strays_is_cut_unless_all_of_it_is_asked_for() -> None:
-    far = Plan(Look("s0", "k1", "far"), np.array([[20.0, 20.0], [20.0, 60.0]]))
+    far = MapPath(SeriesStyle("s0", "k1", "far"), np.array([[20.0, 20.0], [20.0, 60.0]]))
     picture = TaskView(CLIP, walk(), 5)
     cut, whole = (draw_map("m", picture, [far], whole=each) for each in (False, True))
     assert "Not wholly on the map" in cut.note

@@ -14,7 +14,7 @@ from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.report import write_report
-from worldgauge.report.words import number
+from worldgauge.report.wording import number
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Walks: one card a task, with its map, its film and the scores of all subjects in step with it."""
+"""Task cards: one a task, with its map, its film and the scores of all subjects in step with it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.store import record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Task
-from worldgauge.report.charts.curves import Look, strip
+from worldgauge.report.answer_cards import PAGE_SOLIDS_BYTES, AnswerCardView, view_answer_card, without_solids
+from worldgauge.report.charts.curves import SeriesStyle, strip
 from worldgauge.report.evidence import Evidence, cell_of
-from worldgauge.report.exhibits import Shown, exhibit_of
 from worldgauge.report.films.film import Film, make_film, same_rate
-from worldgauge.report.films.map import Map, draw_map
+from worldgauge.report.films.map import DrawnMap, draw_map
 from worldgauge.report.films.player import player_data
-from worldgauge.report.films.stills import Row as Stills
+from worldgauge.report.films.stills import StillsRow as Stills
 from worldgauge.report.films.stills import contact_sheet
-from worldgauge.report.gallery import PAGE_SOLIDS_BYTES, Gallery, gallery_of, without_solids
-from worldgauge.report.words import Wording, digits_for, direction, listed, number
+from worldgauge.report.task_details import DetailsView, view_details
+from worldgauge.report.wording import Vocabulary, digits_for, direction, listed, number
 
 PAGE_FILM_BYTES = 5_400_000
 """All films together, before base64 adds a third: keeps the page under 10 MB."""
@@ -40,23 +40,40 @@ SHARE_OF_STILLS_BYTES = 1_800_000
 ONE_STILLS_BYTES = 24_000
 REPLAY_PX, REPLAY_BYTES = 384, 110_000
 """Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
-TRUTH = Look("truth", "k0", "hidden truth")
-START = Look("truth", "k0", "start image")
+TRUTH = SeriesStyle("truth", "k0", "hidden truth")
+START = SeriesStyle("truth", "k0", "start image")
 """In place of a truth that nobody knows."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Walk:
-    """A card. film, map: None where nothing can be shown; `problem` says why there is no truth. metrics: (name, unit,
-    which way is better). rows: (look, values a metric).
+class TaskCard:
+    """What the page shows of one task.
 
-    encoded: the film in base64. tiles: what it shows, in order. notes: tiles that are left out or end early, and
-    why. gaps: why values are missing. data: what the player needs. legend: of the map, (CSS classes, words).
-    stills: (look, frames that were looked at). columns, diagnostics: how each subject's answer was read. lengths: of
-    films that do not last as long as the truth. caption: what was asked, where the suite says it. replays: whether the
-    tiles are films of the suite's own making. gallery: the answers, of a suite whose tasks have those.
+    Attributes:
+        ident: Of the card on the page.
+        task: Id of the task.
+        cell: Table column that it belongs to.
+        place: Where it is, empty where that is not known.
+        strip: Small chart of the headline metric.
+        metrics: (name, unit, which way is better) of the table of scores.
+        rows: (style, values), one a subject.
+        map: None where nothing is known to draw.
+        film: None where nothing can be shown.
+        encoded: The film in base64.
+        tiles: (label, style) of what the film shows, in order.
+        notes: Tiles that are left out or end early, and why.
+        gaps: Why values are missing.
+        data: For the player.
+        problem: Why there is no truth.
+        legend: Of the map, (CSS classes, words).
+        stills: (style, frames that were looked at).
+        columns, diagnostics: How each subject's answer was read; see `DetailsView`.
+        lengths: Of films that do not last as long as the truth.
+        caption: What was asked, where the suite says it.
+        replays: Whether the tiles are films of the suite's own making.
+        answers: Of a suite whose tasks are answered in words or builds.
     """
 
     ident: str
@@ -65,23 +82,23 @@ class Walk:
     place: str
     strip: Markup
     metrics: tuple[tuple[str, str, str], ...]
-    rows: tuple[tuple[Look, tuple[str, ...]], ...]
-    map: Map | None
+    rows: tuple[tuple[SeriesStyle, tuple[str, ...]], ...]
+    map: DrawnMap | None
     film: Film | None
     encoded: str
-    tiles: tuple[tuple[str, Look], ...]
+    tiles: tuple[tuple[str, SeriesStyle], ...]
     notes: tuple[str, ...]
     gaps: tuple[str, ...]
     data: Mapping[str, Any]
     problem: str = ""
     legend: tuple[tuple[str, str], ...] = ()
-    stills: tuple[tuple[Look, Stills], ...] = ()
+    stills: tuple[tuple[SeriesStyle, Stills], ...] = ()
     columns: tuple[tuple[str, bool], ...] = ()
-    diagnostics: tuple[tuple[Look, tuple[str, ...]], ...] = ()
+    diagnostics: tuple[tuple[SeriesStyle, tuple[str, ...]], ...] = ()
     lengths: str = ""
     caption: str = ""
     replays: bool = False
-    gallery: Gallery | None = None
+    answers: AnswerCardView | None = None
 
     @property
     def planned(self) -> bool:
@@ -89,24 +106,25 @@ class Walk:
         return any(css.startswith("plan") for css, _ in self.legend)
 
 
-def make_walks(
+def make_task_cards(
     evidence: Evidence,
     suite: Suite,
     tasks: Mapping[str, Task],
     chosen: Sequence[str],
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     metrics: Sequence[str],
     units: Collection[str],
-    words: Wording,
-) -> list[Walk]:
+    words: Vocabulary,
+) -> list[TaskCard]:
     """Cards of the `chosen` tasks; one whose data are gone keeps its scores and films and says what is missing.
 
     metrics: those shown, the headline first. units: those of them that are shown on an axis from 0 to 1.
     """
     if suite.shows_answers:
-        return _answered(evidence, suite, tasks, chosen, looks, metrics, units)
+        return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
     drawn = [
-        _drawn(f"walk-{k}", name, evidence, suite, tasks.get(name), looks, words) for k, name in enumerate(chosen, 1)
+        _gather_footage(f"walk-{k}", name, evidence, suite, tasks.get(name), styles, words)
+        for k, name in enumerate(chosen, 1)
     ]
     rows = sum(len(found.clips) for found in drawn if found.stills)
     left = PAGE_FILM_BYTES - (SHARE_OF_STILLS_BYTES if rows else 0)
@@ -116,7 +134,7 @@ def make_walks(
         films = list(pool.map(lambda found: _film(found, budget), drawn))
         sheets = list(pool.map(lambda found: _sheet(found, still), drawn))
     return [
-        _walk(name, found, film, sheet, evidence, looks, metrics, units)
+        _make_card(name, found, film, sheet, evidence, styles, metrics, units)
         for name, found, film, sheet in zip(chosen, drawn, films, sheets, strict=True)
     ]
 
@@ -126,25 +144,25 @@ def _answered(
     suite: Suite,
     tasks: Mapping[str, Task],
     chosen: Sequence[str],
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     metrics: Sequence[str],
     units: Collection[str],
-) -> list[Walk]:
+) -> list[TaskCard]:
     """Cards of tasks with answers in place of films."""
     with ThreadPoolExecutor() as pool:  # drawing and encoding leave Python's lock alone
-        made = list(pool.map(lambda name: gallery_of(name, evidence, suite, tasks.get(name), looks), chosen))
+        made = list(pool.map(lambda name: view_answer_card(name, evidence, suite, tasks.get(name), styles), chosen))
     left = PAGE_SOLIDS_BYTES
-    walks = []
-    for place, (name, gallery) in enumerate(zip(chosen, made, strict=True), 1):
-        kept = without_solids(gallery, left)
+    cards = []
+    for place, (name, view) in enumerate(zip(chosen, made, strict=True), 1):
+        kept = without_solids(view, left)
         left -= kept.solid_bytes
-        drawn = _Drawn(f"walk-{place}", problem=gallery.problem)
-        walk = _walk(name, drawn, None, ([], []), evidence, looks, metrics, units)
-        walks.append(replace(walk, gallery=kept))
-    return walks
+        drawn = _Footage(f"walk-{place}", problem=view.problem)
+        card = _make_card(name, drawn, None, ([], []), evidence, styles, metrics, units)
+        cards.append(replace(card, answers=kept))
+    return cards
 
 
-def _film(drawn: _Drawn, budget: int) -> Film | None:
+def _film(drawn: _Footage, budget: int) -> Film | None:
     if not drawn.clips:
         return None
     if drawn.replays:
@@ -160,18 +178,18 @@ def room_for(suite: Suite, subjects: int, films: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _Footage:
     """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
 
-    lead: of the clips, the one that gives the film its length. replays: see `Walk`.
+    lead: of the clips, the one that gives the film its length. replays: see `TaskCard`.
     """
 
     ident: str
-    map: Map | None = None
+    map: DrawnMap | None = None
     clips: Mapping[str, Clip] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problem: str = ""
-    shown: Shown | None = None
+    shown: DetailsView | None = None
     legend: tuple[tuple[str, str], ...] = ()
     lead: str = ""
     lengths: str = ""
@@ -183,16 +201,16 @@ class _Drawn:
         return self.shown.stills if self.shown is not None and self.clips else {}
 
 
-def _drawn(
+def _gather_footage(
     ident: str,
     name: str,
     evidence: Evidence,
     suite: Suite,
     task: Task | None,
-    looks: Mapping[str, Look],
-    words: Wording,
-) -> _Drawn:
-    exhibit = exhibit_of(evidence, suite, task, looks) if task is not None else None
+    styles: Mapping[str, SeriesStyle],
+    words: Vocabulary,
+) -> _Footage:
+    details = view_details(evidence, suite, task, styles) if task is not None else None
     shown, problem = None, ""
     try:
         if task is None:
@@ -206,29 +224,29 @@ def _drawn(
     replays = suite.shows_films
     if not replays and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
-    for entrant in evidence.entrants:
-        if (entrant.is_truth and TRUTH.label in clips) or not _scored(evidence, entrant.label, name):
+    for run in evidence.runs:
+        if (run.is_truth and TRUTH.label in clips) or not _scored(evidence, run.label, name):
             continue
         try:
-            if name not in entrant.rollouts:
+            if name not in run.rollouts:
                 raise WorldgaugeError("its record holds no film")
-            path = entrant.rollouts[name]
-            clips[entrant.label] = suite.film(_record_of(task, path)) if replays else Clip.open(path)
+            path = run.rollouts[name]
+            clips[run.label] = suite.film(_record_of(task, path)) if replays else Clip.open(path)
         except WorldgaugeError as error:
-            log.warning("%s: no film of %s (%s)", name, entrant.label, error)
-            notes.append(f"{entrant.label} is not shown: {error}.")
+            log.warning("%s: no film of %s (%s)", name, run.label, error)
+            notes.append(f"{run.label} is not shown: {error}.")
     lead = _longest(clips) if replays else _lead(clips)
     lengths = "" if replays else _lengths(clips, lead)
     if shown is None:
-        return _Drawn(ident, None, clips, tuple(notes), problem, exhibit, (), lead, lengths, replays)
-    if exhibit is None:
+        return _Footage(ident, None, clips, tuple(notes), problem, details, (), lead, lengths, replays)
+    if details is None:
         drawn = draw_map(ident, shown)
     else:
-        true = exhibit.truth[1] if exhibit.truth is not None else None
-        drawn = draw_map(ident, shown, exhibit.plans, exhibit.corridor, true, "The paths from above", whole=replays)
+        true = details.truth[1] if details.truth is not None else None
+        drawn = draw_map(ident, shown, details.plans, details.corridor, true, "The paths from above", whole=replays)
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
-    legend = tuple(_legend(exhibit, scored, looks, words, history=shown.generated_from > 0))
-    return _Drawn(ident, drawn, clips, tuple(notes), "", exhibit, legend, lead, lengths, replays)
+    legend = tuple(_legend(details, scored, styles, words, history=shown.generated_from > 0))
+    return _Footage(ident, drawn, clips, tuple(notes), "", details, legend, lead, lengths, replays)
 
 
 def _record_of(task: Task | None, rollout: Path) -> Record:
@@ -280,7 +298,12 @@ def _lengths(clips: Mapping[str, Clip], lead: str) -> str:
 
 
 def _legend(
-    shown: Shown | None, scored: Sequence[str], looks: Mapping[str, Look], words: Wording, *, history: bool
+    shown: DetailsView | None,
+    scored: Sequence[str],
+    styles: Mapping[str, SeriesStyle],
+    words: Vocabulary,
+    *,
+    history: bool,
 ) -> Iterator[tuple[str, str]]:
     """(CSS classes, words) of every kind of line on the map; subjects without a path are named too."""
     if history:
@@ -288,52 +311,52 @@ def _legend(
     yield "way back", words.asked if shown is None or shown.truth is None else shown.truth[0]
     if shown is None:
         return
-    planned = {plan.look: plan for plan in shown.plans}
-    order = list(looks)
-    for look in sorted(planned, key=lambda look: order.index(look.label) if look.label in order else len(order)):
-        yield f"plan {look.css}{' stays' if planned[look].stays else ''}", look.label
+    planned = {plan.style: plan for plan in shown.plans}
+    order = list(styles)
+    for style in sorted(planned, key=lambda style: order.index(style.label) if style.label in order else len(order)):
+        yield f"plan {style.css}{' stays' if planned[style].stays else ''}", style.label
     if shown.corridor is not None:
         yield "corridor", "corridor"
-    without = [label for label in scored if looks[label] not in planned] if planned else []
+    without = [label for label in scored if styles[label] not in planned] if planned else []
     if without:
         yield "", f"without a path: {', '.join(without)}"
 
 
-def _sheet(drawn: _Drawn, budget: int) -> tuple[list[Stills], list[tuple[str, str]]]:
+def _sheet(drawn: _Footage, budget: int) -> tuple[list[Stills], list[tuple[str, str]]]:
     return contact_sheet(drawn.clips, drawn.stills, budget=budget) if drawn.stills else ([], [])
 
 
-def _walk(
+def _make_card(
     name: str,
-    drawn: _Drawn,
+    drawn: _Footage,
     film: Film | None,
     sheet: tuple[list[Stills], list[tuple[str, str]]],
     evidence: Evidence,
-    looks: Mapping[str, Look],
+    styles: Mapping[str, SeriesStyle],
     metrics: Sequence[str],
     units: Collection[str],
-) -> Walk:
+) -> TaskCard:
     group = evidence.groups[name]
     # A task has scores of its own kind of question only.
-    metrics = [m for m in metrics if any(name in e.by_metric.get(m, {}) for e in evidence.entrants)]
-    first = next((m for m in metrics if any(name in e.values(m) for e in evidence.entrants)), "")
-    values = {e.label: e.values(first).get(name) for e in evidence.entrants}
+    metrics = [m for m in metrics if any(name in e.by_metric.get(m, {}) for e in evidence.runs)]
+    first = next((m for m in metrics if any(name in e.values(m) for e in evidence.runs)), "")
+    values = {e.label: e.values(first).get(name) for e in evidence.runs}
     stills, broken = sheet
-    shown = drawn.shown or Shown()
-    return Walk(
+    shown = drawn.shown or DetailsView()
+    return TaskCard(
         drawn.ident,
         name,
         cell_of(group),
         str(group.get("location", "")),
-        strip(looks, values, _scale(evidence, first, units)),
+        strip(styles, values, _scale(evidence, first, units)),
         tuple(_head(evidence, metric) for metric in metrics),
         tuple(
-            _row(evidence, looks, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
+            _row(evidence, styles, label, name, metrics) for label in evidence.labels if _scored(evidence, label, name)
         ),
         drawn.map,
         film,
         base64.b64encode(film.data).decode() if film else "",
-        tuple((label, _tile_look(label, looks)) for label in film.names) if film else (),
+        tuple((label, _tile_style(label, styles)) for label in film.names) if film else (),
         (
             *drawn.notes,
             *shown.notes,
@@ -341,10 +364,10 @@ def _walk(
             *(f"No stills of {label}: {why}." for label, why in broken),
         ),
         _gaps(evidence, name, metrics),
-        player_data(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, looks),
+        player_data(evidence, name, metrics, units, film, None if drawn.replays else drawn.map, styles),
         drawn.problem,
         drawn.legend,
-        tuple((_tile_look(row.name, looks), row) for row in stills),
+        tuple((_tile_style(row.name, styles), row) for row in stills),
         shown.columns,
         shown.rows,
         drawn.lengths,
@@ -353,15 +376,15 @@ def _walk(
     )
 
 
-def _tile_look(label: str, looks: Mapping[str, Look]) -> Look:
-    return looks.get(label) or (START if label == START.label else TRUTH)
+def _tile_style(label: str, styles: Mapping[str, SeriesStyle]) -> SeriesStyle:
+    return styles.get(label) or (START if label == START.label else TRUTH)
 
 
 def _scale(evidence: Evidence, metric: str, units: Collection[str]) -> tuple[float, float]:
     """Range of a metric over all tasks."""
     if metric in units:
         return 0.0, 1.0
-    known = [v for e in evidence.entrants for v in e.values(metric).values() if math.isfinite(v)]
+    known = [v for e in evidence.runs for v in e.values(metric).values() if math.isfinite(v)]
     return min(known, default=0.0), max(known, default=1.0)
 
 
@@ -378,25 +401,25 @@ def _scored(evidence: Evidence, label: str, task: str) -> bool:
 
 
 def _row(
-    evidence: Evidence, looks: Mapping[str, Look], label: str, task: str, metrics: Sequence[str]
-) -> tuple[Look, tuple[str, ...]]:
+    evidence: Evidence, styles: Mapping[str, SeriesStyle], label: str, task: str, metrics: Sequence[str]
+) -> tuple[SeriesStyle, tuple[str, ...]]:
     texts = []
     for metric in metrics:
         score = evidence[label].by_metric.get(metric, {}).get(task)
         texts.append("" if score is None else number(score.value, digits=_digits(evidence, metric, task)))
-    return looks[label], tuple(texts)
+    return styles[label], tuple(texts)
 
 
 def _digits(evidence: Evidence, metric: str, task: str) -> int:
-    return digits_for(e.values(metric).get(task) for e in evidence.entrants)
+    return digits_for(e.values(metric).get(task) for e in evidence.runs)
 
 
 def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, ...]:
     """Why values of the card's table or curves are missing, "metrics: reason", each reason once."""
     found: dict[str, dict[str, None]] = {}
     for metric in metrics:
-        for entrant in evidence.entrants:
-            score = entrant.by_metric.get(metric, {}).get(task)
+        for run in evidence.runs:
+            score = run.by_metric.get(metric, {}).get(task)
             if score is not None and score.value is None:
                 found.setdefault(score.reason or "", {})[metric] = None
             elif score is not None and any(v is not None and math.isinf(v) for _, v in score.series):

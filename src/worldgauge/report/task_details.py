@@ -1,4 +1,4 @@
-"""Exhibits: what a suite shows of a task beside its films, checked and made ready for a card."""
+"""What a suite shows of a task in addition to films: paths and diagnostics, checked and made ready for its card."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.films.map import Plan
-from worldgauge.report.words import column_name, plain
+from worldgauge.report.films.map import MapPath
+from worldgauge.report.wording import column_name, plain
 
 TRUE = "k0"
 """Colour of the truth, on the whole page."""
@@ -25,45 +25,51 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Shown:
-    """An exhibit as a card shows it. plans: in drawing order. columns, rows: the table of diagnostics;
-    a column is (name, whether it holds words).
+class DetailsView:
+    """`engine.suite.contract.TaskDetails` as a card shows them.
 
-    truth: (name, (n, 2) metres) of the true path, where the suite gives it a name. stills: label -> frames that were
-    looked at. notes: what could not be shown, and why.
+    Attributes:
+        plans: Paths on the map, in drawing order.
+        truth: (name, (n, 2) metres) of the true path, where the suite names it.
+        corridor: (m, 3) x, y and radius in metres of circles.
+        stills: Label -> frames that were looked at.
+        columns: Of the table of diagnostics: (name, whether it holds words).
+        rows: (style, values), one a row of that table.
+        notes: What could not be shown, and why.
+        caption: What was asked, in words.
     """
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[MapPath, ...] = ()
     truth: tuple[str, FloatArray] | None = None
     corridor: FloatArray | None = None
     stills: Mapping[str, Sequence[int]] = field(default_factory=dict)
     columns: tuple[tuple[str, bool], ...] = ()
-    rows: tuple[tuple[Look, tuple[str, ...]], ...] = ()
+    rows: tuple[tuple[SeriesStyle, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
     caption: str = ""
 
 
-def exhibit_of(evidence: Evidence, suite: Suite, task: Task, looks: Mapping[str, Look]) -> Shown | None:
+def view_details(evidence: Evidence, suite: Suite, task: Task, styles: Mapping[str, SeriesStyle]) -> DetailsView | None:
     """What `suite` has to show of `task`; None of a suite that shows nothing more than films."""
-    scores = {e.label: [s for s in e.scores if s.task == task.id] for e in evidence.entrants}
+    scores = {e.label: [s for s in e.scores if s.task == task.id] for e in evidence.runs}
     try:
         found = suite.task_details(task, {label: theirs for label, theirs in scores.items() if theirs})
     except WorldgaugeError as error:
-        log.warning("%s: no exhibit (%s)", task.id, error)
-        return Shown(notes=(f"Paths and diagnostics are not shown: {error}",))
+        log.warning("%s: no details (%s)", task.id, error)
+        return DetailsView(notes=(f"Paths and diagnostics are not shown: {error}",))
     if found is None:
         return None
-    plans, notes = _plans(found.paths, evidence, looks)
+    plans, notes = _plans(found.paths, evidence, styles)
     columns = tuple(dict.fromkeys(name for row in found.diagnostics.values() for name in row))
     order = {label: place for place, label in enumerate(evidence.labels)}
     rows = tuple(
-        (_look(label, looks), tuple(plain(row.get(name)) for name in columns))
+        (_path_style(label, styles), tuple(plain(row.get(name)) for name in columns))
         for label, row in sorted(found.diagnostics.items(), key=lambda item: order.get(item[0], len(order)))
     )
-    true = next((p for p in plans if p.look.label not in looks and p.look.colour == TRUE), None)
-    return Shown(
+    true = next((p for p in plans if p.style.label not in styles and p.style.colour == TRUE), None)
+    return DetailsView(
         tuple(plan for plan in plans if plan is not true),
-        (true.look.label, true.xy) if true is not None else None,
+        (true.style.label, true.xy) if true is not None else None,
         _circles(found.corridor),
         {name: [int(i) for i in frames] for name, frames in found.stills.items() if len(frames)},
         tuple((column_name(name), _is_words(name, found.diagnostics)) for name in columns),
@@ -78,8 +84,8 @@ def _is_words(name: str, rows: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def _plans(
-    paths: Mapping[str, FloatArray], evidence: Evidence, looks: Mapping[str, Look]
-) -> tuple[tuple[Plan, ...], list[str]]:
+    paths: Mapping[str, FloatArray], evidence: Evidence, styles: Mapping[str, SeriesStyle]
+) -> tuple[tuple[MapPath, ...], list[str]]:
     """What no subject planned lies lowest, then references, then models under test."""
     plans, notes = [], []
     for label, path in paths.items():
@@ -91,9 +97,9 @@ def _plans(
         if not finite.all():
             notes.append(f"{int((~finite).sum())} of {len(xy)} points of {label} are not finite and are left out.")
         if finite.any():
-            plans.append(Plan(_look(label, looks), xy[finite]))
+            plans.append(MapPath(_path_style(label, styles), xy[finite]))
     place = {label: 2 - (evidence[label].kind == "reference") for label in evidence.labels}
-    return tuple(sorted(plans, key=lambda plan: place.get(plan.look.label, 0))), notes
+    return tuple(sorted(plans, key=lambda plan: place.get(plan.style.label, 0))), notes
 
 
 def _circles(corridor: FloatArray | None) -> FloatArray | None:
@@ -107,7 +113,7 @@ def _circles(corridor: FloatArray | None) -> FloatArray | None:
     return known if len(known) else None
 
 
-def _look(label: str, looks: Mapping[str, Look]) -> Look:
+def _path_style(label: str, styles: Mapping[str, SeriesStyle]) -> SeriesStyle:
     """A subject's own look; ink for a true path, grey for other yardsticks."""
     true = "truth" in label.lower() or "true" in label.lower()
-    return looks.get(label) or Look("", TRUE if true else "kx", label, reference=not true)
+    return styles.get(label) or SeriesStyle("", TRUE if true else "kx", label, reference=not true)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from worldgauge.engine.run import run
-from worldgauge.report import gallery, write_report
-from worldgauge.report.gallery import Gallery, packed, without_solids
+from worldgauge.report import answer_cards as gallery
+from worldgauge.report import write_report
+from worldgauge.report.answer_cards import AnswerCardView, packed, without_solids
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
 
@@ -55,8 +56,8 @@ def test_what_cannot_be_turned() -> None:
 
 def test_solids_beyond_the_budget_are_left_out_and_said_so() -> None:
     mesh = packed(mesh_of(Blueprint.of([[[1]]], ["stone"])))
-    answered = gallery.Answered(gallery.EXPECTED, None, "", "", (), mesh)
-    shown = Gallery("x", (), (answered,))
+    answered = gallery.AnswerPlate(gallery.EXPECTED, None, "", "", (), mesh)
+    shown = AnswerCardView("x", (), (answered,))
     assert without_solids(shown, len(mesh)) is shown
     (kept,) = without_solids(shown, len(mesh) - 1).answers
     assert kept.solid == ""

@@ -14,7 +14,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.video import Clip
 from worldgauge.report import write_report
 from worldgauge.report.films.replay import write_replay
-from worldgauge.report.films.walks import PAGE_FILM_BYTES, REPLAY_BYTES, REPLAY_PX, room_for
+from worldgauge.report.films.task_cards import PAGE_FILM_BYTES, REPLAY_BYTES, REPLAY_PX, room_for
 from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.loopnav.suite import LoopNav
 

@@ -12,38 +12,38 @@ from worldgauge.core import statistics
 from worldgauge.core.statistics import holm, places
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Score
-from worldgauge.report import trust
+from worldgauge.report import segmenter_accuracy as trust
 from worldgauge.report.charts.appearance import appearance
-from worldgauge.report.choose import choose, extremes
 from worldgauge.report.compare import compare
-from worldgauge.report.evidence import Entrant, Evidence, Outcome, cell_of, unique_labels
+from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, cell_of, unique_labels
+from worldgauge.report.film_selection import find_extremes, select_tasks
 from worldgauge.report.provenance import commands, tallies, troubles
 from worldgauge.report.verdict import Verdict, verdict
-from worldgauge.report.words import Wording
+from worldgauge.report.wording import Vocabulary
 
 MEMORYLESS = ("freeze", "forgetful")
 HIDDEN = {"truth": ("truth",), "forgetful": ("world",)}
 
 
-def entrant(name: str, values: list[float], *, reference: bool = False, sharp: float = 1.0) -> Entrant:
+def run(name: str, values: list[float], *, reference: bool = False, sharp: float = 1.0) -> ComparedRun:
     scores = []
     for k, value in enumerate(values):
         group = {"type": "ABA", "range": (5, 15)[k % 2], "location": f"v{k}"}
         scores.append(Score(f"t{k}", "sgcs", value, group=group))
         scores.append(Score(f"t{k}", "sharpness", 40.0 * sharp * (k + 1), better="neither", group=group))
     facts = {"settings": {"stride": 5}, "source": "my data", "seed": 3, "subject": {"model": f"m:{name}"}}
-    outcomes = (*(Outcome(s.task, "scored") for s in scores[::2]), Outcome("x", "failed", "broke"))
+    outcomes = (*(TaskEnding(s.task, "scored") for s in scores[::2]), TaskEnding("x", "failed", "broke"))
     kind = "reference" if reference else "subject"
     sees = HIDDEN.get(name, ())
-    return Entrant(name, name, name, kind, sees, None, facts, Path("runs") / name, tuple(scores), outcomes, {})
+    return ComparedRun(name, name, name, kind, sees, None, facts, Path("runs") / name, tuple(scores), outcomes, {})
 
 
-def evidence(*entrants: Entrant) -> Evidence:
-    return Evidence("toyloop", {}, entrants)
+def evidence(*runs: ComparedRun) -> Evidence:
+    return Evidence("toyloop", {}, runs)
 
 
-def say(*entrants: Entrant, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> Verdict:
-    made = evidence(*entrants)
+def say(*runs: ComparedRun, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> Verdict:
+    made = evidence(*runs)
     return verdict(
         made,
         "SGCS",
@@ -52,7 +52,7 @@ def say(*entrants: Entrant, claim: str = "redraws the place", floor: tuple[str, 
         higher=True,
         floor=floor,
         claim=claim,
-        words=Wording.of(ToyLoop),
+        words=Vocabulary.of(ToyLoop),
     )
 
 
@@ -60,12 +60,12 @@ WAVE = [0.00, 0.02, 0.01, 0.03, 0.02, 0.01, 0.00, 0.02]
 GOOD, POOR, LOW = ([base + w for w in WAVE] for base in (0.8, 0.402, 0.4))
 
 
-def freeze() -> Entrant:
-    return entrant("freeze", LOW, reference=True)
+def freeze() -> ComparedRun:
+    return run("freeze", LOW, reference=True)
 
 
 def test_standings_are_sorted_and_differences_signed() -> None:
-    made = evidence(entrant("low", LOW), entrant("good", GOOD))
+    made = evidence(run("low", LOW), run("good", GOOD))
     placed = compare(made, "sgcs").standings
     assert [s.label for s in placed] == ["good", "low"]
     assert placed[0].mean == pytest.approx(0.81375)
@@ -86,7 +86,7 @@ def test_places_and_corrected_p_values_come_from_the_same_tests(seed: int) -> No
     rng = np.random.default_rng(seed)
     base = rng.normal(0.5, 0.2, 20)
     names = [f"m{k}" for k in range(7)]
-    made = evidence(*(entrant(n, list(base + 0.012 * k + rng.normal(0, 0.03, 20))) for k, n in enumerate(names)))
+    made = evidence(*(run(n, list(base + 0.012 * k + rng.normal(0, 0.03, 20))) for k, n in enumerate(names)))
     compared = compare(made, "sgcs")
     corrected = holm([pair.p for pair in compared.pairs])
     assert [pair.p_holm for pair in compared.pairs] == corrected
@@ -104,18 +104,18 @@ def test_every_pair_is_tested_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return statistics.paired_difference(a, b, *more, **rest)
 
     monkeypatch.setattr("worldgauge.report.compare.paired_difference", counted)
-    compare(evidence(entrant("a", GOOD), entrant("b", LOW), entrant("c", POOR)), "sgcs")
+    compare(evidence(run("a", GOOD), run("b", LOW), run("c", POOR)), "sgcs")
     assert len(asked) == 3
 
 
 def test_few_trajectories_cannot_order_many_subjects() -> None:
-    few = [entrant(f"m{k}", [0.1 * k, 0.1 * k + 0.01]) for k in range(4)]
+    few = [run(f"m{k}", [0.1 * k, 0.1 * k + 0.01]) for k in range(4)]
     assert not compare(evidence(*few), "sgcs").can_order
-    assert compare(evidence(entrant("good", GOOD), entrant("low", LOW)), "sgcs").can_order
+    assert compare(evidence(run("good", GOOD), run("low", LOW)), "sgcs").can_order
 
 
 def test_intervals_end_where_the_metric_does() -> None:
-    made = evidence(entrant("a", [0.1, 0.9]), entrant("b", [0.9, 0.2]))
+    made = evidence(run("a", [0.1, 0.9]), run("b", [0.9, 0.2]))
     free, bound = compare(made, "sgcs"), compare(made, "sgcs", bounds=(0.0, 1.0))
     assert free.by_label["a"].low is not None
     assert free.by_label["a"].low < 0
@@ -125,88 +125,88 @@ def test_intervals_end_where_the_metric_does() -> None:
 
 
 def test_verdict_names_the_only_model_that_remembers() -> None:
-    said = say(entrant("good", GOOD), entrant("low", POOR[::-1]), freeze())
+    said = say(run("good", GOOD), run("low", POOR[::-1]), freeze())
     assert said.headline == "Of 2 models only good redraws the place better than references that cannot remember."
     assert "0.814" in said.support[0]
     assert "freeze" in said.support[0]
 
 
 def test_verdict_admits_when_none_does() -> None:
-    said = say(entrant("a", LOW[::-1]), entrant("b", LOW), freeze())
+    said = say(run("a", LOW[::-1]), run("b", LOW), freeze())
     assert said.headline.startswith("Neither of 2 models redraws")
 
 
 def test_verdict_of_one_of_all_and_of_none() -> None:
-    assert say(entrant("good", GOOD), freeze()).headline.startswith("good redraws the place")
-    assert say(entrant("a", GOOD), entrant("b", GOOD), freeze()).headline.startswith(
+    assert say(run("good", GOOD), freeze()).headline.startswith("good redraws the place")
+    assert say(run("a", GOOD), run("b", GOOD), freeze()).headline.startswith(
         "Each of 2 models redraws the place better"
     )
-    assert say(entrant("a", LOW), freeze()).headline.startswith("Nothing shows that a redraws the place: it is not")
-    two_of_three = say(entrant("a", GOOD), entrant("b", GOOD), entrant("c", LOW[::-1]), freeze()).headline
+    assert say(run("a", LOW), freeze()).headline.startswith("Nothing shows that a redraws the place: it is not")
+    two_of_three = say(run("a", GOOD), run("b", GOOD), run("c", LOW[::-1]), freeze()).headline
     assert two_of_three.startswith("Of 3 models each of a and b redraws the place better than")
-    assert "no reference that cannot remember was run" in say(entrant("a", LOW)).headline
+    assert "no reference that cannot remember was run" in say(run("a", LOW)).headline
     assert say().headline == "Nothing was scored."
 
 
 def test_verdict_judges_references_where_no_model_was_run() -> None:
-    truth = entrant("truth", [1.0] * 8, reference=True)
-    said = say(truth, entrant("memory", GOOD, reference=True), freeze())
+    truth = run("truth", [1.0] * 8, reference=True)
+    said = say(truth, run("memory", GOOD, reference=True), freeze())
     assert said.headline == "Only memory redraws the place; freeze does not."
     assert "truth, shown what is hidden, is not judged" in said.support[1]
 
 
 def test_verdict_says_that_sharp_is_not_right() -> None:
-    truth = entrant("truth", [1.0] * 8, reference=True)
-    blind = entrant("forgetful", LOW, reference=True, sharp=1.05)
-    said = say(entrant("good", GOOD), truth, freeze(), blind)
+    truth = run("truth", [1.0] * 8, reference=True)
+    blind = run("forgetful", LOW, reference=True, sharp=1.05)
+    said = say(run("good", GOOD), truth, freeze(), blind)
     assert said.support[-1] == "forgetful, which cannot remember, is 1.05 times as sharp as the truth: SGCS 0.414."
 
 
 def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:
-    runs = entrant("good", GOOD), entrant("low", LOW), freeze(), entrant("forgetful", LOW, reference=True)
+    runs = run("good", GOOD), run("low", LOW), freeze(), run("forgetful", LOW, reference=True)
     said = say(*runs, claim="", floor=())
     # freeze is a reference like any other here: it is not judged beside models under test.
     assert said.headline == "good leads 2 subjects with SGCS 0.814 [0.805, 0.823]."
     assert said.support == (
         "The next is low. Paired difference +0.400, 95% interval 0.400 to 0.400. The difference tells the two apart.",
     )
-    alone = say(entrant("a", GOOD), claim="", floor=())
+    alone = say(run("a", GOOD), claim="", floor=())
     assert (alone.headline, alone.support) == ("a has SGCS 0.814 [0.805, 0.823].", ())
-    same = say(entrant("a", GOOD), entrant("b", GOOD[::-1]), claim="", floor=())
+    same = say(run("a", GOOD), run("b", GOOD[::-1]), claim="", floor=())
     assert "does not tell the two apart" in same.support[0]
 
 
 def test_appearance_is_relative_to_the_truth_on_the_same_trajectory() -> None:
-    truth = entrant("truth", [1.0] * 4, reference=True)
-    shown = appearance(evidence(truth, entrant("a", LOW[:4], sharp=0.5)))
+    truth = run("truth", [1.0] * 4, reference=True)
+    shown = appearance(evidence(truth, run("a", LOW[:4], sharp=0.5)))
     assert shown is not None
     assert shown.relative
     assert shown.mean("a") == pytest.approx(0.5)
-    alone = appearance(evidence(entrant("a", LOW[:4])))
+    alone = appearance(evidence(run("a", LOW[:4])))
     assert alone is not None
     assert not alone.relative
 
 
 def test_films_are_the_extremes_and_a_spread_over_cells() -> None:
-    made = evidence(entrant("a", [0.1 * (k % 10) for k in range(40)]), freeze())
-    cases = extremes(made, "sgcs")
+    made = evidence(run("a", [0.1 * (k % 10) for k in range(40)]), freeze())
+    cases = find_extremes(made, "sgcs")
     assert cases[0].worst == ("t0", 0.0)
     assert cases[0].best == ("t9", pytest.approx(0.9))
-    chosen = choose(made, cases, 8)
+    chosen = select_tasks(made, cases, 8)
     assert len(chosen) == 8
     assert {"t0", "t9"} <= set(chosen)
     assert {cell_of(made.groups[task]) for task in chosen} == {"ABA 5", "ABA 15"}
-    assert choose(made, cases, 100) == list(made.groups)
-    assert choose(made, cases, 0) == []
+    assert select_tasks(made, cases, 100) == list(made.groups)
+    assert select_tasks(made, cases, 0) == []
 
 
 def test_lower_is_better_turns_worst_and_best_round() -> None:
-    (case,) = extremes(evidence(entrant("a", [0.1, 0.5])), "sgcs", higher=False)
+    (case,) = find_extremes(evidence(run("a", [0.1, 0.5])), "sgcs", higher=False)
     assert (case.worst, case.best) == (("t1", 0.5), ("t0", 0.1))
 
 
 def test_cells_come_in_the_order_of_numbers() -> None:
-    assert list(dict.fromkeys(map(cell_of, evidence(entrant("a", LOW)).groups.values()))) == ["ABA 5", "ABA 15"]
+    assert list(dict.fromkeys(map(cell_of, evidence(run("a", LOW)).groups.values()))) == ["ABA 5", "ABA 15"]
 
 
 def test_equal_names_are_told_apart() -> None:
@@ -216,19 +216,19 @@ def test_equal_names_are_told_apart() -> None:
 
 
 def test_counts_troubles_and_commands() -> None:
-    one = entrant("a", LOW)
+    one = run("a", LOW)
     assert tallies(evidence(one)) == [("a", TaskCounts(9, 8, 0, 1))]
     (trouble,) = troubles(evidence(one))
     assert (trouble.label, trouble.reason, trouble.tasks) == ("a", "broke", ("x",))
-    made, again = commands(evidence(one, entrant("b", LOW)), {"stride": 1})
+    made, again = commands(evidence(one, run("b", LOW)), {"stride": 1})
     assert made == "worldgauge run toyloop --model m:a --model m:b --data 'my data' --out runs --seed 3 --set stride=5"
     assert again == "worldgauge report runs"
 
 
 def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
-    def whole(name: str, tasks: int) -> Entrant:
-        outcomes = tuple(Outcome(f"t{k}", "scored") for k in range(tasks))
-        return replace(entrant(name, LOW), outcomes=outcomes)
+    def whole(name: str, tasks: int) -> ComparedRun:
+        outcomes = tuple(TaskEnding(f"t{k}", "scored") for k in range(tasks))
+        return replace(run(name, LOW), outcomes=outcomes)
 
     alike = [whole(name, 8) for name in "abc"]
     assert tallies(evidence(*alike, whole("d", 20))) == [
@@ -242,8 +242,8 @@ def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
 
 
 def test_a_python_object_is_not_put_on_a_command_line() -> None:
-    def made(**subject: object) -> Entrant:
-        one = entrant("mine", LOW)
+    def made(**subject: object) -> ComparedRun:
+        one = run("mine", LOW)
         return replace(one, facts={**one.facts, "subject": subject})
 
     named, again = commands(evidence(made(model="__main__:MyModel", live=True)), {"stride": 5})
@@ -255,18 +255,18 @@ def test_a_python_object_is_not_put_on_a_command_line() -> None:
 
 
 def test_the_segmenter_is_said_once_a_trajectory() -> None:
-    def scored(name: str) -> Entrant:
+    def scored(name: str) -> ComparedRun:
         facts = [
             {"iou": {"tree": 0.5, "house": 0.9, "cow": None}, "sgcs_against_exact": 0.8},
             {"iou": {"tree": 0.7, "house": None, "cow": None}, "sgcs_against_exact": 0.82},
         ]
         found = [Score(f"t{k}", "segmenter_accuracy", 0.94 + 0.02 * k, facts=each) for k, each in enumerate(facts)]
-        return replace(entrant(name, LOW), scores=(*entrant(name, LOW).scores, *found))
+        return replace(run(name, LOW), scores=(*run(name, LOW).scores, *found))
 
     made = evidence(scored("a"), scored("b"))
-    assert trust.segmenter(made) == (
+    assert trust.describe_accuracy(made) == (
         "The colour segmenter labels 95 % of the recording's pixels as the exact masks do "
         "(SGCS of its masks against exact ones: 0.81)."
     )
-    assert trust.by_category(made).endswith("by category: house 0.90, tree 0.60.")
-    assert trust.segmenter(evidence(entrant("a", LOW))) == trust.by_category(evidence(entrant("a", LOW))) == ""
+    assert trust.describe_categories(made).endswith("by category: house 0.90, tree 0.60.")
+    assert trust.describe_accuracy(evidence(run("a", LOW))) == trust.describe_categories(evidence(run("a", LOW))) == ""

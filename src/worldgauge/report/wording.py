@@ -14,7 +14,7 @@ MINUS = "−"
 
 
 @dataclass(frozen=True)
-class Wording:
+class Vocabulary:
     """What the page calls things, where a suite has words of its own (its `vocabulary`).
 
     task, tasks: one question and several. headline: name of the first table's metric, empty to go by the table.
@@ -34,7 +34,7 @@ class Wording:
     films: str = "The truth and what every subject drew, frame by frame."
 
     @classmethod
-    def of(cls, suite: Suite) -> Wording:
+    def of(cls, suite: Suite) -> Vocabulary:
         """The words of `suite`. Raises UsageError for one that means nothing here."""
         given = suite.vocabulary
         known = [field.name for field in fields(cls)]

@@ -1,4 +1,4 @@
-"""Choice: which trajectories get a film when there are more than a page can hold."""
+"""Which tasks get a film when there are more than a page can hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from worldgauge.report.evidence import Entrant, Evidence, cell_of
+from worldgauge.report.evidence import ComparedRun, Evidence, cell_of
 
 
 @dataclass(frozen=True)
@@ -18,20 +18,20 @@ class Extremes:
     best: tuple[str, float]
 
 
-def extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
+def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
     """Worst and best trajectory of every subject that has a value; ties go to the first task."""
     found = []
-    for entrant in evidence.entrants:
-        known = entrant.values(metric)
+    for run in evidence.runs:
+        known = run.values(metric)
         values = {task: known[task] for task in evidence.groups if task in known}
         if values:
             low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
             worst, best = (low, high) if higher else (high, low)
-            found.append(Extremes(entrant.label, (worst, values[worst]), (best, values[best])))
+            found.append(Extremes(run.label, (worst, values[worst]), (best, values[best])))
     return found
 
 
-def choose(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
+def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
     """At most `limit` tasks, in the order of the tasks: all of them where they fit; else the worst and best of the
     models under test, then of the references that saw nothing hidden, then a spread over the cells of the table.
     """
@@ -54,5 +54,5 @@ def choose(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[st
     return [task for task in tasks if task in chosen]
 
 
-def _interest(entrant: Entrant) -> tuple[bool, bool]:
-    return entrant.kind == "reference", entrant.privileged
+def _interest(run: ComparedRun) -> tuple[bool, bool]:
+    return run.kind == "reference", run.privileged

@@ -1,4 +1,4 @@
-"""Gallery: answers side by side, each with its picture, its words, what came of it, and a build that can be turned."""
+"""Cards of tasks with answers: each with its picture, its words, its verdict, and a build that can be turned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from worldgauge.core.image import Image
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Task
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
 from worldgauge.worlds.blocks.mesh import UNITS, Mesh
 
@@ -32,14 +32,14 @@ PAGE_SOLIDS_BYTES = 6_000_000
 MOST_QUADS = 60_000
 """Of one solid: more would not turn smoothly, nor be read at that size."""
 
-EXPECTED = Look("truth", "k0", "expected")
+EXPECTED = SeriesStyle("truth", "k0", "expected")
 NOTHING = Markup("")
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A picture as an address that holds it; size (width, height) px."""
+class EncodedPicture:
+    """A picture as a data address; size (width, height) px."""
 
     encoded: str
     size: tuple[int, int]
@@ -47,11 +47,21 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """One answer. picture: None where there is none. solid: what the viewer turns, as text; empty without any."""
+class AnswerPlate:
+    """One answer on a card.
 
-    look: Look
-    picture: Shown | None
+    Attributes:
+        style: Of its subject.
+        picture: None where there is none.
+        text: The whole answer in words.
+        verdict: What came of it, in a few words.
+        reasons: Of the verdict, a line each.
+        solid: What the viewer turns, as text; empty without any.
+        note: Why it cannot be turned.
+    """
+
+    style: SeriesStyle
+    picture: EncodedPicture | None
     text: str
     verdict: str
     reasons: tuple[str, ...]
@@ -60,12 +70,12 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Gallery:
-    """What a card shows of a task with answers. problem: why nothing can be shown."""
+class AnswerCardView:
+    """What the card of a task with answers shows; problem: why nothing can be shown."""
 
     asked: str = ""
-    shown: tuple[Shown, ...] = ()
-    answers: tuple[Answered, ...] = ()
+    shown: tuple[EncodedPicture, ...] = ()
+    answers: tuple[AnswerPlate, ...] = ()
     problem: str = ""
 
     @property
@@ -74,37 +84,39 @@ class Gallery:
         return sum(len(answer.solid) for answer in self.answers)
 
 
-def gallery_of(name: str, evidence: Evidence, suite: Suite, task: Task | None, looks: Mapping[str, Look]) -> Gallery:
-    """The card of task `name` by the suite's own hand; one whose data are gone says so."""
+def view_answer_card(
+    name: str, evidence: Evidence, suite: Suite, task: Task | None, styles: Mapping[str, SeriesStyle]
+) -> AnswerCardView:
+    """The card of task `name`, as the suite makes it; one whose data are gone says so."""
     if task is None:
-        return Gallery(problem="no record of this task can be read; run again to make it anew")
+        return AnswerCardView(problem="no record of this task can be read; run again to make it anew")
     scores = {
         e.label: [own[name] for own in e.by_metric.values() if name in own]
-        for e in evidence.entrants
+        for e in evidence.runs
         if any(name in own for own in e.by_metric.values())
     }
     records = {}
-    for entrant in evidence.entrants:
-        if entrant.label in scores and (record := _record(task, entrant.directory, name)) is not None:
-            records[entrant.label] = record
+    for run in evidence.runs:
+        if run.label in scores and (record := _record(task, run.directory, name)) is not None:
+            records[run.label] = record
     try:
         card: AnswerCard = suite.answer_card(task, records, scores)
     except WorldgaugeError as error:
         log.warning("%s: no card (%s)", name, error)
-        return Gallery(problem=str(error))
-    shown = tuple(_shown(picture, SHOWN_PX, caption) for caption, picture in card.shown)
-    return Gallery(card.asked, shown, tuple(_answers(card, looks)))
+        return AnswerCardView(problem=str(error))
+    shown = tuple(_encode(picture, SHOWN_PX, caption) for caption, picture in card.shown)
+    return AnswerCardView(card.asked, shown, tuple(_plates(card, styles)))
 
 
-def without_solids(gallery: Gallery, left: int) -> Gallery:
+def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
     """The same where its solids fit into `left` bytes; else without, and saying so."""
-    if gallery.solid_bytes <= left:
-        return gallery
+    if card_view.solid_bytes <= left:
+        return card_view
     answers = tuple(
         replace(answer, solid=NOTHING, note="Too large to be turned on this page.") if answer.solid else answer
-        for answer in gallery.answers
+        for answer in card_view.answers
     )
-    return replace(gallery, answers=answers)
+    return replace(card_view, answers=answers)
 
 
 def packed(mesh: Mesh) -> Markup:
@@ -120,12 +132,12 @@ def packed(mesh: Mesh) -> Markup:
     return Markup(json.dumps({"n": count, "units": UNITS, "data": base64.b64encode(zlib.compress(data, 9)).decode()}))
 
 
-def _answers(card: AnswerCard, looks: Mapping[str, Look]) -> Iterator[Answered]:
+def _plates(card: AnswerCard, styles: Mapping[str, SeriesStyle]) -> Iterator[AnswerPlate]:
     for label, plate in card.plates.items():
-        picture = None if plate.picture is None else _shown(plate.picture, PLATE_PX, label)
+        picture = None if plate.picture is None else _encode(plate.picture, PLATE_PX, label)
         solid = NOTHING if plate.solid is None else packed(plate.solid)
-        yield Answered(
-            looks.get(label, EXPECTED), picture, plate.text, plate.verdict, plate.reasons, solid, _note(plate, solid)
+        yield AnswerPlate(
+            styles.get(label, EXPECTED), picture, plate.text, plate.verdict, plate.reasons, solid, _note(plate, solid)
         )
 
 
@@ -144,10 +156,10 @@ def _record(task: Task, directory: Path, name: str) -> Record | None:
     return Record(task, entry["subject"], folder, entry["facts"], entry["rollout"])
 
 
-def _shown(picture: Image, most_px: int, caption: str) -> Shown:
+def _encode(picture: Image, most_px: int, caption: str) -> EncodedPicture:
     height, width = picture.shape[:2]
     scale = min(1.0, most_px / max(height, width))
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA) if scale < 1 else picture
     _, coded = cv2.imencode(".webp", np.ascontiguousarray(small[:, :, ::-1]), [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
-    return Shown(f"data:image/webp;base64,{base64.b64encode(coded.tobytes()).decode()}", size, caption)
+    return EncodedPicture(f"data:image/webp;base64,{base64.b64encode(coded.tobytes()).decode()}", size, caption)

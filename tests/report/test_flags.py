@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from report.test_report_compare import GOOD, LOW, POOR, entrant, evidence, freeze
+from report.test_compare import GOOD, LOW, POOR, evidence, freeze, run
 from report.toybench import ToyLoop
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
-from worldgauge.report.charts.curves import Look
+from worldgauge.report.charts.curves import SeriesStyle
 from worldgauge.report.compare import compare
-from worldgauge.report.evidence import Entrant, columns_by
+from worldgauge.report.evidence import ComparedRun, columns_by
 from worldgauge.report.verdict import Verdict, verdict
-from worldgauge.report.words import Wording
+from worldgauge.report.wording import Vocabulary
 
-LOOKS = {name: Look(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
+LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
 
 
-def say(*entrants: Entrant, flags: dict[str, str], claim: str = "redraws the place") -> Verdict:
-    made = evidence(*entrants)
+def say(*runs: ComparedRun, flags: dict[str, str], claim: str = "redraws the place") -> Verdict:
+    made = evidence(*runs)
     compared = compare(made, "sgcs", flags=flags)
     floor = ("freeze",) if claim else ()
-    words = Wording.of(ToyLoop)
+    words = Vocabulary.of(ToyLoop)
     return verdict(made, "SGCS", compared, None, higher=True, floor=floor, claim=claim, words=words)
 
 
@@ -29,13 +29,13 @@ def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
     rows = [TableRow(name, (Cell(mean, 0.1, 3),)) for name, mean in (("a", 0.9), ("b", 0.5), ("c", 0.3))]
     flagged = [TableRow("a", rows[0].cells, "subject", "does not move"), *rows[1:]]
     for made, best in ((rows, "a"), (flagged, "b")):
-        view = tables.view("t", Table("m", "M", "1", "higher", ("x",), tuple(made)), LOOKS, {})
+        view = tables.view_table("t", Table("m", "M", "1", "higher", ("x",), tuple(made)), LOOKS, {})
         assert [row.label for _, group in view.groups for row in group if row.cells[0].best] == [best]
         assert view.flagged == (best == "b")
 
 
 def test_a_flagged_subject_stands_last_without_a_rank() -> None:
-    made = evidence(entrant("cheat", GOOD), entrant("good", POOR), entrant("low", [v - 0.1 for v in LOW]))
+    made = evidence(run("cheat", GOOD), run("good", POOR), run("low", [v - 0.1 for v in LOW]))
     placed = compare(made, "sgcs", flags={"cheat": "does not move"}).standings
     assert [(s.label, s.rank, s.flag) for s in placed] == [
         ("good", "1", ""),
@@ -45,7 +45,7 @@ def test_a_flagged_subject_stands_last_without_a_rank() -> None:
 
 
 def test_its_differences_are_shown_but_lead_nobody() -> None:
-    made = evidence(entrant("cheat", GOOD), entrant("good", POOR))
+    made = evidence(run("cheat", GOOD), run("good", POOR))
     compared = compare(made, "sgcs", flags={"cheat": "does not move"})
     (pair,) = compared.pairs
     assert pair.clear
@@ -58,14 +58,10 @@ def test_its_differences_are_shown_but_lead_nobody() -> None:
 
 
 def test_the_verdict_names_the_next_best_and_says_who_is_out() -> None:
-    said = say(
-        entrant("cheat", GOOD), entrant("good", [v + 0.2 for v in LOW]), freeze(), flags={"cheat": "pose-conditioned"}
-    )
+    said = say(run("cheat", GOOD), run("good", [v + 0.2 for v in LOW]), freeze(), flags={"cheat": "pose-conditioned"})
     assert said.headline.startswith("good redraws the place")
     assert said.support[-1] == "Not in the running: cheat (pose-conditioned)."
-    leads = say(
-        entrant("cheat", GOOD), entrant("a", POOR), entrant("b", LOW), flags={"cheat": "pose-conditioned"}, claim=""
-    )
+    leads = say(run("cheat", GOOD), run("a", POOR), run("b", LOW), flags={"cheat": "pose-conditioned"}, claim="")
     assert leads.headline.startswith("a leads 2 subjects")
     assert leads.support[-1] == "Not in the running: cheat (pose-conditioned)."
 
@@ -73,12 +69,12 @@ def test_the_verdict_names_the_next_best_and_says_who_is_out() -> None:
 def test_a_flag_does_not_lower_the_bar() -> None:
     """A frozen picture that is flagged still has to be beaten by who claims to remember."""
     better = [v + 0.2 for v in LOW]
-    noise = entrant("noise", [v - 0.3 for v in LOW], reference=True)
-    made = evidence(entrant("a", LOW[::-1]), entrant("freeze", better, reference=True), noise)
+    noise = run("noise", [v - 0.3 for v in LOW], reference=True)
+    made = evidence(run("a", LOW[::-1]), run("freeze", better, reference=True), noise)
     compared = compare(made, "sgcs", flags={"freeze": "does not move"})
     said = verdict(
         made, "SGCS", compared, None, higher=True, floor=("freeze", "noise"), claim="redraws it",
-        words=Wording.of(ToyLoop),
+        words=Vocabulary.of(ToyLoop),
     )  # fmt: skip
     assert said.headline.startswith("Nothing shows that a redraws it")
     assert "the strongest reference that cannot remember, freeze, has 0.614" in said.support[0]
@@ -86,12 +82,12 @@ def test_a_flag_does_not_lower_the_bar() -> None:
 
 @pytest.mark.parametrize("claim", ["", "redraws the place"])
 def test_where_all_are_flagged_nobody_wins(claim: str) -> None:
-    said = say(entrant("a", GOOD), entrant("b", LOW), flags={"a": "does not move", "b": "does not move"}, claim=claim)
+    said = say(run("a", GOOD), run("b", LOW), flags={"a": "does not move", "b": "does not move"}, claim=claim)
     assert said.headline == "Nobody is in the running: a (does not move) and b (does not move)."
 
 
 def test_without_an_unflagged_model_references_are_compared() -> None:
-    said = say(entrant("a", GOOD), entrant("memory", POOR, reference=True), freeze(), flags={"a": "does not move"})
+    said = say(run("a", GOOD), run("memory", POOR, reference=True), freeze(), flags={"a": "does not move"})
     assert "Only references are compared, no model under test can be judged." in said.support
     assert "a redraws" not in said.headline
 
