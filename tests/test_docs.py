@@ -116,7 +116,7 @@ def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
     done = subprocess.run(words, capture_output=True, text=True, timeout=240, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout
-    assert "6 passed" in done.stdout
+    assert "7 passed" in done.stdout
 
 
 def test_three_lines_of_python_run(walks: Path, tmp_path: Path) -> None:
