@@ -31,11 +31,10 @@ from worldgauge.models import models
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format.layout import IMAGES
-from worldgauge.suites.mind.format.results import read_results
-from worldgauge.suites.mind.metrics.action_labels import labels_of
+from worldgauge.suites.mind.format.results import read_results, results_of
+from worldgauge.suites.mind.metrics.action_accuracy import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse
 from worldgauge.suites.mind.protocol import question_of, request_of
-from worldgauge.suites.mind.results import results_of
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of

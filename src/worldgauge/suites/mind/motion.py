@@ -30,7 +30,7 @@ def leg_motion(start: Image, out: Clip) -> float:
     return float(min(half[-1], np.median(half)))
 
 
-class Moved:
+class MotionMeter:
     """How much a video changes in `PERIOD` frames: a mean. Shown each PERIOD-th frame and the last."""
 
     def __init__(self) -> None:

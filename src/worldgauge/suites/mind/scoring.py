@@ -10,12 +10,12 @@ from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import pair_error, prepared, scored_frames
-from worldgauge.suites.mind.acting import action_scores
+from worldgauge.suites.mind.action_scores import action_scores
 from worldgauge.suites.mind.format import MindClip
-from worldgauge.suites.mind.learned import Learned, missing_learned
-from worldgauge.suites.mind.motion import PERIOD, Moved
+from worldgauge.suites.mind.learned_scores import LearnedScores, missing_learned
+from worldgauge.suites.mind.mirror_scores import mirror_scores
+from worldgauge.suites.mind.motion import PERIOD, MotionMeter
 from worldgauge.suites.mind.protocol import ClipQuestion, question_of
-from worldgauge.suites.mind.returning import return_scores
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of
 
@@ -31,7 +31,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     question = question_of(clip, settings)
     rollout = _in_shape(_rollout(record, settings), record, question)
     if clip.part == "mirror_test":
-        scores = list(return_scores(record, clip, question, rollout, settings))
+        scores = list(mirror_scores(record, clip, question, rollout, settings))
     else:
         scores = [
             *_frame_scores(record, clip, question, rollout, settings, task_context),
@@ -101,8 +101,8 @@ def _frame_scores(
     crop = record.facts["crop"]
     truth = question.truth.cropped(*crop) if crop else question.truth
     series: dict[str, list[tuple[int, float | None]]] = {field: [] for field in PIXEL}
-    learned = Learned(record, settings, prefix)
-    ours, real = Moved(), Moved()
+    learned = LearnedScores(record, settings, prefix)
+    ours, real = MotionMeter(), MotionMeter()
     for index, (got, want) in enumerate(zip(rollout[:count], truth[:count], strict=True)):
         x, y = prepared(got), prepared(want)
         error = pair_error(x, y)

@@ -11,8 +11,8 @@ from worldgauge.core.model import WorldModel
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind import protocol, published, results, scoring, summary, tasks
-from worldgauge.suites.mind.format.results import write_results
+from worldgauge.suites.mind import protocol, published, scoring, summary, tasks
+from worldgauge.suites.mind.format.results import results_of, write_results
 from worldgauge.suites.mind.settings import Settings
 
 
@@ -101,4 +101,4 @@ class Mind(Suite):
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
         """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
-        write_results(path, results.results_of(scores, failed, self.options.horizon))
+        write_results(path, results_of(scores, failed, self.options.horizon))

@@ -27,7 +27,7 @@ TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_m
 """Test -> the scores whose facts say what its videos are: how much they move, how long and how fast they are."""
 
 
-class Line(NamedTuple):
+class MetricLine(NamedTuple):
     """Where a table's numbers come from. metric: name of the scores. title: of the table."""
 
     metric: str
@@ -35,31 +35,31 @@ class Line(NamedTuple):
 
 
 LINES = (
-    Line(HEADLINE, "Long context memory: mean squared error"),
-    Line("lcm/psnr_720p", "Long context memory: PSNR"),
-    Line("lcm/ssim_720p", "Long context memory: SSIM"),
-    Line("lcm/lpips_720p", "Long context memory: LPIPS"),
-    Line("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
-    Line("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
-    Line("asg/mse_720p", "Action space generalisation: mean squared error"),
-    Line("lcm/rpe_trans", "Action accuracy, memory test: translation error a frame"),
-    Line("lcm/rpe_rot_deg", "Action accuracy, memory test: rotation error a frame"),
-    Line("asg/rpe_trans", "Action accuracy, other action spaces: translation error a frame"),
-    Line("asg/rpe_rot_deg", "Action accuracy, other action spaces: rotation error a frame"),
-    Line("lcm/dino_mse", "DINO feature distance, memory test"),
-    Line("lcm/aesthetic", "Aesthetic quality, memory test"),
-    Line("lcm/imaging", "Imaging quality, memory test"),
-    Line("gsc_aligned_psnr", "Generated scene consistency, states paired exactly: PSNR"),
-    Line("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
-    Line("gsc_aligned_lpips", "Generated scene consistency, states paired exactly: LPIPS"),
-    Line("gsc_lpips", "Generated scene consistency as released: LPIPS"),
-    Line("asg/psnr_720p", "Action space generalisation: PSNR"),
-    Line("asg/ssim_720p", "Action space generalisation: SSIM"),
-    Line("asg/lpips_720p", "Action space generalisation: LPIPS"),
-    Line("asg/dino_mse", "DINO feature distance, other action spaces"),
-    Line("asg/aesthetic", "Aesthetic quality, other action spaces"),
-    Line("asg/imaging", "Imaging quality, other action spaces"),
-    Line("out_leg_motion", "Motion between the start image and the turn"),
+    MetricLine(HEADLINE, "Long context memory: mean squared error"),
+    MetricLine("lcm/psnr_720p", "Long context memory: PSNR"),
+    MetricLine("lcm/ssim_720p", "Long context memory: SSIM"),
+    MetricLine("lcm/lpips_720p", "Long context memory: LPIPS"),
+    MetricLine("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
+    MetricLine("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
+    MetricLine("asg/mse_720p", "Action space generalisation: mean squared error"),
+    MetricLine("lcm/rpe_trans", "Action accuracy, memory test: translation error a frame"),
+    MetricLine("lcm/rpe_rot_deg", "Action accuracy, memory test: rotation error a frame"),
+    MetricLine("asg/rpe_trans", "Action accuracy, other action spaces: translation error a frame"),
+    MetricLine("asg/rpe_rot_deg", "Action accuracy, other action spaces: rotation error a frame"),
+    MetricLine("lcm/dino_mse", "DINO feature distance, memory test"),
+    MetricLine("lcm/aesthetic", "Aesthetic quality, memory test"),
+    MetricLine("lcm/imaging", "Imaging quality, memory test"),
+    MetricLine("gsc_aligned_psnr", "Generated scene consistency, states paired exactly: PSNR"),
+    MetricLine("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
+    MetricLine("gsc_aligned_lpips", "Generated scene consistency, states paired exactly: LPIPS"),
+    MetricLine("gsc_lpips", "Generated scene consistency as released: LPIPS"),
+    MetricLine("asg/psnr_720p", "Action space generalisation: PSNR"),
+    MetricLine("asg/ssim_720p", "Action space generalisation: SSIM"),
+    MetricLine("asg/lpips_720p", "Action space generalisation: LPIPS"),
+    MetricLine("asg/dino_mse", "DINO feature distance, other action spaces"),
+    MetricLine("asg/aesthetic", "Aesthetic quality, other action spaces"),
+    MetricLine("asg/imaging", "Imaging quality, other action spaces"),
+    MetricLine("out_leg_motion", "Motion between the start image and the turn"),
 )
 """Tables by perspective, headline first."""
 
@@ -71,7 +71,7 @@ def summarize(
     settings: Settings,
 ) -> list[Table]:
     """All tables, long context memory first. kinds, failed: see `Suite.summarize`."""
-    entries = [_Entry(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    entries = [_SubjectScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]
     tables = {line.metric: _by_view(line, entries, views) for line in LINES if _occurs(line.metric, entries)}
@@ -83,7 +83,7 @@ def summarize(
     return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
 
 
-class _Entry:
+class _SubjectScores:
     """One subject: its scores by metric, its failures, and why it must not be taken at its face."""
 
     def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
@@ -135,7 +135,7 @@ class _Entry:
         return ", ".join(said)
 
 
-def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Table:
+def _by_view(line: MetricLine, entries: Sequence[_SubjectScores], views: Sequence[str]) -> Table:
     columns: list[str | None] = [*views, None] if len(views) > 1 else list(views)
     rows = []
     for entry in entries:
@@ -158,7 +158,7 @@ def _by_view(line: Line, entries: Sequence[_Entry], views: Sequence[str]) -> Tab
     )
 
 
-def _as_in_paper(view: str, entries: Sequence[_Entry], settings: Settings) -> Table:
+def _as_in_paper(view: str, entries: Sequence[_SubjectScores], settings: Settings) -> Table:
     """One row a model, the columns of the paper's Table 2 or 3."""
     columns = paper_columns(settings)
     rows = []
@@ -200,7 +200,7 @@ def paper_columns(settings: Settings | None = None) -> dict[str, str]:
     }
 
 
-def _finer(metric: str, entries: Sequence[_Entry], views: Sequence[str]) -> Iterator[Table]:
+def _finer(metric: str, entries: Sequence[_SubjectScores], views: Sequence[str]) -> Iterator[Table]:
     """What stands behind a table, by perspective: by path, by action space, by action."""
     if metric == "gsc_aligned_mse":
         for view in views:
@@ -219,7 +219,7 @@ def _finer(metric: str, entries: Sequence[_Entry], views: Sequence[str]) -> Iter
             yield from _yardsticks(entries, view)
 
 
-def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry], view: str) -> Iterator[Table]:
+def _by_group(metric: str, key: str, title: str, entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]:
     groups = [score.group for e in entries for score in e.of(metric, view)]
     groups += [failure.group for e in entries for failure in e.failures(metric, view)]
     names = list(dict.fromkeys(str(group[key]) for group in groups if key in group))
@@ -241,7 +241,9 @@ def _by_group(metric: str, key: str, title: str, entries: Sequence[_Entry], view
         yield Table(f"{metric}/{key}/{view}", f"{title}, {view}", unit, better, tuple(names), ordered_rows)
 
 
-def _by_fact(metric: str, key: str, name: str, title: str, entries: Sequence[_Entry], view: str) -> Iterator[Table]:
+def _by_fact(
+    metric: str, key: str, name: str, title: str, entries: Sequence[_SubjectScores], view: str
+) -> Iterator[Table]:
     """Means over clips of what each clip says of its groups or actions; nothing where none says anything."""
     counts: dict[str, int] = {}
     for facts in [s.facts.get(key, {}) for e in entries for s in e.of(metric, view)]:
@@ -271,7 +273,7 @@ def _by_fact(metric: str, key: str, name: str, title: str, entries: Sequence[_En
     )
 
 
-def _yardsticks(entries: Sequence[_Entry], view: str) -> Iterator[Table]:
+def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]:
     """What an error of action accuracy is to be read beside."""
     metric = "lcm/rpe_trans"
     fields = {
@@ -302,7 +304,7 @@ def _yardsticks(entries: Sequence[_Entry], view: str) -> Iterator[Table]:
         )
 
 
-def _frozen_rows(metric: str, entries: Sequence[_Entry], columns: Sequence[str | None]) -> list[TableRow]:
+def _frozen_rows(metric: str, entries: Sequence[_SubjectScores], columns: Sequence[str | None]) -> list[TableRow]:
     """The floor of motion: what a camera that never moves would be given on the same clips."""
     name = "frozen_trans_m" if metric.endswith("rpe_trans") else "frozen_rot_deg"
     by_task: dict[str, tuple[str, float]] = {}
@@ -322,7 +324,7 @@ def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
     return make_cell(values, _bounds(metric), expected=len(values) + lost)
 
 
-def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
+def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
     reasons: dict[str, int] = {}
     infinite = 0
     horizons: set[Any] = set()
@@ -350,7 +352,7 @@ def _notes(metric: str, entries: Sequence[_Entry]) -> Iterator[str]:
         yield resolution_note({e.label: {s.task: s.value for s in e.of(metric)} for e in entries}, "clips")
 
 
-def _occurs(metric: str, entries: Sequence[_Entry]) -> bool:
+def _occurs(metric: str, entries: Sequence[_SubjectScores]) -> bool:
     return any(entry.of(metric) for entry in entries)
 
 

@@ -12,8 +12,7 @@ from support.trajectories import pair
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.mind.metrics.action_accuracy import MIN_STEPS, ActionAccuracy, action_accuracy
-from worldgauge.suites.mind.metrics.action_labels import labels_of
+from worldgauge.suites.mind.metrics.action_accuracy import MIN_STEPS, ActionAccuracy, action_accuracy, labels_of
 
 SEED = st.integers(0, 2**32 - 1)
 FIELDS = ("count", "rpe_trans_mean", "rpe_trans_median", "rpe_rot_mean_deg", "rpe_rot_median_deg")

@@ -8,7 +8,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.suites.mind.metrics.action_labels import GROUPS, group_of, labels_of
+from worldgauge.suites.mind.metrics.action_accuracy import GROUPS, group_of, labels_of
 
 EVERY = list(itertools.product(range(3), repeat=4))
 

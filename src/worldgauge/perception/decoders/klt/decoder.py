@@ -3,7 +3,7 @@
     path = decoders.get("klt-vo")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
 
 Points are followed from frame to frame, so repeated textures do not confuse it as they confuse matching; what it
-cannot bridge is a cut. Source: Target-Bench, world decoder; the method is ours (docs/suites/target.md).
+cannot bridge is a cut. Source: Target-Bench, world decoder; the method is ours.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import PairError
 from worldgauge.suites.mind.format import MindClip
-from worldgauge.suites.mind.learned import SceneLpips, scene_lpips
+from worldgauge.suites.mind.learned_scores import SceneLpips, scene_lpips
 from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import SceneErrors, scene_errors, turn_frame
 from worldgauge.suites.mind.motion import leg_motion, real_motion
@@ -21,7 +21,7 @@ BATCH = 10
 """Pairs of frames that the release compares at once."""
 
 
-def return_scores(
+def mirror_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
 ) -> Iterator[Score]:
     """Both pairings, and whether there was any motion that could be undone.

@@ -30,7 +30,7 @@ METRICS: Mapping[What, str] = {
 """What is looked with -> the metric it gives."""
 
 
-class Learned:
+class LearnedScores:
     """All learned scores of one record. Shown each pair of frames in order; no more than a batch is held.
 
     A network that fails on frames is a missing score with its reason: the other metrics do not need it. One that cannot
@@ -45,7 +45,7 @@ class Learned:
         self._open: dict[What, Perception] = {}
         self._batch: list[tuple[int, Prepared, Prepared]] = []
         for what in METRICS:
-            found = _perceived(getattr(settings, what), what, settings.dino_input)
+            found = _network_of(getattr(settings, what), what, settings.dino_input)
             if isinstance(found, Unavailable):
                 self._reasons[what] = found.reason
             else:
@@ -101,9 +101,9 @@ class SceneLpips(NamedTuple):
 def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
     """Of both pairings, the aligned one where there is a start image; `video` has an even number of frames.
 
-    A network that nobody named, or that fails on these frames, is a reason, as for `Learned`.
+    A network that nobody named, or that fails on these frames, is a reason, as for `LearnedScores`.
     """
-    network = _perceived(settings.lpips, "lpips", settings.dino_input)
+    network = _network_of(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Unavailable):
         return SceneLpips(reason=network.reason)
     assert hasattr(network, "distances")
@@ -114,7 +114,7 @@ def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLp
         return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 
 
-def _perceived(text: str | None, what: What, dino_input: str) -> Perception | Unavailable:
+def _network_of(text: str | None, what: What, dino_input: str) -> Perception | Unavailable:
     return load_network(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)
 
 

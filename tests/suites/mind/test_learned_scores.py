@@ -13,7 +13,7 @@ from worldgauge.core.image import Frames
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.results import results_of
+from worldgauge.suites.mind.format.results import results_of
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
 

@@ -16,8 +16,7 @@ from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format import MindClip
 from worldgauge.suites.mind.format.layout import IMAGES
-from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
-from worldgauge.suites.mind.metrics.action_labels import labels_of
+from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy, labels_of
 from worldgauge.suites.mind.protocol import ClipQuestion
 from worldgauge.suites.mind.settings import Settings
 
