@@ -6,7 +6,6 @@ user's without them. `$name` stands for a text or pictures that the asker puts t
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from worldgauge.chat.client import Message
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.image import Image
+from worldgauge.core.io import digest_of
 
 MAX_CHARACTERS = 50_000
 Part = str | Image
@@ -43,7 +43,7 @@ class Template:
     @property
     def digest(self) -> str:
         """SHA-256 of version and text."""
-        return hashlib.sha256(f"{self.version}\n{self.text}".encode()).hexdigest()
+        return digest_of(f"{self.version}\n{self.text}")
 
     @property
     def label(self) -> str:
@@ -118,7 +118,7 @@ class Prompts:
     @property
     def digest(self) -> str:
         """SHA-256 of all templates: two runs with the same one ask in the same words."""
-        return hashlib.sha256("".join(self[name].digest for name in self.names()).encode()).hexdigest()
+        return digest_of("".join(self[name].digest for name in self.names()))
 
 
 @cache

@@ -11,7 +11,7 @@ class WorldgaugeError(Exception):
 
 
 class UsageError(WorldgaugeError):
-    """An argument or option that cannot be meant."""
+    """An argument or option that is unknown, out of range or does not fit the others."""
 
 
 class ShapeError(WorldgaugeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -116,6 +117,17 @@ def read_bytes(path: Path, limit: int) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def digest_of(data: bytes | str) -> str:
+    """SHA-256, hexadecimal, of bytes, or of a text in UTF-8."""
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256, hexadecimal, of a file of any size. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:

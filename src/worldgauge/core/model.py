@@ -28,16 +28,22 @@ INPUTS = frozenset({"depth", *PRIVILEGED})
 class ModelSpec:
     """What a world model can take and give.
 
-    name: shown in tables. control: which form of the future it is driven by. view: kind of image it takes and gives;
-    a panorama is equirectangular, its context's camera a `geometry.Panorama`, its depth in metres along the ray.
-    frame_size: (width, height) in pixels it takes and gives; None means the size of the context.
-    fps: its own rate, None means any; a suite whose recordings have another does not ask it.
-    max_context: longest context in frames, None means all there is. chunk: frames it makes at once,
-    None means any number; told, not enforced: a rollout may come in chunks of any length. inputs: extra inputs it
-    wants, of "depth" (of the context), "world" and "truth"; the last two are for reference models
-    and every table marks who had them. crop: (width, height) ratio of the centre part of the truth
-    it can draw, such as (4, 3); None means all of it. settings: everything that changes its output,
-    plain JSON values; part of a task's identity.
+    Attributes:
+        name: Shown in tables.
+        control: Which form of the future drives it.
+        view: Kind of image it takes and gives. A panorama is equirectangular, the camera of its context a
+            `geometry.Panorama`, its depth in metres along the ray.
+        frame_size: (width, height) in pixels that it takes and gives; None for the size of the context.
+        fps: Its own rate, frames a second; None for any. A suite whose recordings have another rate skips it.
+        max_context: Longest context in frames; None for all there is.
+        chunk: Frames it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
+        inputs: Extra inputs it wants, of "depth" (of the context), "world" and "truth". The last two are for
+            references, and every table marks who had them.
+        crop: (width, height) ratio of the centre part of the truth that it can draw, such as (4, 3); None for all.
+        settings: Everything that changes its output, plain JSON values; part of a task's identity.
+
+    Raises:
+        UsageError: A field is out of range, or does not fit the others.
     """
 
     name: str
@@ -52,7 +58,7 @@ class ModelSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a field that cannot be meant."""
+        """Check all fields."""
         unknown = self.inputs - INPUTS
         if unknown:
             raise UsageError(f"model '{self.name}' wants unknown inputs {sorted(unknown)}; known: {sorted(INPUTS)}")
@@ -78,13 +84,21 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class RolloutRequest:
-    """One question to a world model; holds all state, so it can be repeated anywhere.
+    """One question to a world model; it holds all state, so it can be repeated anywhere.
 
-    context: what was seen. horizon: frames to imagine. Exactly one of actions (horizon rows, row 0
-    leads from the last context frame to the first imagined one), poses (horizon, 4, 4) and text is
-    set, as `ModelSpec.control` asks. world, truth: only for models whose spec asks for them; with truth
-    its poses (horizon, 4, 4) where they are known.
-    task: id of the task it belongs to, to look things up and to name them; empty when there is none.
+    Exactly one of `actions`, `poses` and `text` is set, as `ModelSpec.control` asks.
+
+    Attributes:
+        context: What was seen.
+        horizon: Frames to imagine.
+        seed: Of all randomness.
+        actions: `horizon` rows; row 0 leads from the last context frame to the first imagined one.
+        poses: (horizon, 4, 4) camera-to-world, metres.
+        text: Instruction in words.
+        world: The world the context was taken in, for models that ask for it.
+        truth: The recorded future, for models that ask for it.
+        truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
+        task: Id of the task it belongs to, to look things up and to name them; empty when there is none.
     """
 
     context: Context

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.io import digest_of
 
 FOLDER_VARIABLE = "WORLDGAUGE_CACHE"
 LIMIT_VARIABLE = "WORLDGAUGE_CACHE_GB"
@@ -143,7 +144,7 @@ def _packs(identity: Mapping[str, Any]) -> Packs | None:
     if folder is None or limit <= 0:
         return None
     who = json.dumps({**identity, "format": FORMAT_VERSION}, sort_keys=True, allow_nan=False)
-    place = folder / "answers" / hashlib.sha256(who.encode()).hexdigest()
+    place = folder / "answers" / digest_of(who)
     return _open.setdefault((os.getpid(), place, limit), Packs(place, limit))
 
 

@@ -47,12 +47,13 @@ from worldgauge.core.errors import (
     UsageError,
     WorldgaugeError,
 )
+from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import Needs
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.features import Lpips
-from worldgauge.perception.naming import What, file_digest, missing_reason, named_by, network_digest
+from worldgauge.perception.naming import What, missing_reason, named_by, network_digest
 from worldgauge.perception.networks.i3d import i3d_input
 from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
 from worldgauge.perception.sources import BATCH as BATCH
@@ -231,7 +232,7 @@ class LocalLpips:
     def __init__(self, files: str) -> None:
         paths = files.split(",")
         self._network = Lpips(paths)
-        self._digests = [file_digest(Path(path)) for path in paths]
+        self._digests = [digest_of_file(Path(path)) for path in paths]
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -331,7 +332,7 @@ class _Head(NamedTuple):
         if weight.shape != (CHANNELS,) or bias.shape != (1,) or not np.isfinite([*weight, *bias]).all():
             found = f"got {weight.shape} and {bias.shape}"
             raise DataError(f"{path}: a head has finite 'weight' (1, {CHANNELS}) and 'bias' (1,), {found}")
-        return cls(weight, float(bias[0]), file_digest(path))
+        return cls(weight, float(bias[0]), digest_of_file(path))
 
 
 def _is_released(parity: str | None) -> bool:

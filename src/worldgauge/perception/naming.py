@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.core.io import digest_of, digest_of_file
 from worldgauge.perception.networks import networks
 from worldgauge.perception.sources import network_names
 from worldgauge.serving import SCHEMES, is_served
@@ -68,9 +68,7 @@ def weights_digest(text: str | None, what: What) -> str | None:
     for file in named.files:
         if not Path(file).is_file():
             raise UsageError(f"{what}: {file}: no such weight file")
-    return (
-        hashlib.sha256(" ".join(map(file_digest, map(Path, named.files))).encode()).hexdigest() if named.files else None
-    )
+    return digest_of(" ".join(digest_of_file(Path(file)) for file in named.files)) if named.files else None
 
 
 def network_digest(name: str) -> str:
@@ -84,7 +82,7 @@ def network_digest(name: str) -> str:
         return "absent"
     if any(find_spec(module) is None for module in ("torch", "transformers")):
         return "absent"
-    return hashlib.sha256(f"{weights} {networks.get(name).version}".encode()).hexdigest()  # type: ignore[attr-defined]
+    return digest_of(f"{weights} {networks.get(name).version}")  # type: ignore[attr-defined]
 
 
 def missing_reason(what: What) -> str:
@@ -96,9 +94,3 @@ def missing_reason(what: What) -> str:
         f"its weights were not given: worldgauge weights pull {name}, then --set {setting}={name}; "
         f"or name{files} a server of kind '{what}', cmd:... or http://...{head}"
     )
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256, hexadecimal, of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -15,7 +15,7 @@ from worldgauge_serve import NotApplicable
 def adopt(model: Any) -> Any:
     """`model` as a WorldModel where its spec is of another kind with the same fields, else `model` itself.
 
-    Raises UsageError for a spec that cannot be meant.
+    Raises UsageError for a spec that is not valid.
     """
     spec = getattr(model, "spec", None)
     names = [each.name for each in fields(ModelSpec)]

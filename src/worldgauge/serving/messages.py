@@ -40,7 +40,7 @@ class Hello(Generic[Spec]):
 def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
     """The hello in `header`, with what `spec_of` makes of its spec.
 
-    Raises SubjectError, naming the server as `who`, for one that cannot be meant, or that serves something else.
+    Raises SubjectError, naming the server as `who`, for one that is not valid, or that serves something else.
     """
     if header.get("type") == "error":
         raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
@@ -175,7 +175,7 @@ def with_trace(error: SubjectError, header: Header) -> SubjectError:
 
 
 def spec_of(given: Any) -> ModelSpec:
-    """The spec in the hello of a model. Raises WorldgaugeError for one that cannot be meant."""
+    """The spec in the hello of a model. Raises WorldgaugeError for one that is not valid."""
     name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
         raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")

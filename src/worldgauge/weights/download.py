@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from worldgauge.core.errors import DataError
-from worldgauge.core.io import write_file
+from worldgauge.core.io import read_json_object, write_file
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
 from worldgauge.weights.http import Linked, PullError, answer_of, number, shown
 from worldgauge.weights.store import (
@@ -284,8 +284,8 @@ class Part:
     def version(self, url: str) -> Version | None:
         """Of the bytes there are; None where none are, or of another address."""
         try:
-            found = Version(**json.loads(self._note.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+            found = Version(**read_json_object(self._note))
+        except (DataError, TypeError):
             return None
         return found if self.size and found.url == url else None
 

@@ -6,7 +6,6 @@ Nothing is allocated before it is known that the file can hold it: a few bytes c
 from __future__ import annotations
 
 import difflib
-import hashlib
 import importlib
 import json
 import math
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, MissingExtraError
+from worldgauge.core.io import digest_of
 from worldgauge.weights.catalogue import WeightFile
 
 Float32 = NDArray[np.float32]
@@ -84,7 +84,7 @@ def known_program(path: Path, known: WeightFile) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
-    got = hashlib.sha256(data).hexdigest()
+    got = digest_of(data)
     if got != known.sha256:
         raise DataError(f"{path}: expected sha256 {known.sha256}, got {got}; a program that is not known is not run")
     return data

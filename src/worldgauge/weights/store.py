@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 from worldgauge.core.errors import DataError, UnknownNameError, WorldgaugeError
+from worldgauge.core.io import digest_of as digest_of_text
+from worldgauge.core.io import read_json_object
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
 
 FOLDER_VARIABLE = "WORLDGAUGE_WEIGHTS"
@@ -163,7 +165,7 @@ def _opened(found: Standing) -> Opened:
 
 
 def _digest(digests: Mapping[str, str]) -> str:
-    return hashlib.sha256("".join(f"{name} {digests[name]}\n" for name in sorted(digests)).encode()).hexdigest()
+    return digest_of_text("".join(f"{name} {digests[name]}\n" for name in sorted(digests)))
 
 
 RECORD = ".record.json"
@@ -193,11 +195,11 @@ def seen_at(path: Path) -> Seen:
 def records_of(folder: Path) -> dict[str, Seen]:
     """By name of file; nothing where there is no record, or none that can be read."""
     try:
-        written = json.loads((folder / RECORD).read_text("utf-8"))["files"]
+        written = read_json_object(folder / RECORD)["files"]
         return {
             name: Seen(int(one["bytes"]), int(one["mtime_ns"]), str(one["sha256"])) for name, one in written.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (DataError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 

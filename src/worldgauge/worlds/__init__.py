@@ -22,11 +22,14 @@ _PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True)
 class View:
-    """What a camera sees. All arrays (H, W, ...).
+    """What a camera sees, pixel by pixel.
 
-    rgb: uint8. depth: float32 metres, along the optical axis (perspective) or the ray (panorama),
-    infinite in the sky. category: uint16 index into the world's categories. instance: uint16, the
-    object, 0 for terrain and sky. position: (H, W, 3) float32 hit points in the world frame, NaN in the sky.
+    Attributes:
+        rgb: (H, W, 3) uint8.
+        depth: (H, W) float32 metres, along the optical axis (perspective) or the ray (panorama); infinite in the sky.
+        category: (H, W) uint16, index into the world's categories.
+        instance: (H, W) uint16, the object; 0 for terrain and sky.
+        position: (H, W, 3) float32 metres, hit points in the world frame, NaN in the sky; None unless asked for.
     """
 
     rgb: NDArray[np.uint8]
@@ -47,7 +50,13 @@ class World(Protocol):
         ...
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What `camera` sees from camera-to-world `pose` (4, 4)."""
+        """What a camera sees.
+
+        Args:
+            pose: (4, 4) float64 camera-to-world, metres.
+            camera: Size and kind of the image.
+            position: Whether hit points are wanted, too.
+        """
         ...
 
 

@@ -35,7 +35,7 @@ class Chat(ABC):
 
         The other arguments are those of `Question`. What is None is left to the endpoint.
         Raises AnswerError when no answer fits, EndpointError when none comes, UsageError for a question
-        that cannot be meant.
+        that is not allowed.
         """
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if len(images) > 0 and messages:

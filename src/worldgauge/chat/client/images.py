@@ -26,7 +26,7 @@ class Encoding:
     max_bytes: int = 8 * 2**20
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a setting that cannot be meant."""
+        """Raises UsageError for a setting out of range."""
         if self.format not in ("png", "jpeg"):
             raise UsageError(f"image format is {self.format!r}; give png or jpeg")
         if not 1 <= self.quality <= 100 or self.max_side < 1 or self.max_bytes < 1:

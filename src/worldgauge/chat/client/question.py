@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Literal, get_args
 from worldgauge.chat.client.images import Encoding, checked_image
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.image import Image
+from worldgauge.core.io import digest_of
 
 Role = Literal["system", "user", "assistant"]
 MOST_IMAGES = 256
@@ -56,7 +56,7 @@ class Question:
     probabilities are asked for, among the `top_logprobs` likeliest first tokens. max_tokens: most tokens of the answer.
     seed: sent to the endpoint. sample: number that tells apart answers sampled for the same question.
     allow_truncated: whether an answer cut off at `max_tokens` is one. prompt_version: name of the wording, kept.
-    Raises UsageError for what cannot be meant, MissingExtraError for a schema without its package.
+    Raises UsageError for a field that is not allowed, MissingExtraError for a schema without its package.
     """
 
     messages: tuple[Message, ...]
@@ -131,7 +131,7 @@ class Question:
 
 def digest(facts: Any) -> str:
     """SHA-256 of plain JSON values."""
-    return hashlib.sha256(json.dumps(facts, allow_nan=False).encode()).hexdigest()
+    return digest_of(json.dumps(facts, allow_nan=False))
 
 
 def is_whole(text: str) -> bool:

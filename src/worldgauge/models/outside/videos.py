@@ -12,6 +12,7 @@ from typing import Literal, NoReturn, get_args
 from worldgauge.core.actions import Control
 from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
 from worldgauge.core.image import Frames
+from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, problems
 from worldgauge.models import models
@@ -171,8 +172,7 @@ def _check_inside(path: Path, root: Path) -> None:
 
 def _read(path: Path) -> _Video:
     stamp = _stamp(path)  # before its bytes are read: a change in between is then seen at play-back
-    with open(path, "rb") as file:
-        return _Video(path, stamp, hashlib.file_digest(file, "sha256").hexdigest())
+    return _Video(path, stamp, digest_of_file(path))
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -33,8 +33,8 @@ SKY_BANDS = 64
 class Memory:
     """Points lifted from the context with its depth, drawn again from the poses asked for.
 
-    stride: every how many context frames one is lifted. Pixels whose depth is NaN move with the camera, such as a
-    figure in view, and are not remembered. depth: "" for the true depth of the context; or what estimates it, a network
+    stride: 4 lifts every fourth context frame. Pixels whose depth is NaN move with the camera, such as a figure in
+    view, and are not remembered. depth: "" for the true depth of the context; or what estimates it, a network
     by its name ("depth-anything") or a server of kind "depth" ("cmd:...", "http://..."), and then a figure is
     remembered where it stood. Raises AbsentWeightsError, MissingExtraError, UsageError or SubjectError where that
     cannot be had.

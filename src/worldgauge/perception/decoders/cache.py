@@ -5,7 +5,6 @@ They lie in the cache of all perception (`worldgauge.perception.cache`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
+from worldgauge.core.io import digest_of
 from worldgauge.perception.cache import find, keep
 from worldgauge.perception.decoders.contract import DecodedPath, Decoder, DecodeRequest, Status
 from worldgauge_serve import strict_json
@@ -63,7 +63,7 @@ def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
     facts = {
         "content": content,
         "video": [len(request.video), request.video.width, request.video.height, repr(float(request.video.fps))],
-        "anchor": None if anchor is None else [list(anchor.shape), hashlib.sha256(anchor.tobytes()).hexdigest()],
+        "anchor": None if anchor is None else [list(anchor.shape), digest_of(anchor.tobytes())],
         "anchor_distance_m": repr(request.anchor_distance_m),
         "hfov_deg": repr(request.hfov_deg),
         "n_points": request.n_points,
@@ -72,7 +72,7 @@ def key_of(decoder: Decoder, request: DecodeRequest, content: str) -> str:
         "libraries": {name: version(name) for name in ("numpy", "opencv-python-headless")},
         "format": FORMAT_VERSION,
     }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return digest_of(json.dumps(facts, sort_keys=True))
 
 
 def as_json(path: DecodedPath) -> dict[str, Any]:

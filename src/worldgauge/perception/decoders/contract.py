@@ -26,11 +26,17 @@ N_POINTS = 9
 class DecodeRequest:
     """A video to decode, and the real frame that gives it its scale.
 
-    video: generated frames, the first follows the current frame. anchor: first real frame of the history; None where
-    there is none. anchor_distance_m: metres in the plane between the cameras of the anchor and of the current frame.
-    hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4, 4) where they are known without
-    decoding (embedded worlds, world frame), for the decoder `exact` alone. content, name: SHA-256 of the video
-    file, and what it is called, such as "model/scenario", for decoders that look recorded paths up; empty when unknown.
+    Attributes:
+        video: Generated frames; the first follows the current frame.
+        anchor: First real frame of the history, (H, W, 3) uint8; None where there is none.
+        anchor_distance_m: Metres in the plane between the cameras of the anchor and of the current frame.
+        hfov_deg: Horizontal field of view in degrees; None when unknown.
+        n_points: Points of the path.
+        seed: Of all randomness.
+        poses: (len(video), 4, 4) camera-to-world, world frame, where they are known without decoding (embedded worlds);
+            for the decoder `exact` alone.
+        content: SHA-256 of the video file, for decoders that look recorded paths up; empty when unknown.
+        name: What the video is called, such as "model/scenario"; empty when unknown.
     """
 
     video: Clip
@@ -48,13 +54,23 @@ class DecodeRequest:
 class DecodedPath:
     """The camera path of a video.
 
-    status: see `Status`. reason: one line, empty when ok. xy: (n, 2) metres, origin and heading at the first generated
-    frame, +y ahead, +x to the right; None without a path or scale. positions: (n, 3) and rotations: (n, 3, 3),
-    camera-to-world in the camera frame of the first generated frame (x right, y down, z ahead), metres where there is
-    a scale. frame_indices: (n,) frames of the video they belong to. registered: (m,) bool, which of all m frames the
-    decoder looked at it could place. scale: metres a unit of the decoder; anchor_estimated: distance of the anchor in
-    its units; anchor_real: in metres. focal_px: in pixels of the video's own size. diagnostics: plain JSON values, such
-    as "reprojection_px", "points_per_frame", "decoder_used", "attempts", "disagreement".
+    Attributes:
+        status: See `Status`.
+        decoder: Name of the decoder.
+        reason: One line; empty when ok.
+        xy: (n, 2) metres, origin and heading at the first generated frame, +y ahead, +x to the right; None without a
+            path or scale.
+        positions: (n, 3) in the camera frame of the first generated frame (x right, y down, z ahead), metres where
+            there is a scale.
+        rotations: (n, 3, 3) camera-to-world, in the same frame.
+        frame_indices: (n,) frames of the video they belong to.
+        registered: (m,) bool, which of all m frames the decoder looked at it could place.
+        scale: Metres a unit of the decoder.
+        anchor_estimated: Distance of the anchor in units of the decoder.
+        anchor_real: Distance of the anchor in metres.
+        focal_px: Focal length in pixels of the video's own size.
+        diagnostics: Plain JSON values, such as "reprojection_px", "points_per_frame", "decoder_used", "attempts",
+            "disagreement".
     """
 
     status: Status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.io import digest_of as digest_of_text
 from worldgauge.perception.decoders.contract import Decoder, decoders
 from worldgauge.serving import is_served
 from worldgauge_serve import settings_of
@@ -52,7 +52,7 @@ def digest_of(text: str) -> str | None:
     with suppress(MissingExtraError):
         decoder = open_decoder(text)
         told = [decoder.name, decoder.version, dict(decoder.settings)]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        return digest_of_text(json.dumps(told, sort_keys=True))
     return None
 
 

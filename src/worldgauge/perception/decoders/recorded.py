@@ -19,7 +19,6 @@ with it, the unit is whatever it is and the distance of the request gives the sc
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -36,6 +35,7 @@ from numpy.typing import NDArray
 from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.core.io import digest_of
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import Indices, evenly_spaced
 from worldgauge.perception.decoders.gates import from_start, walkable
@@ -197,7 +197,7 @@ def _digest_of_files(folder: Path) -> str:
             with suppress(OSError):  # gone in this moment: the next look tells
                 told = file.stat()
                 found.append((file.relative_to(folder).as_posix(), told.st_size, told.st_mtime_ns))
-    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+    return digest_of(json.dumps(sorted(found)))
 
 
 @dataclass(frozen=True)

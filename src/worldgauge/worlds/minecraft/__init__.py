@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
+from worldgauge.core.io import digest_of
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import CATEGORIES
@@ -82,4 +82,4 @@ class Minecraft:
     def _digest(self) -> str:
         from worldgauge.worlds.minecraft.cells.cells import to_bytes
 
-        return hashlib.sha256(to_bytes(self.cells)).hexdigest()
+        return digest_of(to_bytes(self.cells))

@@ -68,7 +68,7 @@ def place(name: str) -> Place:
 def place_of(text: str) -> Place:
     """The place that `text` means: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
 
-    Raises UsageError for an unknown name, and for a name or numbers that cannot be meant.
+    Raises UsageError for an unknown name, and for a name or numbers out of range.
     """
     name, mark, numbers = text.partition("@")
     if not mark:

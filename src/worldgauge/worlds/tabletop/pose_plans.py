@@ -164,7 +164,7 @@ def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubG
 
 
 def match_length(poses: ArrayLike, frames: int) -> FloatArray:
-    """A plan (n, 8) as `frames` poses: every so manieth of a longer one, a shorter one interpolated.
+    """A plan (n, 8) as `frames` poses: evenly spaced ones of a longer plan, a shorter one interpolated.
 
     Both by `grid`; in between, places go straight, rotations the shortest way, and the gripper holds what it had.
     Raises UsageError for an empty plan.

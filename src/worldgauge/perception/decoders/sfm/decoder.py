@@ -56,7 +56,7 @@ class SfmGlobal:
     the first two models differ, "always", "never".
     fallback: ask `klt-vo` when there is no sound path.
     A path is sound when it passes `gates` and two models from other random starts agree on it (`_votes`).
-    Raises MissingExtraError without PyCOLMAP, UsageError for settings that cannot be meant.
+    Raises MissingExtraError without PyCOLMAP, UsageError for settings out of range.
     """
 
     name = "sfm-global"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.metrics.path import enclosed_area, normalised_deviation, path_length
+from worldgauge.suites.loopnav.metrics.path import enclosed_area, normalised_deviation, path_length
 
 SEED = st.integers(0, 2**32 - 1)
 OUT = [(0, 0), (2, 0), (2, 1)]
