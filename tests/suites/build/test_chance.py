@@ -6,7 +6,7 @@ import pytest
 
 from support.task_context import QuietContext
 from worldgauge.core.agent import agents
-from worldgauge.suites.build.chance import of_choices, random_matching
+from worldgauge.suites.build.chance import choice_bounds, random_matching
 from worldgauge.suites.build.scoring import HEADLINE, SOUND
 from worldgauge.suites.build.suite import Build
 from worldgauge.worlds.blocks.blueprint import Blueprint
@@ -23,8 +23,8 @@ def test_matching_by_chance_worked_by_hand() -> None:
 
 
 def test_of_choices() -> None:
-    assert of_choices(4) == {"chance": 25.0, "ceiling": 100.0}
-    assert of_choices(2)["chance"] == 50.0
+    assert choice_bounds(4) == {"chance": 25.0, "ceiling": 100.0}
+    assert choice_bounds(2)["chance"] == 50.0
 
 
 @pytest.mark.parametrize("kind", ["planning", "understanding", "creativity", "reasoning", "commonsense"])

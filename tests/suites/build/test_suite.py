@@ -258,7 +258,7 @@ class Critic:
         self.error = error
         self.asked = 0
 
-    def grade(self, work: object, seed: int) -> Grades:
+    def grade(self, submission: object, seed: int) -> Grades:
         if self.error is not None:
             raise self.error
         self.asked += 1

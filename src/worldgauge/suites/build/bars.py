@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from worldgauge.suites.build.critics import BEST, WORST
 from worldgauge.suites.build.kinds import Kind
-from worldgauge.suites.build.validation.agreement import UNMOVED, Agreement, Case
+from worldgauge.suites.build.validation.agreement import UNMOVED, Agreement, StudyCase
 from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 
 GRADED: tuple[Kind, ...] = ("planning", "understanding", "creativity")
@@ -28,12 +28,12 @@ SEVERAL = 100
 HALF = 0.5
 
 Falling = Mapping[tuple[Kind, str], float | None]
-Test = Callable[[Sequence[Case]], bool | None]
+Test = Callable[[Sequence[StudyCase]], bool | None]
 """Whether the cases of one structure pass; None where they do not say."""
 
 
 @dataclass(frozen=True)
-class Bar:
+class Criterion:
     """One statement. value: a share of structures, or a mean coefficient; None where there is nothing to measure.
 
     least: what must be reached; None for a limit of the critic, which is told and not asked for.
@@ -49,69 +49,69 @@ class Bar:
         return self.least is None or (self.value is not None and self.value >= self.least)
 
 
-def bars_of(cases: Sequence[Case], agreement: Iterable[Agreement]) -> Iterator[Bar]:
+def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[Agreement]) -> Iterator[Criterion]:
     """All bars, then the limits."""
     large, small = ([case for case in cases if (case.blocks >= SEVERAL) == wanted] for wanted in (True, False))
     same = [damage.name for damage in SAME]
-    yield Bar("the truth, and nothing else, gets full marks beside a reference", _share(cases, _best), ALWAYS)
-    yield Bar("an empty build gets the lowest marks", _share(cases, _worst), ALWAYS)
+    yield Criterion("the truth, and nothing else, gets full marks beside a reference", _share(cases, _best), ALWAYS)
+    yield Criterion("an empty build gets the lowest marks", _share(cases, _worst), ALWAYS)
     ignored = "order of materials, namespace, air around and states change nothing"
-    yield Bar(ignored, _share(cases, lambda own: _alike(own, GRADED, same)), ALWAYS)
+    yield Criterion(ignored, _share(cases, lambda own: _alike(own, GRADED, same)), ALWAYS)
     posed = "place, turn and mirror change no creativity"
-    yield Bar(posed, _share(cases, lambda own: _alike(own, ["creativity"], POSES)), ALWAYS)
+    yield Criterion(posed, _share(cases, lambda own: _alike(own, ["creativity"], POSES)), ALWAYS)
     falling = falling_of(cases)
     for kind in BESIDE:
         for damage in FALLING:
-            yield Bar(f"{kind} never rises the more is {damage}", falling[kind, damage], MOSTLY)
+            yield Criterion(f"{kind} never rises the more is {damage}", falling[kind, damage], MOSTLY)
     for damage in STREWN:
         name = f"creativity falls where half is {damage}, of {SEVERAL} blocks or more"
-        yield Bar(name, _share(large, _spoils(damage)), MOSTLY)
+        yield Criterion(name, _share(large, _spoils(damage)), MOSTLY)
     for one in agreement:
         if (one.measure, one.over) == ("f1", f"each structure, {UNMOVED}") and one.kind in BESIDE:
-            yield Bar(f"{one.kind} orders unmoved builds as F1 does (Spearman)", one.spearman, AGREED)
+            yield Criterion(f"{one.kind} orders unmoved builds as F1 does (Spearman)", one.spearman, AGREED)
     for damage in STREWN:
         name = f"creativity falls where half is {damage}, of fewer than {SEVERAL} blocks"
-        yield Bar(name, _share(small, _spoils(damage)), None)
+        yield Criterion(name, _share(small, _spoils(damage)), None)
     other = "creativity is above that of another build of the tier for the same brief; half is chance"
-    yield Bar(other, _share(cases, _tells_itself), None)
+    yield Criterion(other, _share(cases, _tells_itself), None)
 
 
-def falling_of(cases: Sequence[Case]) -> Falling:
+def falling_of(cases: Sequence[StudyCase]) -> Falling:
     """Share of structures whose evaluation never rises with the dose, from the truth on, by kind and damage."""
     graded = [damage.name for damage in DAMAGES if damage.graded]
     return {(kind, damage): _share(cases, _falls(kind, damage)) for kind in GRADED for damage in graded}
 
 
-def _share(cases: Iterable[Case], test: Test) -> float | None:
+def _share(cases: Iterable[StudyCase], test: Test) -> float | None:
     """Share of structures that pass, of those that say."""
-    own: dict[int, list[Case]] = {}
+    own: dict[int, list[StudyCase]] = {}
     for case in cases:
         own.setdefault(case.structure, []).append(case)
     told = [passed for mine in own.values() if (passed := test(mine)) is not None]
     return sum(told) / len(told) if told else None
 
 
-def _of(cases: Iterable[Case], kind: Kind, *damages: str) -> list[float]:
+def _of(cases: Iterable[StudyCase], kind: Kind, *damages: str) -> list[float]:
     """Evaluations in the order of the cases, which is that of the doses."""
     return [case.grades[kind] for case in cases if case.damage in damages]
 
 
-def _best(own: Sequence[Case]) -> bool:
+def _best(own: Sequence[StudyCase]) -> bool:
     sound = (TRUTH, *(damage.name for damage in SAME))
     damaged = [case for case in own if case.damage not in sound]
     return all(_of(own, kind, TRUTH) == [BEST] and all(case.grades[kind] < BEST for case in damaged) for kind in BESIDE)
 
 
-def _worst(own: Sequence[Case]) -> bool:
+def _worst(own: Sequence[StudyCase]) -> bool:
     return all(_of(own, kind, EMPTY) == [WORST] for kind in GRADED)
 
 
-def _alike(own: Sequence[Case], kinds: Iterable[Kind], damages: Iterable[str]) -> bool:
+def _alike(own: Sequence[StudyCase], kinds: Iterable[Kind], damages: Iterable[str]) -> bool:
     return all(set(_of(own, kind, *damages)) <= set(_of(own, kind, TRUTH)) for kind in kinds)
 
 
 def _falls(kind: Kind, damage: str) -> Test:
-    def test(own: Sequence[Case]) -> bool | None:
+    def test(own: Sequence[StudyCase]) -> bool | None:
         grades = _of(own, kind, damage)
         steps = pairwise([*_of(own, kind, TRUTH), *grades])
         return all(less >= more for less, more in steps) if grades else None
@@ -120,13 +120,13 @@ def _falls(kind: Kind, damage: str) -> Test:
 
 
 def _spoils(damage: str) -> Test:
-    def test(own: Sequence[Case]) -> bool | None:
+    def test(own: Sequence[StudyCase]) -> bool | None:
         half = _of([case for case in own if case.dose == HALF], "creativity", damage)
         return all(grade < _of(own, "creativity", TRUTH)[0] for grade in half) if half else None
 
     return test
 
 
-def _tells_itself(own: Sequence[Case]) -> bool | None:
+def _tells_itself(own: Sequence[StudyCase]) -> bool | None:
     other = _of(own, "creativity", ANOTHER)
     return _of(own, "creativity", TRUTH)[0] > other[0] if other else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.engine.suite.contract import mean_of_known
 from worldgauge.suites.build.agents.references import random_cells
-from worldgauge.suites.build.critics import Critic, Work
+from worldgauge.suites.build.critics import Critic, Submission
 from worldgauge.suites.build.metrics.scores import Weighting, commonsense, evaluation, full_marks
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 
@@ -22,12 +22,12 @@ Bounds = Mapping[str, float | None]
 """chance, ceiling: what guessing comes to and what the right answer gets, in percent of full marks."""
 
 
-def of_choices(count: int) -> Bounds:
+def choice_bounds(count: int) -> Bounds:
     """Of a question with so many choices."""
     return {"chance": 100.0 / count, "ceiling": 100.0}
 
 
-def of_words(critic: Critic, question: str, expected: str) -> Bounds:
+def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
     """Of a question that is answered in words, by a critic that is free to ask: yes and no, each as likely."""
     guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
     return {
@@ -36,14 +36,16 @@ def of_words(critic: Critic, question: str, expected: str) -> Bounds:
     }
 
 
-def of_build(critic: Critic, truth: Work, materials: Sequence[str], weights: Weighting) -> Bounds:
+def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], weights: Weighting) -> Bounds:
     """Of a build, by a critic that is free to ask: a draw of `random`, and `truth`, as work to be graded."""
     rng = np.random.default_rng([_SEED, *truth.task.encode()])
     drawn = Blueprint(random_cells(len(materials), RANDOM_SIZE, rng), tuple(materials))
-    guessed = Work(truth.task, truth.kind, truth.instruction, drawn, truth.picture, truth.variant, truth.reference)
+    guessed = Submission(
+        truth.task, truth.kind, truth.instruction, drawn, truth.picture, truth.variant, truth.reference
+    )
     marks = [
-        full_marks(evaluation(truth.kind, True, critic.grade(work, 0).grades, weights=weights))
-        for work in (guessed, truth)
+        full_marks(evaluation(truth.kind, True, critic.grade(submission, 0).grades, weights=weights))
+        for submission in (guessed, truth)
     ]
     return {"chance": marks[0], "ceiling": marks[1]}
 

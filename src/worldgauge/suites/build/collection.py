@@ -20,12 +20,12 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.build.curation.entries import Entry, entry_of
+from worldgauge.suites.build.curation.entries import StructureTasks, tasks_of_structure
 from worldgauge.suites.build.format import Architecture, BuildTask, check, image_path, write, write_image
 from worldgauge.suites.build.generate.figures import shapes as figures
 from worldgauge.suites.build.generate.figures.mental_rotation import RotationQuestion, balanced_questions, sheet
 from worldgauge.suites.build.generate.figures.polycube import Cells
-from worldgauge.suites.build.generate.figures.shapes import Shown, Views, stimuli
+from worldgauge.suites.build.generate.figures.shapes import FigureView, Views, stimuli
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.interiors.commonsense import RoomQuestion, commonsense
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
@@ -146,17 +146,17 @@ def _pictures(item: Item, options: BuildOptions) -> Iterator[tuple[str, Callable
         yield from _figure_pictures(options, number)
     else:
         question = _rooms(options)[number]
-        for name, scene in zip(_room_images(question), question.scenes, strict=True):
-            yield name, scene.picture
+        for name, view in zip(_room_images(question), question.views, strict=True):
+            yield name, view.picture
 
 
-def _entry(options: BuildOptions, number: int) -> Entry:
+def _entry(options: BuildOptions, number: int) -> StructureTasks:
     made = _made(options)[number]
 
     def write_one(blueprint: Blueprint, name: str) -> tuple[str, str]:
         return describe(blueprint, name, made.facts), "template"
 
-    return entry_of(
+    return tasks_of_structure(
         made.blueprint,
         made.name.replace(" ", "_"),
         number + 1,
@@ -175,7 +175,7 @@ def _figure_pictures(options: BuildOptions, number: int) -> Iterator[tuple[str, 
     own = [question for question in questions if question.stimulus == number + 1]
 
     @cache
-    def drawn(shown: Shown) -> Image:
+    def drawn(shown: FigureView) -> Image:
         return figures.picture(shapes[number], shown)
 
     for question in own:
@@ -184,7 +184,7 @@ def _figure_pictures(options: BuildOptions, number: int) -> Iterator[tuple[str, 
         yield _below_data(question.sheet_path), partial(_sheet, drawn, question)
 
 
-def _sheet(drawn: Callable[[Shown], Image], question: RotationQuestion) -> Image:
+def _sheet(drawn: Callable[[FigureView], Image], question: RotationQuestion) -> Image:
     return sheet(drawn(question.reference), [drawn(shown) for shown in question.options])
 
 
@@ -212,7 +212,7 @@ def _room_task(question: RoomQuestion) -> BuildTask:
         "",
         question.question,
         images=_room_images(question),
-        captions=tuple(scene.caption for scene in question.scenes),
+        captions=tuple(view.caption for view in question.views),
         answer=question.answer,
         env=question.env,
     )
@@ -220,7 +220,7 @@ def _room_task(question: RoomQuestion) -> BuildTask:
 
 def _room_images(question: RoomQuestion) -> tuple[str, ...]:
     name = question.id.removeprefix("TSK_")
-    return tuple(f"{ROOMS}/{name}_IMG_{place}.png" for place in range(len(question.scenes)))
+    return tuple(f"{ROOMS}/{name}_IMG_{place}.png" for place in range(len(question.views)))
 
 
 def _made(options: BuildOptions) -> tuple[GeneratedStructure, ...]:

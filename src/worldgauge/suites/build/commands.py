@@ -12,7 +12,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import Json, Out, Seed, Settings, resumable, settings_of
 
 if TYPE_CHECKING:
-    from worldgauge.suites.build.curation.curate import Curated
+    from worldgauge.suites.build.curation.curate import CurationResult
     from worldgauge.suites.build.curation.rules import Reason
 
 _SHOWN = 20
@@ -144,7 +144,7 @@ def vote(
     print(f"ballots {out}")
 
 
-def _show_curated(made: Curated, json: bool) -> None:
+def _show_curated(made: CurationResult, json: bool) -> None:
     rejected = {name: [one.text for one in why] for name, why in made.rejected.items()}
     if json:
         lost = {"rejected": rejected, "duplicates": dict(made.duplicates), "unreadable": dict(made.unreadable)}

@@ -18,7 +18,7 @@ RATES = ("build_executable", "build_strict", "reasoning_accuracy", "build_common
 """Scores that are 0 or 100 by nature, and their mean a rate."""
 
 
-class BuildEntry(SubjectScores):
+class BuildScores(SubjectScores):
     """One subject, its overall score, and why its row may win nothing."""
 
     def is_rate(self, metric: str, task: str | None) -> bool:

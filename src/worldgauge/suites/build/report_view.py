@@ -21,7 +21,7 @@ MOST_TEXT = 6_000
 EXPECTED = "expected"
 
 
-def card(
+def answer_card(
     task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
 ) -> AnswerCard:
     """The task and every subject's answer. Raises DataError when the data are gone."""

@@ -12,8 +12,17 @@ from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.build.chance import Bounds, of_build, of_choices, of_words, random_matching
-from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticError, CriticKit, Grades, Marked, Work, critics
+from worldgauge.suites.build.chance import Bounds, answer_bounds, build_bounds, choice_bounds, random_matching
+from worldgauge.suites.build.critics import (
+    DIMENSIONS,
+    AnswerMark,
+    Critic,
+    CriticError,
+    CriticKit,
+    Grades,
+    Submission,
+    critics,
+)
 from worldgauge.suites.build.format import BuildTask
 from worldgauge.suites.build.metrics.blueprint_matching import (
     best_shift_score,
@@ -92,10 +101,10 @@ def critic_of(settings: BuildSettings) -> Critic:
     return _critic(settings)
 
 
-def work_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Work:
+def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
     """What a critic is shown of a build: the true one beside it, except where imagination is free."""
     seen = None if row.kind == "creativity" else truth
-    return Work(
+    return Submission(
         task=record_task,
         kind=row.kind,
         instruction=row.instruction,
@@ -128,9 +137,9 @@ def _build(
     task_context.progress(1, 3)
     grades, why = None, ""
     if built is not None and reading.executable:
-        work = work_of(record.task.id, row, built, truth)
-        grades, why = _graded(critic_of(settings), work, task_context, settings)
-        yield from _by_rules(record, work, settings)
+        submission = submission_of(record.task.id, row, built, truth)
+        grades, why = _graded(critic_of(settings), submission, task_context, settings)
+        yield from _by_rules(record, submission, settings)
         sound = soundness(built)
         for name in SOUND:
             yield _score(record, f"build_{name}", getattr(sound, name), _NO_SUCH, prefix="soundness/")
@@ -156,13 +165,13 @@ def _build(
     yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
 
 
-def _by_rules(record: Record, work: Work, settings: BuildSettings) -> Iterator[Score]:
+def _by_rules(record: Record, submission: Submission, settings: BuildSettings) -> Iterator[Score]:
     """What the free critic says, beside one that asks a language model."""
     if not _talks(settings):
         return
     free = critics.get(FREE)(CriticKit())
-    marks = evaluation(work.kind, True, free.grade(work, 0).grades, weights=settings.weights)
-    yield make_score(record, "build_evaluation", marks, prefix=f"{work.kind}/{FREE}/")
+    marks = evaluation(submission.kind, True, free.grade(submission, 0).grades, weights=settings.weights)
+    yield make_score(record, "build_evaluation", marks, prefix=f"{submission.kind}/{FREE}/")
 
 
 def _bounds(task: Task, settings: BuildSettings) -> Bounds:
@@ -175,10 +184,10 @@ def _free_bounds(source: str, name: str, row_id: str, settings: BuildSettings) -
     task = Task(SUITE, name, {"source": source, "kind": name.partition("/")[0], "row": row_id}, "")
     row, truth, critic = row_of(task), truth_of(task), critics.get(settings.critic)(CriticKit())
     if row.kind == "commonsense":
-        return of_words(critic, row.instruction, row.answer or "")
+        return answer_bounds(critic, row.instruction, row.answer or "")
     if truth is None or not row.materials:
         return {}
-    return of_build(critic, work_of(name, row, truth, truth), row.materials, settings.weights)
+    return build_bounds(critic, submission_of(name, row, truth, truth), row.materials, settings.weights)
 
 
 def _talks(settings: BuildSettings) -> bool:
@@ -198,7 +207,7 @@ def _reasoning(record: Record, row: BuildTask, text: str, settings: BuildSetting
     read = (read_choice if settings.choices == "read" else read_choice_released)(text, choices)
     right = _MISSPELT if settings.labels == "released" and row.answer == "True" else row.answer or ""
     value = reasoning_accuracy(read, right)
-    bounds = of_choices(len(choices)) if right in choices else {"chance": 0.0, "ceiling": 0.0}
+    bounds = choice_bounds(len(choices)) if right in choices else {"chance": 0.0, "ceiling": 0.0}
     told = {"read": read, "answer": row.answer, **bounds, **_asked(record)}
     yield make_score(record, "reasoning_accuracy", value, facts=told, prefix="reasoning/")
     yield make_score(record, "full_marks", full_marks(value / 10), facts=told, prefix="task/")
@@ -227,7 +236,7 @@ def _score(record: Record, metric: str, value: float | None, lacking: str, **mor
 
 
 def _graded(
-    critic: Critic, work: Work, task_context: TaskContext, settings: BuildSettings
+    critic: Critic, submission: Submission, task_context: TaskContext, settings: BuildSettings
 ) -> tuple[Grades | None, str]:
     """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again.
 
@@ -236,21 +245,21 @@ def _graded(
     found = []
     for number in range(settings.gradings):
         try:
-            found.append(critic.grade(work, (task_context.seed + number) % 2**31))
+            found.append(critic.grade(submission, (task_context.seed + number) % 2**31))
         except CriticError as error:
             if error.outage:
                 raise
             return None, str(error)
-        if missing := sorted(set(DIMENSIONS[work.kind]) - set(found[-1].grades)):
+        if missing := sorted(set(DIMENSIONS[submission.kind]) - set(found[-1].grades)):
             raise UsageError(f"critic '{settings.critic}' gave no grade of {', '.join(missing)}")
         task_context.progress(1, 3)
-    median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[work.kind]}
+    median = {name: statistics.median(one.grades[name] for one in found) for name in DIMENSIONS[submission.kind]}
     comments = {name: "; ".join(dict.fromkeys(one.comments.get(name, "") for one in found)) for name in median}
     several = {name: {"gradings": [one.grades[name] for one in found]} if len(found) > 1 else {} for name in median}
     return Grades(median, comments, {"gradings": [dict(one.notes) for one in found], "spread": several}), ""
 
 
-def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[Marked | None, str]:
+def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[AnswerMark | None, str]:
     try:
         return critic.mark(row.instruction, row.answer or "", text, seed), ""
     except CriticError as error:

@@ -16,7 +16,7 @@ from worldgauge.suites.build.critics import critics
 from worldgauge.suites.build.kinds import LIMITS, Kind
 
 SUITE = "build"
-REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
+ACCESS = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
 """Settings on how the critic's language model and its prompts are reached; what it says does not depend on them."""
 MOST_SIDE = 256
 FailedPlans = Literal["zero", "left_out"]

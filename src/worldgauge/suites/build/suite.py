@@ -11,9 +11,8 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites.build import format as data
-from worldgauge.suites.build import protocol, published, scoring, summary, tasks
-from worldgauge.suites.build import report_view as showing
-from worldgauge.suites.build.settings import REACHING, RELEASED, SUITE, BuildSettings
+from worldgauge.suites.build import protocol, published, report_view, scoring, summary, tasks
+from worldgauge.suites.build.settings import ACCESS, RELEASED, SUITE, BuildSettings
 
 
 @suites.register(SUITE)
@@ -28,10 +27,9 @@ class Build(Suite):
     floor_references = ("copy-example", "solid-box", "random", "empty")
     claim = "plans in space"
     balanced_by = "task"
-    choosing_settings = frozenset({"task"}) | REACHING
+    choosing_settings = frozenset({"task"}) | ACCESS
     scoring_settings = frozenset(
-        {"critic", "chat", "prompts_digest", "critic_digest", "critic_tokens", "gradings", *RELEASED, "parity"}
-        | REACHING
+        {"critic", "chat", "prompts_digest", "critic_digest", "critic_tokens", "gradings", *RELEASED, "parity"} | ACCESS
     )
     metrics = frozenset(scoring.METRICS)
     vocabulary: ClassVar[Mapping[str, str]] = {
@@ -87,4 +85,4 @@ class Build(Suite):
         self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
     ) -> AnswerCard:
         """The question, what was expected, and every answer."""
-        return showing.card(task, records, scores, self.options)
+        return report_view.answer_card(task, records, scores, self.options)

@@ -12,7 +12,7 @@ from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableR
 from worldgauge.engine.suite.scores import metric_facts
 from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
 from worldgauge.suites.build.critics import DIMENSIONS
-from worldgauge.suites.build.entry import SEED, BuildEntry
+from worldgauge.suites.build.entry import SEED, BuildScores
 from worldgauge.suites.build.kinds import BUILD_KINDS, KINDS
 from worldgauge.suites.build.metrics.scores import overall
 from worldgauge.suites.build.published import COLUMNS, POINTS
@@ -44,7 +44,7 @@ def summarize(
 ) -> list[Table]:
     """All tables, full marks first. kinds, failed: see `Suite.summarize`. failed_plans: as of the suite's settings."""
     entries = [
-        BuildEntry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()
+        BuildScores(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()
     ]
     asked = [kind for kind in KINDS if any(entry.expected(kind) for entry in entries)]
     if not asked:
@@ -64,7 +64,7 @@ def summarize(
     return [*tables, _cost(entries)]
 
 
-def _marks(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
+def _marks(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     """Full marks by kind, and the overall score where there are several."""
     columns = [*asked, OVERALL] if len(asked) > 1 else list(asked)
     rows = [
@@ -90,7 +90,7 @@ def _marks(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     )
 
 
-def _chances(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Iterator[str]:
+def _chances(entries: Sequence[BuildScores], asked: Sequence[str]) -> Iterator[str]:
     """What guessing and what knowing everything come to, in the columns' unit, and of the matching score."""
     for name, said in (("chance", "Guessing comes to"), ("ceiling", "The right answers get")):
         means = {kind: _told(entries, kind, name) for kind in asked}
@@ -112,13 +112,13 @@ def _chances(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Iterator[st
         )
 
 
-def _told(entries: Sequence[BuildEntry], kind: str, name: str) -> float | None:
+def _told(entries: Sequence[BuildScores], kind: str, name: str) -> float | None:
     """Mean over tasks of a fact that does not depend on who was asked."""
     facts = {s.task: s.facts[name] for entry in entries for s in entry.of(HEADLINE, kind) if name in s.facts}
     return mean_of_known(facts.values())
 
 
-def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
+def _as_in_paper(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
     """Points of 10, accuracy in percent, the overall score."""
     names: dict[str, str] = {
         **{kind: f"{kind}/build_evaluation" for kind in BUILD_KINDS},
@@ -149,7 +149,7 @@ def _as_in_paper(entries: Sequence[BuildEntry], asked: Sequence[str]) -> Table:
     )
 
 
-def _of_builds(entries: Sequence[BuildEntry], kind: str, failed_plans: FailedPlans) -> Table:
+def _of_builds(entries: Sequence[BuildScores], kind: str, failed_plans: FailedPlans) -> Table:
     """Both means of the critic's grades, what is built at all, and what comes on top."""
     names = {
         f"{kind}/build_evaluation": "evaluation",
@@ -169,7 +169,7 @@ def _of_builds(entries: Sequence[BuildEntry], kind: str, failed_plans: FailedPla
     return _table(entries, kind, f"{kind.capitalize()}: both means", names, notes)
 
 
-def _agreement(entries: Sequence[BuildEntry], paid: str, free: str) -> list[str]:
+def _agreement(entries: Sequence[BuildScores], paid: str, free: str) -> list[str]:
     """How far the critic orders answers as the rules do, where both graded them."""
     pairs = []
     for entry in entries:
@@ -181,7 +181,7 @@ def _agreement(entries: Sequence[BuildEntry], paid: str, free: str) -> list[str]
     return [f"Spearman's correlation of the critic's evaluation with the rules', over answers: {found.spearman:.2f}."]
 
 
-def _matching(entries: Sequence[BuildEntry], kind: str) -> Table:
+def _matching(entries: Sequence[BuildScores], kind: str) -> Table:
     names = {f"{kind}/{metric}": title for metric, title in MATCHING.items()}
     note = (
         "Matching is a recall: a solid box of the commonest block may get full marks, so read precision and F1 beside "
@@ -190,7 +190,7 @@ def _matching(entries: Sequence[BuildEntry], kind: str) -> Table:
     return _table(entries, kind, f"{kind.capitalize()}: the true build, block by block", names, (note,))
 
 
-def _output(entries: Sequence[BuildEntry], builds: Sequence[str]) -> Table:
+def _output(entries: Sequence[BuildScores], builds: Sequence[str]) -> Table:
     rows = [
         TableRow(
             entry.label,
@@ -211,12 +211,12 @@ def _output(entries: Sequence[BuildEntry], builds: Sequence[str]) -> Table:
     )
 
 
-def _grades(entries: Sequence[BuildEntry], kind: str) -> Table:
+def _grades(entries: Sequence[BuildScores], kind: str) -> Table:
     names = {f"{kind}/{name}/build_grade": name for name in DIMENSIONS[kind]}
     return _table(entries, kind, f"{kind.capitalize()}: grades by dimension", names, ("Of what was built, 1 to 10.",))
 
 
-def _soundness(entries: Sequence[BuildEntry]) -> Table:
+def _soundness(entries: Sequence[BuildScores]) -> Table:
     """What geometry says of all that was built, whoever grades it."""
     columns = {f"soundness/build_{name}": name for name in SOUND}
     rows = [
@@ -240,7 +240,7 @@ def _soundness(entries: Sequence[BuildEntry]) -> Table:
     )
 
 
-def _by_group(entries: Sequence[BuildEntry], kind: str, key: str, names: Sequence[str], word: str) -> Table:
+def _by_group(entries: Sequence[BuildScores], kind: str, key: str, names: Sequence[str], word: str) -> Table:
     """The full marks of one kind by a key of its group."""
     rows = [
         TableRow(
@@ -256,7 +256,7 @@ def _by_group(entries: Sequence[BuildEntry], kind: str, key: str, names: Sequenc
     return Table(f"{kind}/by_{key}", title, "%", "higher", tuple(names), tuple(sort_rows(rows, "higher", 0)))
 
 
-def _reasoning(entries: Sequence[BuildEntry]) -> Table:
+def _reasoning(entries: Sequence[BuildScores]) -> Table:
     """Accuracy by kind of question, what guessing comes to, and what was answered."""
     metric = "reasoning/reasoning_accuracy"
     own = [entry for entry in entries if entry.expected("reasoning")]
@@ -291,7 +291,7 @@ def _reasoning(entries: Sequence[BuildEntry]) -> Table:
     )
 
 
-def _commonsense(entries: Sequence[BuildEntry]) -> Table:
+def _commonsense(entries: Sequence[BuildScores]) -> Table:
     names = {
         "commonsense/build_commonsense": "mark, of 10",
         "commonsense/build_commonsense_success": "marks of 7 and more, %",
@@ -300,7 +300,7 @@ def _commonsense(entries: Sequence[BuildEntry]) -> Table:
 
 
 def _table(
-    entries: Sequence[BuildEntry], kind: str, title: str, names: Mapping[str, str], notes: Sequence[str]
+    entries: Sequence[BuildScores], kind: str, title: str, names: Mapping[str, str], notes: Sequence[str]
 ) -> Table:
     """One kind of task, a column a metric."""
     rows = [
@@ -321,7 +321,7 @@ def _table(
     )
 
 
-def _reasons(entries: Sequence[BuildEntry]) -> Table:
+def _reasons(entries: Sequence[BuildScores]) -> Table:
     """What became of the answers that should be builds."""
     counts: dict[str, Counter[str]] = {}
     for entry in entries:
@@ -340,7 +340,7 @@ def _reasons(entries: Sequence[BuildEntry]) -> Table:
     return Table("reading", "What became of the plans", "tasks", "neither", tuple(columns), tuple(rows))
 
 
-def _cost(entries: Sequence[BuildEntry]) -> Table:
+def _cost(entries: Sequence[BuildScores]) -> Table:
     """What an answer took, where agents say it, and what grading it took."""
     names = {"input_tokens": "tokens in", "output_tokens": "tokens out", "cost": "cost"}
     rows = []

@@ -15,7 +15,7 @@ from worldgauge.chat.client import BudgetError, EndpointError, PromptTooLongErro
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.prompt_runner import Misread
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.critics import DIMENSIONS, CriticError, CriticKit, Work, critics
+from worldgauge.suites.build.critics import DIMENSIONS, CriticError, CriticKit, Submission, critics
 from worldgauge.suites.build.critics.chat import ASKS, ChatCritic, read_choice, read_grades, read_mark
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
@@ -28,9 +28,9 @@ PLANNED = {
 }
 
 
-def work(kind: str = "planning", picture: Any = RED) -> Work:
+def submission(kind: str = "planning", picture: Any = RED) -> Submission:
     reference = None if kind == "creativity" else lambda: BLUE
-    return Work("t1", kind, "Build a hut.", BUILT, lambda: picture, reference_picture=reference)  # type: ignore[arg-type]
+    return Submission("t1", kind, "Build a hut.", BUILT, lambda: picture, reference_picture=reference)  # type: ignore[arg-type]
 
 
 class Asked:
@@ -57,7 +57,7 @@ def test_it_needs_a_model() -> None:
 
 def test_grades_and_comments_are_read() -> None:
     asked = Asked([json.dumps(PLANNED)])
-    graded = asked.critic.grade(work(), 3)
+    graded = asked.critic.grade(submission(), 3)
     assert graded.grades == {"completeness": 7.0, "complexity": 4.0, "aesthetic": 6.5}
     assert graded.comments == {"completeness": "nearly all", "complexity": "plain", "aesthetic": "neat"}
     (note,) = graded.notes["asked"]
@@ -69,7 +69,7 @@ def test_grades_and_comments_are_read() -> None:
 @pytest.mark.parametrize("kind", DIMENSIONS)
 def test_it_is_shown_the_reference_and_then_the_build(kind: str) -> None:
     asked = Asked([json.dumps({name: {"grade": 5, "comment": ""} for name in DIMENSIONS[kind]})])
-    asked.critic.grade(work(kind), 3)
+    asked.critic.grade(submission(kind), 3)
     (question,) = asked.questions
     shown = [BLUE, RED] if kind != "creativity" else [RED]
     assert [image.tolist() for image in question.images] == [image.tolist() for image in shown]
@@ -81,7 +81,7 @@ def test_it_is_shown_the_reference_and_then_the_build(kind: str) -> None:
 
 def test_a_lacking_reference_is_said() -> None:
     asked = Asked([json.dumps(PLANNED)])
-    asked.critic.grade(Work("t1", "planning", "x", BUILT, lambda: RED), 0)
+    asked.critic.grade(Submission("t1", "planning", "x", BUILT, lambda: RED), 0)
     assert "(there is none)" in str(asked.questions[0].messages[1].parts[0])
     assert len(asked.questions[0].images) == 1
 
@@ -132,7 +132,7 @@ def test_what_is_no_grade_is_told(text: str, problem: str) -> None:
 
 def test_it_is_asked_again_hotter_then_without_a_schema() -> None:
     asked = Asked(["hm", '{"completeness": 7}', "no", f"So: {json.dumps(PLANNED)}"])
-    graded = asked.critic.grade(work(), 3)
+    graded = asked.critic.grade(submission(), 3)
     assert graded.grades["completeness"] == 7.0
     assert [question.temperature for question in asked.questions] == pytest.approx([0.0, 0.2, 0.4, 0.6])
     assert [question.sample for question in asked.questions] == [0, 1, 2, 3]
@@ -144,7 +144,7 @@ def test_it_is_asked_again_hotter_then_without_a_schema() -> None:
 def test_without_a_grade_the_work_is_ungraded() -> None:
     asked = Asked(["hm"] * ASKS)
     with pytest.raises(CriticError, match=f"no usable answer in {ASKS} replies") as caught:
-        asked.critic.grade(work(), 3)
+        asked.critic.grade(submission(), 3)
     assert not caught.value.outage
     assert len(asked.questions) == ASKS
 
@@ -155,13 +155,13 @@ def test_without_a_grade_the_work_is_ungraded() -> None:
 )
 def test_an_outage_is_told_apart(problem: Exception, outage: bool) -> None:
     with pytest.raises(CriticError, match=str(problem)) as caught:
-        Asked([problem] * 4).critic.grade(work(), 3)
+        Asked([problem] * 4).critic.grade(submission(), 3)
     assert caught.value.outage is outage
 
 
 def test_comparing_asks_in_both_orders() -> None:
     asked = Asked(['{"reason": "red is lively", "choice": 1}', '{"reason": "red again", "choice": 2}'])
-    choice = asked.critic.compare(work("creativity", RED), work("creativity", BLUE), 3)
+    choice = asked.critic.compare(submission("creativity", RED), submission("creativity", BLUE), 3)
     assert (choice.first, choice.reason, choice.notes["agreed"]) == (True, "red is lively", True)
     shown = [[image[0, 0].tolist() for image in question.images] for question in asked.questions]
     assert shown == [[[200, 0, 0], [0, 0, 200]], [[0, 0, 200], [200, 0, 0]]]
@@ -171,7 +171,7 @@ def test_comparing_asks_in_both_orders() -> None:
 @pytest.mark.parametrize("place", [1, 2])
 def test_who_always_takes_one_place_disagrees_and_the_first_reply_counts(place: int) -> None:
     asked = Asked([json.dumps({"reason": "", "choice": place})] * 2)
-    choice = asked.critic.compare(work("creativity"), work("creativity"), 3)
+    choice = asked.critic.compare(submission("creativity"), submission("creativity"), 3)
     assert choice.first is (place == 1)
     assert choice.notes["agreed"] is False
 
@@ -205,7 +205,7 @@ def test_long_comments_are_cut() -> None:
 
 def test_what_is_no_build_is_refused() -> None:
     with pytest.raises(UsageError, match="'reasoning' is no build"):
-        Asked([]).critic.grade(work("reasoning"), 0)
+        Asked([]).critic.grade(submission("reasoning"), 0)
 
 
 def test_settings_of_the_kit_hold(tmp_path: Path) -> None:
@@ -224,9 +224,9 @@ def test_settings_of_the_kit_hold(tmp_path: Path) -> None:
 def test_grades_come_back_from_a_recording(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.then(ok("no grades"), ok(json.dumps(PLANNED)))
     text = f"m@{endpoint.url}"
-    first = ChatCritic(CriticKit(open_chat(text, tmp_path))).grade(work(), 3)
+    first = ChatCritic(CriticKit(open_chat(text, tmp_path))).grade(submission(), 3)
     endpoint.always = error(500)
-    again = ChatCritic(CriticKit(open_chat(text, tmp_path, replay="only"))).grade(work(), 3)
+    again = ChatCritic(CriticKit(open_chat(text, tmp_path, replay="only"))).grade(submission(), 3)
     assert first == again
     assert len(endpoint.asked) == 2
     form = endpoint.asked[0].body["response_format"]["json_schema"]["schema"]

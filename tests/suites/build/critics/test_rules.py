@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
-from worldgauge.suites.build.critics import DIMENSIONS, CriticKit, Grades, Work, critics
+from worldgauge.suites.build.critics import DIMENSIONS, CriticKit, Grades, Submission, critics
 from worldgauge.suites.build.critics.marking import mark_by_rules
 from worldgauge.suites.build.critics.rules import RulesCritic
-from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
+from worldgauge.suites.build.critics.stated import StatedFact, holds, stated_facts, true_facts
 from worldgauge.suites.build.generate.instructions import describe
 from worldgauge.suites.build.generate.structures import GeneratedStructure, structures
 from worldgauge.suites.build.kinds import Kind
@@ -57,12 +57,12 @@ def nothing(materials: tuple[str, ...]) -> Blueprint:
     return Blueprint(np.full((1, 1, 1), -1, np.int32), materials)
 
 
-def work(kind: Kind, built: Blueprint, truth: Blueprint | None = None, said: str = INSTRUCTION) -> Work:
-    return Work("task", kind, said, built, unseen, reference=None if kind == "creativity" else truth)
+def submission(kind: Kind, built: Blueprint, truth: Blueprint | None = None, said: str = INSTRUCTION) -> Submission:
+    return Submission("task", kind, said, built, unseen, reference=None if kind == "creativity" else truth)
 
 
 def grade(kind: Kind, built: Blueprint, truth: Blueprint | None = None, said: str = INSTRUCTION) -> Grades:
-    return CRITIC.grade(work(kind, built, truth, said), seed=0)
+    return CRITIC.grade(submission(kind, built, truth, said), seed=0)
 
 
 def lost(truth: Blueprint, places: np.ndarray[Any, Any]) -> Blueprint:
@@ -177,21 +177,21 @@ def test_a_moved_build_is_nearly_right() -> None:
 def test_facts_are_read_as_stated() -> None:
     facts = stated_facts(INSTRUCTION, MATERIALS)
     assert facts == (
-        Fact("size", "width", 7),
-        Fact("size", "depth", 6),
-        Fact("size", "height", 6),
-        Fact("count", "stone_bricks", 42),
-        Fact("material", "glass_pane"),
-        Fact("material", "oak_planks"),
-        Fact("material", "oak_stairs"),
-        Fact("part", "door"),
-        Fact("part", "windows"),
-        Fact("part", "roof"),
+        StatedFact("size", "width", 7),
+        StatedFact("size", "depth", 6),
+        StatedFact("size", "height", 6),
+        StatedFact("count", "stone_bricks", 42),
+        StatedFact("material", "glass_pane"),
+        StatedFact("material", "oak_planks"),
+        StatedFact("material", "oak_stairs"),
+        StatedFact("part", "door"),
+        StatedFact("part", "windows"),
+        StatedFact("part", "roof"),
     )
     assert true_facts(facts, hut()) == facts
-    assert stated_facts("Use 3 blocks of stone bricks.", ["stone"]) == (Fact("count", "stone", 3),)
+    assert stated_facts("Use 3 blocks of stone bricks.", ["stone"]) == (StatedFact("count", "stone", 3),)
     assert stated_facts("Use 3 blocks of stone bricks.", ["stone", "stone_bricks"]) == (
-        Fact("count", "stone_bricks", 3),
+        StatedFact("count", "stone_bricks", 3),
     )
     assert stated_facts("Build a duck.", MATERIALS) == ()
 
@@ -199,20 +199,20 @@ def test_facts_are_read_as_stated() -> None:
 @pytest.mark.parametrize(
     ("fact", "share"),
     [
-        (Fact("size", "width", 7), 1),
-        (Fact("size", "width", 8), 0.5),
-        (Fact("size", "width", 9), 0),
-        (Fact("count", "stone_bricks", 40), 0.5),
-        (Fact("count", "stone_bricks", 60), 0),
-        (Fact("count", "glass", 1), 0),
-        (Fact("material", "torch"), 1),
-        (Fact("material", "glass"), 0),
-        (Fact("part", "door"), 1),
-        (Fact("part", "roof"), 1),
-        (Fact("part", "fence"), 0),
+        (StatedFact("size", "width", 7), 1),
+        (StatedFact("size", "width", 8), 0.5),
+        (StatedFact("size", "width", 9), 0),
+        (StatedFact("count", "stone_bricks", 40), 0.5),
+        (StatedFact("count", "stone_bricks", 60), 0),
+        (StatedFact("count", "glass", 1), 0),
+        (StatedFact("material", "torch"), 1),
+        (StatedFact("material", "glass"), 0),
+        (StatedFact("part", "door"), 1),
+        (StatedFact("part", "roof"), 1),
+        (StatedFact("part", "fence"), 0),
     ],
 )
-def test_facts_are_tried_on_the_build(fact: Fact, share: float) -> None:
+def test_facts_are_tried_on_the_build(fact: StatedFact, share: float) -> None:
     assert holds(fact, hut()) == share
     assert holds(fact, nothing(MATERIALS)) == 0
 
@@ -239,15 +239,15 @@ def test_long_instructions_take_no_longer() -> None:
 
 def test_of_two_the_better_wins_wherever_it_is_shown() -> None:
     truth = hut()
-    better, worse = work("planning", truth, truth), work("planning", solid(MATERIALS), truth)
+    better, worse = submission("planning", truth, truth), submission("planning", solid(MATERIALS), truth)
     assert CRITIC.compare(better, worse, 0).first
     assert not CRITIC.compare(worse, better, 0).first
-    one, other = (work("creativity", noise(MATERIALS, seed)) for seed in (1, 2))
+    one, other = (submission("creativity", noise(MATERIALS, seed)) for seed in (1, 2))
     assert CRITIC.compare(one, other, 0).first != CRITIC.compare(other, one, 0).first
 
 
 def test_equal_grades_are_decided_by_the_build_not_the_place() -> None:
-    one, other = (work("creativity", solid(MATERIALS, side, 3, 3)) for side in (3, 4))
+    one, other = (submission("creativity", solid(MATERIALS, side, 3, 3)) for side in (3, 4))
     assert CRITIC.grade(one, 0).grades == CRITIC.grade(other, 0).grades
     assert CRITIC.compare(one, other, 0).first != CRITIC.compare(other, one, 0).first
     assert CRITIC.compare(one, one, 0).first

@@ -60,14 +60,14 @@ def source(tmp_path: Path) -> Path:
     return root
 
 
-def curated(source: Path, out: Path, **more: Any) -> Any:
+def select_structures(source: Path, out: Path, **more: Any) -> Any:
     return curate(source, out, size_px=SIZE_PX, **more)
 
 
 def test_a_folder_becomes_a_data_set(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     seen: list[tuple[int, int, str]] = []
-    made = curated(source, out, progress=lambda *told: seen.append(told))
+    made = select_structures(source, out, progress=lambda *told: seen.append(told))
     assert made.accepted == ("millers_hut", "long_hut")
     assert {name: [one.reason for one in why] for name, why in made.rejected.items()} == {
         "dot": ["few_blocks", "few_materials"],
@@ -100,7 +100,7 @@ def test_a_folder_becomes_a_data_set(source: Path, tmp_path: Path) -> None:
 
 
 def test_the_report_says_what_became_of_every_structure(source: Path, tmp_path: Path) -> None:
-    curated(source, tmp_path / "out")
+    select_structures(source, tmp_path / "out")
     told = json.loads((tmp_path / "out/curation.json").read_text())
     first = told["accepted"][0]
     assert (first["origin"], first["size"], first["cut_from"]) == ("Houses/Miller's Hut.nbt", [5, 4, 4], [6, 7, 7])
@@ -116,7 +116,7 @@ def test_the_report_says_what_became_of_every_structure(source: Path, tmp_path: 
 
 def test_the_same_source_gives_the_same_bytes_and_seeds_other_words(source: Path, tmp_path: Path) -> None:
     for name, seed in (("one", 1), ("two", 1), ("three", 2)):
-        curated(source, tmp_path / name, seed=seed)
+        select_structures(source, tmp_path / name, seed=seed)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     lines = [
         [task.instruction for task in build.load(tmp_path / name).tasks["creativity"]] for name in ("one", "three")
@@ -126,17 +126,17 @@ def test_the_same_source_gives_the_same_bytes_and_seeds_other_words(source: Path
 
 def test_curating_again_leaves_nothing_of_before(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    curated(source, out)
+    select_structures(source, out)
     (source / "long hut.schem").unlink()
-    curated(source, out)
+    select_structures(source, out)
     assert [path.name for path in (out / "data/images/own").iterdir()] == ["millers_hut.png"]
     assert len(build.load(out).architectures) == 1
 
 
 def test_a_reason_can_be_waived(source: Path, tmp_path: Path) -> None:
     write_nbt(source / "wool.nbt", Blueprint.of([[[1] * 9]], ["red_wool"]))
-    assert "wool" in curated(source, tmp_path / "strict").rejected
-    assert "wool" in curated(source, tmp_path / "waived", waive=["few_materials"]).accepted
+    assert "wool" in select_structures(source, tmp_path / "strict").rejected
+    assert "wool" in select_structures(source, tmp_path / "waived", waive=["few_materials"]).accepted
 
 
 def test_names_that_are_alike_are_told_apart(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_names_that_are_alike_are_told_apart(tmp_path: Path) -> None:
     write_nbt(source / "a-hut.nbt", hut(6))
     write_nbt(source / "more" / "a_hut.nbt", hut(7))
     write_nbt(source / "\N{CJK UNIFIED IDEOGRAPH-5BB6}.nbt", hut(8))
-    assert set(curated(source, tmp_path / "out").accepted) == {"a_hut", "a_hut_2", "a_hut_3", "structure"}
+    assert set(select_structures(source, tmp_path / "out").accepted) == {"a_hut", "a_hut_2", "a_hut_3", "structure"}
 
 
 def test_names_that_are_no_text_are_written_as_text(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_names_that_are_no_text_are_written_as_text(tmp_path: Path) -> None:
     odd = os.fsdecode(os.fsencode(source) + b"/caf\xe9")
     write_nbt(Path(f"{odd}.nbt"), hut())
     Path(f"{odd}.schem").write_bytes(b"nothing")
-    made = curated(source, tmp_path / "out")
+    made = select_structures(source, tmp_path / "out")
     assert (made.accepted, list(made.unreadable)) == (("caf",), ["caf_2"])
     (one,) = build.load(tmp_path / "out").architectures.values()
     assert one.metadata == "caf?.nbt"
@@ -164,7 +164,7 @@ def test_names_that_are_no_text_are_written_as_text(tmp_path: Path) -> None:
     _write_world(world, _placed(hut(), (0, 64, 0)))
     row = {"start_pos": [0, 64, 0], "end_pos": [4, 67, 3], "description": "a hut \ud800", "metadata": "\udfff"}
     (tmp_path / "boxes.json").write_text(json.dumps({"half \ud800": row, "none \ud800": 3}))
-    curated(world, tmp_path / "of_world", boxes=tmp_path / "boxes.json")
+    select_structures(world, tmp_path / "of_world", boxes=tmp_path / "boxes.json")
     (one,) = build.load(tmp_path / "of_world").architectures.values()
     assert (one.name, one.description, one.metadata) == ("half", "a hut ?", "?")
 
@@ -197,7 +197,7 @@ def test_marked_boxes_become_a_data_set(tmp_path: Path) -> None:
         "torn": {"start_pos": [1, 1], "end_pos": [0, 0, 0]},
     }
     (tmp_path / "boxes.json").write_text(json.dumps(boxes))
-    made = curated(world, tmp_path / "out", boxes=tmp_path / "boxes.json")
+    made = select_structures(world, tmp_path / "out", boxes=tmp_path / "boxes.json")
     assert made.accepted == ("hut", "long")
     assert list(made.rejected) == ["half"]
     assert set(made.unreadable) == {"far", "upside_down", "torn"}
@@ -216,7 +216,7 @@ def test_a_model_may_write_and_is_shown_the_structure(source: Path, tmp_path: Pa
         asked.append("".join(str(part) for message in question.messages for part in message.parts))
         return "Lay a floor of oak planks, raise walls around it,\nleave one window, and cover all with oak stairs."
 
-    curated(source, tmp_path / "out", instructions=ScriptedChat(write))
+    select_structures(source, tmp_path / "out", instructions=ScriptedChat(write))
     data = build.load(tmp_path / "out")
     detailed = [task.instruction for task in data.tasks["planning"] if task.variant == "detailed"]
     assert (
@@ -248,8 +248,8 @@ def test_words_that_are_no_instruction_are_asked_for_again_then_ours_are_taken(
         said.append(1)
         return reply
 
-    curated(source, tmp_path / "out", instructions=ScriptedChat(write))
-    curated(source, tmp_path / "plain")
+    select_structures(source, tmp_path / "out", instructions=ScriptedChat(write))
+    select_structures(source, tmp_path / "plain")
     assert len(said) == 6, "three asks for each of two structures"
     mine, plain = (build.load(tmp_path / name).tasks["planning"] for name in ("out", "plain"))
     assert mine == plain
@@ -267,7 +267,7 @@ def test_a_prompt_of_ones_own_is_asked_with(source: Path, tmp_path: Path) -> Non
         asked.append("".join(str(part) for message in question.messages for part in message.parts))
         return "Put up four walls of planks with one window and a roof of stairs over all of it."
 
-    curated(source, tmp_path / "out", instructions=ScriptedChat(write), prompts=prompts)
+    select_structures(source, tmp_path / "out", instructions=ScriptedChat(write), prompts=prompts)
     assert asked[0].startswith("Say in one sentence how to build millers hut: {")
     told = json.loads((tmp_path / "out/curation.json").read_text())
     assert told["accepted"][0]["instruction"].startswith("instruction-writer/own@")
@@ -275,7 +275,7 @@ def test_a_prompt_of_ones_own_is_asked_with(source: Path, tmp_path: Path) -> Non
 
 def test_an_outage_of_the_model_stops_and_writes_no_data_set(source: Path, tmp_path: Path) -> None:
     with pytest.raises(EndpointError):
-        curated(source, tmp_path / "out", instructions=ScriptedChat([EndpointError("down")]))
+        select_structures(source, tmp_path / "out", instructions=ScriptedChat([EndpointError("down")]))
     with pytest.raises(DataError):
         build.load(tmp_path / "out")
 
@@ -284,24 +284,24 @@ def test_what_cannot_be_meant_is_refused(source: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="64 to 2048 px"):
         curate(source, tmp_path / "out", size_px=1)
     with pytest.raises(UsageError, match="language model"):
-        curated(source, tmp_path / "out", prompts=tmp_path)
+        select_structures(source, tmp_path / "out", prompts=tmp_path)
     with pytest.raises(UsageError, match="no reason"):
-        curated(source, tmp_path / "out", waive=["ugly"])
+        select_structures(source, tmp_path / "out", waive=["ugly"])
     build.write(tmp_path / "mine", [], [])
     with pytest.raises(UsageError, match="not curated here"):
-        curated(source, tmp_path / "mine")
+        select_structures(source, tmp_path / "mine")
     with pytest.raises(DataError, match="for a world, give its boxes too"):
-        curated(tmp_path / "mine", tmp_path / "out")
+        select_structures(tmp_path / "mine", tmp_path / "out")
     with pytest.raises(DataError, match="no such folder"):
-        curated(tmp_path / "nowhere", tmp_path / "out")
+        select_structures(tmp_path / "nowhere", tmp_path / "out")
     only = tmp_path / "only"
     only.mkdir()
     write_nbt(only / "dot.nbt", Blueprint.of([[[1]]], ["stone"]))
     with pytest.raises(DataError, match=r"none of 1 structures can be used \(first: dot has 1 blocks"):
-        curated(only, tmp_path / "out")
+        select_structures(only, tmp_path / "out")
     (tmp_path / "boxes.json").write_text("[]")
     with pytest.raises(DataError, match="boxes by name"):
-        curated(source, tmp_path / "out", boxes=tmp_path / "boxes.json")
+        select_structures(source, tmp_path / "out", boxes=tmp_path / "boxes.json")
     assert not (tmp_path / "out").exists()
 
 

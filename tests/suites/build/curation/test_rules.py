@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.curation.rules import REASONS, canonical, curated, problems_of, together
+from worldgauge.suites.build.curation.rules import REASONS, canonical, connected_share, rejections_of, select_structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 
@@ -59,7 +59,7 @@ def tall() -> Blueprint:
     ],
 )
 def test_each_filter(blueprint: Blueprint, reasons: list[str]) -> None:
-    assert [problem.reason for problem in problems_of(blueprint)] == reasons
+    assert [problem.reason for problem in rejections_of(blueprint)] == reasons
 
 
 def test_every_reason_has_a_case_above() -> None:
@@ -71,10 +71,10 @@ def test_five_per_cent_may_stand_apart() -> None:
     cells = np.full((1, 3, 24), -1, np.int32)
     cells[0, 0, :19] = 1
     cells[0, 2, 23] = 2
-    assert together(cells != -1) == 0.95
-    assert "scattered" not in [one.reason for one in problems_of(changed(cells))]
+    assert connected_share(cells != -1) == 0.95
+    assert "scattered" not in [one.reason for one in rejections_of(changed(cells))]
     cells[0, 0, 18] = -1
-    assert "scattered" in [one.reason for one in problems_of(changed(cells))]
+    assert "scattered" in [one.reason for one in rejections_of(changed(cells))]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -83,16 +83,16 @@ def test_together_agrees_with_another_implementation(seed: int) -> None:
     solid = rng.random(rng.integers(1, 14, 3)) < rng.choice([0.03, 0.1, 0.3, 0.9])
     labels, _ = ndimage.label(solid, np.ones((3, 3, 3)))
     expected = np.bincount(labels[solid]).max() / solid.sum() if solid.any() else 0.0
-    assert together(solid) == pytest.approx(expected)
+    assert connected_share(solid) == pytest.approx(expected)
 
 
 def test_together_follows_a_long_way() -> None:
     solid = np.zeros((1, 79, 79), bool)
     solid[0, ::2] = True
     solid[0, 1::4, -1] = solid[0, 3::4, 0] = True
-    assert together(solid) == 1.0
+    assert connected_share(solid) == 1.0
     solid[0, 39] = False
-    assert together(solid) < 0.6
+    assert connected_share(solid) < 0.6
 
 
 def orientations(blueprint: Blueprint) -> list[Blueprint]:
@@ -130,7 +130,7 @@ def test_the_first_that_passes_stays() -> None:
         ("two", hut(2)),
         ("again", hut(1)),
     ]
-    found = curated(told)
+    found = select_structures(told)
     assert found.accepted == ("one", "two")
     assert {name: [one.reason for one in why] for name, why in found.rejected.items()} == {
         "broken": ["loose_box", "above_ground"]
@@ -140,7 +140,7 @@ def test_the_first_that_passes_stays() -> None:
 
 def test_a_waived_reason_is_overlooked_alone() -> None:
     told = [("floating", floating()), ("wool", Blueprint.of([[[1] * 9]], ["red_wool"]))]
-    assert curated(told, waive=["few_materials"]).accepted == ("wool",)
-    assert curated(told, waive=["loose_box"]).accepted == ()
+    assert select_structures(told, waive=["few_materials"]).accepted == ("wool",)
+    assert select_structures(told, waive=["loose_box"]).accepted == ()
     with pytest.raises(UsageError, match="no reason"):
-        curated(told, waive=["ugly"])  # type: ignore[list-item]
+        select_structures(told, waive=["ugly"])  # type: ignore[list-item]

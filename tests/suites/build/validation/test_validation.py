@@ -10,13 +10,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.build.bars import BESIDE, bars_of
-from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Work, critics
+from worldgauge.suites.build.bars import BESIDE, criteria_of
+from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Submission, critics
 from worldgauge.suites.build.critics.rules import RulesCritic
 from worldgauge.suites.build.format import Architecture, write
 from worldgauge.suites.build.generate.structures import structures
 from worldgauge.suites.build.kinds import Kind
-from worldgauge.suites.build.validation.agreement import Case, agreement_of, spearman
+from worldgauge.suites.build.validation.agreement import StudyCase, agreement_of, spearman
 from worldgauge.suites.build.validation.validation import CriticStudy, study
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
@@ -68,28 +68,28 @@ def test_the_same_again() -> None:
 
 
 class Constant(RulesCritic):
-    def grade(self, work: Work, seed: int) -> Grades:
-        return replace(super().grade(work, seed), grades=dict.fromkeys(DIMENSIONS[work.kind], 8.0))
+    def grade(self, submission: Submission, seed: int) -> Grades:
+        return replace(super().grade(submission, seed), grades=dict.fromkeys(DIMENSIONS[submission.kind], 8.0))
 
 
 class Reversed(RulesCritic):
-    def grade(self, work: Work, seed: int) -> Grades:
-        grades = super().grade(work, seed)
+    def grade(self, submission: Submission, seed: int) -> Grades:
+        grades = super().grade(submission, seed)
         return replace(grades, grades={name: 11 - value for name, value in grades.grades.items()})
 
 
 class Recall(RulesCritic):
     """Sees only blocks that are missing, as the matching score does."""
 
-    def grade(self, work: Work, seed: int) -> Grades:
-        if work.reference is None:
-            return super().grade(work, seed)
-        box = work.reference.cells.shape
+    def grade(self, submission: Submission, seed: int) -> Grades:
+        if submission.reference is None:
+            return super().grade(submission, seed)
+        box = submission.reference.cells.shape
         cells = np.full(box, -1, np.int32)
-        part = tuple(slice(0, min(a, b)) for a, b in zip(box, work.built.cells.shape, strict=True))
-        cells[part] = work.built.cells[part]
-        seen = np.where(work.reference.solid, cells, -1)
-        return super().grade(replace(work, built=Blueprint(seen, work.built.materials)), seed)
+        part = tuple(slice(0, min(a, b)) for a, b in zip(box, submission.built.cells.shape, strict=True))
+        cells[part] = submission.built.cells[part]
+        seen = np.where(submission.reference.solid, cells, -1)
+        return super().grade(replace(submission, built=Blueprint(seen, submission.built.materials)), seed)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_one_wrong_grade_breaks_its_bar(found: CriticStudy, damage: str, kind: K
     cases = [
         replace(case, grades={**case.grades, kind: grade}) if case.damage == damage else case for case in found.cases
     ]
-    broken = [bar.name for bar in bars_of(cases, found.agreement) if not bar.holds]
+    broken = [bar.name for bar in criteria_of(cases, found.agreement) if not bar.holds]
     assert any(word in name for name in broken), broken
 
 
@@ -134,12 +134,12 @@ def test_a_grade_that_rises_with_the_dose_breaks_its_bar(found: CriticStudy) -> 
             replace(case, grades={**case.grades, kind: 5 + case.dose}) if case.damage == damage else case
             for case in found.cases
         ]
-        broken = [bar.name for bar in bars_of(cases, found.agreement) if not bar.holds]
+        broken = [bar.name for bar in criteria_of(cases, found.agreement) if not bar.holds]
         assert broken == [f"{kind} never rises the more is {damage}"]
 
 
 def test_nothing_measured_is_a_broken_bar() -> None:
-    assert not any(bar.holds for bar in bars_of([], []) if bar.least is not None)
+    assert not any(bar.holds for bar in criteria_of([], []) if bar.least is not None)
 
 
 def test_spearman_as_scipy_has_it() -> None:
@@ -156,7 +156,7 @@ def test_spearman_as_scipy_has_it() -> None:
 def test_agreement_by_hand() -> None:
     """Two structures that agree within and disagree between: 1 within each, less over all."""
     values = [(0, 1.0, 2.0), (0, 2.0, 3.0), (0, 3.0, 4.0), (1, 11.0, 1.0), (1, 12.0, 1.5), (1, 13.0, 1.7)]
-    cases = [Case(k, 9, "removed", 1, m, m, m, {"planning": grade}) for k, m, grade in values]
+    cases = [StudyCase(k, 9, "removed", 1, m, m, m, {"planning": grade}) for k, m, grade in values]
     told = {one.over: one for one in agreement_of(cases, np.random.default_rng(0)) if one.measure == "f1"}
     assert told["each structure, all"].spearman == pytest.approx(1)
     assert told["each structure, all"].n == 2

@@ -8,7 +8,7 @@ import pytest
 from support.task_context import QuietContext
 from worldgauge.core.agent import agents
 from worldgauge.engine.suite.contract import Record, Task
-from worldgauge.suites.build.critics import Choice, CriticError, Work
+from worldgauge.suites.build.critics import CriticError, Preference, Submission
 from worldgauge.suites.build.suite import Build
 from worldgauge.suites.build.voting.ballots import Ballot, ballot, table_of
 
@@ -21,12 +21,12 @@ class Judge:
     def __init__(self, error: CriticError | None = None, fails: int = 0) -> None:
         self.error, self.left = error, fails
 
-    def compare(self, first: Work, second: Work, seed: int) -> Choice:
+    def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
         assert first.reference is second.reference is None
         self.left -= 1
         if self.error is not None and self.left < 0:
             raise self.error
-        return Choice(first.built.blocks >= second.built.blocks, "larger", {"agreed": True, "upper": "forged"})
+        return Preference(first.built.blocks >= second.built.blocks, "larger", {"agreed": True, "upper": "forged"})
 
 
 @pytest.fixture

@@ -22,10 +22,19 @@ WORST, BEST = 1, 10
 
 
 @dataclass(frozen=True)
-class Work:
-    """A build to be graded. variant: as of `Problem`. reference: the true build where there is one (planning and
-    understanding), None for creativity. picture, reference_picture: (H, W, 3) uint8 contact sheets, drawn when asked
-    for."""
+class Submission:
+    """A build to be graded.
+
+    Attributes:
+        task: Id of the task.
+        kind: Of the task.
+        instruction: What the agent was asked to build.
+        built: What it built.
+        picture: Draws its contact sheet, (H, W, 3) uint8.
+        variant: As of `core.agent.Problem`.
+        reference: The true build of planning and understanding; None for creativity.
+        reference_picture: Draws the contact sheet of the true build.
+    """
 
     task: str
     kind: Kind
@@ -39,8 +48,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Grades:
-    """grades: 1 to 10 of each of the kind's `DIMENSIONS`. comments: why, of each. notes: how they were come by, plain
-    JSON values (prompts, replies, costs)."""
+    """Grades of one build.
+
+    Attributes:
+        grades: 1 to 10 for each of the kind's `DIMENSIONS`.
+        comments: Why, for each.
+        notes: How they were made, plain JSON values (prompts, replies, costs).
+    """
 
     grades: Mapping[str, float]
     comments: Mapping[str, str]
@@ -48,8 +62,14 @@ class Grades:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Which of two builds is better. first: whether the one shown first. reason: in a few words."""
+class Preference:
+    """Which of two builds is better.
+
+    Attributes:
+        first: Whether it is the one shown first.
+        reason: Why, in a few words.
+        notes: How it was decided, plain JSON values.
+    """
 
     first: bool
     reason: str = ""
@@ -57,8 +77,14 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Marked:
-    """mark: 0 to 10, how far an answer in words agrees with the expected one."""
+class AnswerMark:
+    """How far an answer in words agrees with the expected one.
+
+    Attributes:
+        mark: 0 to 10.
+        reason: Why, in a few words.
+        notes: How it was marked, plain JSON values.
+    """
 
     mark: float
     reason: str
@@ -66,8 +92,11 @@ class Marked:
 
 
 class CriticError(WorldgaugeError):
-    """No grade came. outage: whether the endpoint failed or the budget is used up; else its replies could not be read,
-    and the task is ungraded, which is not 0.
+    """No grade came.
+
+    Attributes:
+        outage: Whether the endpoint failed or the budget is used up; else its replies could not be read, and the task
+            is ungraded, which is not 0.
     """
 
     def __init__(self, message: str, *, outage: bool) -> None:
@@ -77,7 +106,13 @@ class CriticError(WorldgaugeError):
 
 @dataclass(frozen=True)
 class CriticKit:
-    """What critics are made of. chat: for one that asks a language model. prompts: folder whose files replace ours."""
+    """What critics are made of.
+
+    Attributes:
+        chat: The language model of a critic that asks one.
+        prompts: Folder whose files replace our prompts.
+        options: Of the critic, such as max_tokens.
+    """
 
     chat: Any = None
     prompts: str | None = None
@@ -87,15 +122,15 @@ class CriticKit:
 class Critic(Protocol):
     """Grades builds, compares two, and marks answers in words. Raises CriticError where nothing came of it."""
 
-    def grade(self, work: Work, seed: int) -> Grades:
+    def grade(self, submission: Submission, seed: int) -> Grades:
         """Grades in all dimensions of the work's kind."""
         ...
 
-    def compare(self, first: Work, second: Work, seed: int) -> Choice:
+    def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
         """Which of two builds for the same instruction is better; `first` is shown first."""
         ...
 
-    def mark(self, question: str, expected: str, given: str, seed: int) -> Marked:
+    def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
         """How far an answer to a question of commonsense agrees with the expected one."""
         ...
 

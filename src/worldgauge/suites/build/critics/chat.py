@@ -20,12 +20,12 @@ from worldgauge.suites.build.critics import (
     BEST,
     DIMENSIONS,
     WORST,
-    Choice,
+    AnswerMark,
     CriticError,
     CriticKit,
     Grades,
-    Marked,
-    Work,
+    Preference,
+    Submission,
     critics,
 )
 from worldgauge.suites.build.metrics.scores import dimension_of
@@ -53,19 +53,23 @@ class ChatCritic:
         self._prompts = Prompts("worldgauge.suites.build", kit.prompts)
         self._tokens = int(kit.options.get("max_tokens", MAX_TOKENS))
 
-    def grade(self, work: Work, seed: int) -> Grades:
+    def grade(self, submission: Submission, seed: int) -> Grades:
         """Grades 1 to 10 with a comment each. Raises CriticError when none came."""
-        dimensions = _dimensions(work)
-        fields: dict[str, Field] = {"instruction": work.instruction, "picture": work.picture()}
-        if work.kind != "creativity":
-            reference = work.reference_picture
+        dimensions = _dimensions(submission)
+        fields: dict[str, Field] = {"instruction": submission.instruction, "picture": submission.picture()}
+        if submission.kind != "creativity":
+            reference = submission.reference_picture
             fields["reference"] = "(there is none)" if reference is None else reference()
         (grades, comments), note = self._ask(
-            f"critic-{work.kind}", fields, grades_form(dimensions), lambda text: read_grades(text, dimensions), seed
+            f"critic-{submission.kind}",
+            fields,
+            grades_form(dimensions),
+            lambda text: read_grades(text, dimensions),
+            seed,
         )
         return Grades(grades, comments, {"asked": [note]})
 
-    def compare(self, first: Work, second: Work, seed: int) -> Choice:
+    def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
         """The better of two, asked in both orders; where they disagree the first reply counts, noted as not `agreed`.
 
         A critic that favours one place would else favour whoever is shown there. Raises CriticError when no reply came.
@@ -75,15 +79,15 @@ class ChatCritic:
         (one, reason), note = self._compare(first.instruction, shown, seed)
         (other, _), swapped = self._compare(first.instruction, shown[::-1], seed)
         agreed = one != other
-        return Choice(one, reason, {"agreed": agreed, "asked": [note, swapped]})
+        return Preference(one, reason, {"agreed": agreed, "asked": [note, swapped]})
 
-    def mark(self, question: str, expected: str, given: str, seed: int) -> Marked:
+    def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
         """0 to 10; 0, unasked, for no answer. Raises CriticError when no reply came."""
         if not given.strip():
-            return Marked(0.0, "no answer")
+            return AnswerMark(0.0, "no answer")
         fields: dict[str, Field] = {"question": question, "reference": expected, "answer": given}
         (mark, reason), note = self._ask("commonsense-judge", fields, mark_form(), read_mark, seed)
-        return Marked(mark, reason, {"asked": [note]})
+        return AnswerMark(mark, reason, {"asked": [note]})
 
     def _compare(
         self, instruction: str, shown: tuple[Any, Any], seed: int
@@ -124,10 +128,12 @@ def _meaning(reply: Reply, read: Callable[[str], T]) -> T:
     return read(reply.text)
 
 
-def _dimensions(work: Work) -> tuple[str, ...]:
-    if work.kind not in DIMENSIONS:
-        raise UsageError(f"task '{work.task}' of kind '{work.kind}' is no build; grade {', '.join(DIMENSIONS)}")
-    return DIMENSIONS[work.kind]
+def _dimensions(submission: Submission) -> tuple[str, ...]:
+    if submission.kind not in DIMENSIONS:
+        raise UsageError(
+            f"task '{submission.task}' of kind '{submission.kind}' is no build; grade {', '.join(DIMENSIONS)}"
+        )
+    return DIMENSIONS[submission.kind]
 
 
 LONGEST = 600

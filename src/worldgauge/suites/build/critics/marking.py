@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from worldgauge.suites.build.critics import Marked
+from worldgauge.suites.build.critics import AnswerMark
 
 MOST_WORDS = 70
 """Of an answer (appendix E.1)."""
@@ -47,7 +47,7 @@ _COMMON = frozenset(
 )
 
 
-def mark_by_rules(question: str, expected: str, given: str) -> Marked:
+def mark_by_rules(question: str, expected: str, given: str) -> AnswerMark:
     """How far an answer in words agrees with the expected one: 0 to 10, in tenths. Never raises.
 
     question: tells what is asked for: yes or no, one of several that it names, or something it does not name.
@@ -56,10 +56,10 @@ def mark_by_rules(question: str, expected: str, given: str) -> Marked:
     said, right, asked = words_of(given), words_of(expected), words_of(question)
     plain = " ".join(word for word in said if word.isalnum())
     if not any(word.isalnum() for word in right):
-        return Marked(0.0, "no expected answer to compare with")
+        return AnswerMark(0.0, "no expected answer to compare with")
     plain = plain.replace("can not", "cannot")
     if not plain or plain in _DUMB or _REFUSES.match(plain):
-        return Marked(0.0, "no answer")
+        return AnswerMark(0.0, "no answer")
     if [word for word in said if word.isalnum()] == [word for word in right if word.isalnum()]:
         mark, reason = 10.0, "as expected"
     else:
@@ -69,7 +69,7 @@ def mark_by_rules(question: str, expected: str, given: str) -> Marked:
     cost = min(math.ceil(max(0, count - MOST_WORDS) / _LONGER_WORDS), _LONGER_MOST)
     if cost:
         mark, reason = max(0.0, mark - cost), f"{reason}; {count} words, {MOST_WORDS} are allowed"
-    return Marked(round(mark, 1), reason, {"words": count})
+    return AnswerMark(round(mark, 1), reason, {"words": count})
 
 
 def _adjusted(verdict: float, share: float) -> float:

@@ -20,9 +20,19 @@ import math
 from collections.abc import Mapping
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.critics import BEST, DIMENSIONS, WORST, Choice, CriticKit, Grades, Marked, Work, critics
+from worldgauge.suites.build.critics import (
+    BEST,
+    DIMENSIONS,
+    WORST,
+    AnswerMark,
+    CriticKit,
+    Grades,
+    Preference,
+    Submission,
+    critics,
+)
 from worldgauge.suites.build.critics.marking import mark_by_rules
-from worldgauge.suites.build.critics.stated import Fact, holds, stated_facts, true_facts
+from worldgauge.suites.build.critics.stated import StatedFact, holds, stated_facts, true_facts
 from worldgauge.suites.build.metrics.blueprint_matching import best_shift, matching_f1, overlap
 from worldgauge.suites.build.metrics.scores import WEIGHTS
 from worldgauge.suites.build.metrics.soundness import Soundness, offered_used, soundness
@@ -59,22 +69,26 @@ class RulesCritic:
     def __init__(self, kit: CriticKit | None = None) -> None:
         pass
 
-    def grade(self, work: Work, seed: int) -> Grades:
+    def grade(self, submission: Submission, seed: int) -> Grades:
         """1 to 10 with a tenth's precision. Raises UsageError for a kind that has no builds."""
-        if work.kind not in DIMENSIONS:
-            raise UsageError(f"task '{work.task}' of kind '{work.kind}' is no build; grade {', '.join(DIMENSIONS)}")
-        shares = _shares(work)
+        if submission.kind not in DIMENSIONS:
+            raise UsageError(
+                f"task '{submission.task}' of kind '{submission.kind}' is no build; grade {', '.join(DIMENSIONS)}"
+            )
+        shares = _shares(submission)
         grades = {name: round(WORST + (BEST - WORST) * min(1.0, max(0.0, shares[name][0])), 1) for name in shares}
         return Grades(grades, {name: why for name, (_, why) in shares.items()})
 
-    def compare(self, first: Work, second: Work, seed: int) -> Choice:
+    def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
         """The one of the higher weighted grade; of equal ones the smaller digest, whichever is shown first."""
-        totals = [_total(work.kind, self.grade(work, seed).grades) for work in (first, second)]
+        totals = [_total(submission.kind, self.grade(submission, seed).grades) for submission in (first, second)]
         if totals[0] != totals[1]:
-            return Choice(totals[0] > totals[1], f"{totals[0]:.2f} against {totals[1]:.2f} by rules")
-        return Choice(first.built.digest <= second.built.digest, f"both {totals[0]:.2f} by rules, decided by digest")
+            return Preference(totals[0] > totals[1], f"{totals[0]:.2f} against {totals[1]:.2f} by rules")
+        return Preference(
+            first.built.digest <= second.built.digest, f"both {totals[0]:.2f} by rules, decided by digest"
+        )
 
-    def mark(self, question: str, expected: str, given: str, seed: int) -> Marked:
+    def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
         """As `answers.mark_by_rules`."""
         return mark_by_rules(question, expected, given)
 
@@ -83,29 +97,29 @@ def _total(kind: str, grades: Mapping[str, float]) -> float:
     return round(math.fsum(weight * grades[name] for name, weight in WEIGHTS["paper"][kind].items()), 6)
 
 
-def _shares(work: Work) -> Shares:
-    if not work.built.blocks:
-        return dict.fromkeys(DIMENSIONS[work.kind], (0.0, "nothing is built"))
-    if work.kind == "creativity":
-        return _alone(work)
-    if work.reference is None or not work.reference.blocks:
+def _shares(submission: Submission) -> Shares:
+    if not submission.built.blocks:
+        return dict.fromkeys(DIMENSIONS[submission.kind], (0.0, "nothing is built"))
+    if submission.kind == "creativity":
+        return _alone(submission)
+    if submission.reference is None or not submission.reference.blocks:
         # Without a reference nothing is known of what was wanted, so what is made well is graded.
-        alone = _alone(work)
-        return {name: alone[name] for name in DIMENSIONS[work.kind]}
-    return _beside(work, work.reference)
+        alone = _alone(submission)
+        return {name: alone[name] for name in DIMENSIONS[submission.kind]}
+    return _beside(submission, submission.reference)
 
 
-def _beside(work: Work, truth: Blueprint) -> Shares:
+def _beside(submission: Submission, truth: Blueprint) -> Shares:
     """Grades by nearness to the reference."""
-    near, moved = _closeness(truth, work.built)
+    near, moved = _closeness(truth, submission.built)
     steep: float = near**STEEP if near == 1 else min(near**STEEP, (ALMOST - WORST) / (BEST - WORST))
     said = f"{near:.0%} of the reference" + (", best where moved" if moved else "")
-    if work.kind == "understanding":
+    if submission.kind == "understanding":
         return {"completeness": (steep, said)}
-    facts = true_facts(stated_facts(work.instruction, (*truth.materials, *work.built.materials)), truth)
-    held = _held(facts, work.built)
+    facts = true_facts(stated_facts(submission.instruction, (*truth.materials, *submission.built.materials)), truth)
+    held = _held(facts, submission.built)
     complete = steep if held is None else (1 - FACTS) * steep + FACTS * held
-    mine, theirs = soundness(work.built), soundness(truth)
+    mine, theirs = soundness(submission.built), soundness(truth)
     neat = _alike(mine.connected, theirs.connected) * min(1.0, _orderly(mine) / _orderly(theirs))
     rich = (
         _alike(mine.blocks, theirs.blocks)
@@ -119,7 +133,7 @@ def _beside(work: Work, truth: Blueprint) -> Shares:
         + _alike(mine.evenness, theirs.evenness)
     ) / 3
     return {
-        "completeness": (complete, said + _said(facts, work.built)),
+        "completeness": (complete, said + _said(facts, submission.built)),
         "complexity": (
             rich * neat * near,
             f"{mine.blocks} blocks of {mine.materials} materials, {mine.layers} different layers; the reference has "
@@ -138,25 +152,27 @@ def _closeness(truth: Blueprint, built: Blueprint) -> tuple[float, bool]:
     return max(placed, moved), moved > placed
 
 
-def _alone(work: Work) -> Shares:
+def _alone(submission: Submission) -> Shares:
     """Grades by how the build is made."""
-    found = soundness(work.built)
+    found = soundness(submission.built)
     steady = (found.supported or 0.0) * (found.connected or 0.0)
     neat = steady * _orderly(found)
     sized = min(1.0, math.log1p(found.blocks / FEW_BLOCKS) / math.log1p(MANY_BLOCKS / FEW_BLOCKS))
     rich = 0.6 * min(1.0, (found.materials - 1) / (MANY_MATERIALS - 1)) + 0.4 * (found.evenness or 0.0)
     shaped = 0.6 * min(1.0, (found.layers - 1) / (MANY_LAYERS - 1)) + 0.4 * min(1.0, 2 * (1 - found.fill))
     open_ = 1.0 if found.reachable is None else 0.75 + 0.25 * found.reachable
-    facts = tuple(fact for fact in stated_facts(work.instruction, work.built.materials) if fact.kind == "part")
-    held = _held(facts, work.built)
-    offered = offered_used(work.built, work.built.materials) or 0.0
+    facts = tuple(
+        fact for fact in stated_facts(submission.instruction, submission.built.materials) if fact.kind == "part"
+    )
+    held = _held(facts, submission.built)
+    offered = offered_used(submission.built, submission.built.materials) or 0.0
     whole = (sized + shaped + min(1.0, 2 * offered)) / 3
     more = f"{found.blocks} blocks of {found.materials} materials, {found.layers} different layers"
     return {
         "creativity": (neat * (0.45 * shaped + 0.4 * rich + 0.15 * sized) * _more(shaped), more),
         "completeness": (
             neat * (whole if held is None else (whole + held) / 2) * _more(shaped),
-            more + _said(facts, work.built),
+            more + _said(facts, submission.built),
         ),
         "complexity": (neat * (0.4 * shaped + 0.35 * rich + 0.25 * sized) * _more(shaped), more),
         "structure": (
@@ -191,11 +207,11 @@ def _alike(one: float | None, other: float | None) -> float:
     return low / high if high > 0 else 1.0
 
 
-def _held(facts: tuple[Fact, ...], built: Blueprint) -> float | None:
+def _held(facts: tuple[StatedFact, ...], built: Blueprint) -> float | None:
     return math.fsum(holds(fact, built) for fact in facts) / len(facts) if facts else None
 
 
-def _said(facts: tuple[Fact, ...], built: Blueprint) -> str:
+def _said(facts: tuple[StatedFact, ...], built: Blueprint) -> str:
     missing = [str(fact) for fact in facts if not holds(fact, built)]
     if not facts:
         return ""

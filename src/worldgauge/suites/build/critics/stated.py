@@ -50,7 +50,7 @@ _COUNT = re.compile(r"\b(\d{1,6})\s+blocks?\s+of\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Fact:
+class StatedFact:
     """One statement. kind: of a size, a count of a material, a material, or a part. name: axis, base name or word.
 
     number: of blocks, 0 where none is stated.
@@ -65,18 +65,18 @@ class Fact:
         return f"{self.number} blocks of {said}" if self.kind == "count" else f"{said} {self.number or ''}".strip()
 
 
-def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[Fact, ...]:
+def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[StatedFact, ...]:
     """What an instruction states, each once, at most the first 20,000 characters of it. materials: whose names are
     known; a name that is part of a longer one ("stone" in "stone bricks") is not read there.
     """
     text = " ".join(instruction[:_MOST_CHARACTERS].split())
-    facts = [Fact("size", axis, int(found[1])) for axis, pattern in _SIZES if (found := pattern.search(text))]
+    facts = [StatedFact("size", axis, int(found[1])) for axis, pattern in _SIZES if (found := pattern.search(text))]
     names = _names(materials)
     for count in _COUNT.finditer(text):
         said = text[count.end() : count.end() + 80].lower()
         name = next((name for name in names if re.match(rf"{re.escape(name.replace('_', ' '))}\b", said)), None)
         if name is not None:
-            facts.append(Fact("count", name, int(count[1])))
+            facts.append(StatedFact("count", name, int(count[1])))
     rest = text.lower()
     counted = {fact.name for fact in facts if fact.kind == "count"}
     for name in names:
@@ -84,18 +84,18 @@ def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[Fact, ...]
         if re.search(pattern, rest):
             rest = re.sub(pattern, ";", rest)
             if name not in counted:
-                facts.append(Fact("material", name))
+                facts.append(StatedFact("material", name))
     words = set(re.findall(r"[a-z]+", rest))
-    parts = {PARTS[word]: Fact("part", word) for word in PARTS if word in words}
+    parts = {PARTS[word]: StatedFact("part", word) for word in PARTS if word in words}
     return tuple(dict.fromkeys([*facts, *parts.values()]))
 
 
-def true_facts(facts: Sequence[Fact], truth: Blueprint) -> tuple[Fact, ...]:
+def true_facts(facts: Sequence[StatedFact], truth: Blueprint) -> tuple[StatedFact, ...]:
     """Those that hold for the true build: others are about a part of it, or not understood."""
     return tuple(fact for fact in facts if holds(fact, truth) == 1)
 
 
-def holds(fact: Fact, built: Blueprint) -> float:
+def holds(fact: StatedFact, built: Blueprint) -> float:
     """1 where a build has what is stated, 0.5 for a number that is nearly right, else 0."""
     if fact.kind == "size":
         return _near(getattr(built.trimmed().size, fact.name), fact.number) if built.blocks else 0.0

@@ -11,9 +11,16 @@ from worldgauge.chat.client import Chat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import dumps, write_file
-from worldgauge.suites.build.curation.entries import PICTURES, Describe, Entry, Written, by_template, entry_of
-from worldgauge.suites.build.curation.rules import Problem, Reason, Sorted, curated
-from worldgauge.suites.build.curation.sources import Found, Unreadable, of_files, of_world, spoken
+from worldgauge.suites.build.curation.entries import (
+    PICTURES,
+    ChatInstructions,
+    InstructionWriter,
+    StructureTasks,
+    tasks_of_structure,
+    template_instruction,
+)
+from worldgauge.suites.build.curation.rules import Reason, Rejection, Selection, select_structures
+from worldgauge.suites.build.curation.sources import SourceStructure, Unreadable, read_files, read_world, spoken
 from worldgauge.suites.build.format import write, write_image
 from worldgauge.suites.build.format.files import ARCHITECTURES
 from worldgauge.worlds.blocks.views import RENDERER, flags_of, picture
@@ -25,7 +32,7 @@ SIDES_PX = (64, 2048)
 
 
 @dataclass(frozen=True)
-class Curated:
+class CurationResult:
     """What a curation made of its structures, by name. rejected: reasons and texts; duplicates: of which accepted one.
 
     unreadable: why. tasks: written in all.
@@ -33,7 +40,7 @@ class Curated:
 
     root: Path
     accepted: tuple[str, ...]
-    rejected: Mapping[str, tuple[Problem, ...]]
+    rejected: Mapping[str, tuple[Rejection, ...]]
     duplicates: Mapping[str, str]
     unreadable: Mapping[str, str]
     tasks: int
@@ -50,7 +57,7 @@ def curate(
     size_px: int = SIZE_PX,
     waive: Collection[Reason] = (),
     progress: Callable[[int, int, str], None] | None = None,
-) -> Curated:
+) -> CurationResult:
     """Write the structures of `source` that pass all filters to `out` as a data set, and `curation.json` beside it.
 
     source: a folder of structure files, or with `boxes` a world (see `curate_sources`). Air around a build is cut off.
@@ -67,25 +74,25 @@ def curate(
         raise UsageError(f"{out} holds a data set that was not curated here; give another folder")
     if prompts is not None and instructions == "template":
         raise UsageError("prompts are for a language model that writes the instructions; name one too")
-    found: list[Found] = []
+    found: list[SourceStructure] = []
     lost: list[Unreadable] = []
-    for one in of_files(source) if boxes is None else of_world(source, Path(boxes)):
+    for one in read_files(source) if boxes is None else read_world(source, Path(boxes)):
         if isinstance(one, Unreadable):
             lost.append(one)
         else:
             found.append(one)
     tight = {one.name: one.blueprint.trimmed() for one in found}
-    sorted_ = curated(tight.items(), waive=waive)
+    sorted_ = select_structures(tight.items(), waive=waive)
     if not sorted_.accepted:
         raise DataError(f"{source}: none of {len(found) + len(lost)} structures can be used ({_first(sorted_, lost)})")
-    write_one: Describe = by_template
+    write_one: InstructionWriter = template_instruction
     if not isinstance(instructions, str):
-        write_one = Written(instructions, Prompts("worldgauge.suites.build", prompts), seed)
-    entries: dict[str, Entry] = {}
+        write_one = ChatInstructions(instructions, Prompts("worldgauge.suites.build", prompts), seed)
+    entries: dict[str, StructureTasks] = {}
     accepted = set(sorted_.accepted)
     kept = [one for one in found if one.name in accepted]
     for number, one in enumerate(kept, 1):
-        entries[one.name] = entry_of(
+        entries[one.name] = tasks_of_structure(
             tight[one.name],
             one.name,
             number,
@@ -108,7 +115,7 @@ def curate(
     report = _report(settings, found, lost, sorted_, entries)
     write_file(out / REPORT, (dumps(report, indent=1) + "\n").encode())
     unreadable = {one.name: one.text for one in lost}
-    return Curated(out, sorted_.accepted, sorted_.rejected, sorted_.duplicates, unreadable, len(tasks))
+    return CurationResult(out, sorted_.accepted, sorted_.rejected, sorted_.duplicates, unreadable, len(tasks))
 
 
 def _remove_others(out: Path, wanted: Collection[str]) -> None:
@@ -120,10 +127,10 @@ def _remove_others(out: Path, wanted: Collection[str]) -> None:
 
 def _report(
     settings: Mapping[str, Any],
-    found: Iterable[Found],
+    found: Iterable[SourceStructure],
     lost: Iterable[Unreadable],
-    told: Sorted,
-    entries: Mapping[str, Entry],
+    told: Selection,
+    entries: Mapping[str, StructureTasks],
 ) -> dict[str, Any]:
     """What `curation.json` holds: of every structure, where it was and what became of it."""
     by_name = {one.name: one for one in found}
@@ -148,7 +155,7 @@ def _report(
     }
 
 
-def _accepted(one: Found, entry: Entry) -> dict[str, Any]:
+def _accepted(one: SourceStructure, entry: StructureTasks) -> dict[str, Any]:
     blueprint = entry.architecture.blueprint
     before, after = one.blueprint.size, blueprint.size
     return {
@@ -164,7 +171,7 @@ def _accepted(one: Found, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _first(told: Sorted, lost: Iterable[Unreadable]) -> str:
+def _first(told: Selection, lost: Iterable[Unreadable]) -> str:
     """The first thing that was wrong, for a message."""
     for name, problems in told.rejected.items():
         return f"first: {name} {problems[0].text}"

@@ -23,12 +23,12 @@ MAX_WORDS = 150
 TEMPERATURE, ASKS = 0.4, 3
 PICTURES = "images/own"
 
-Describe = Callable[[Blueprint, str], tuple[str, str]]
+InstructionWriter = Callable[[Blueprint, str], tuple[str, str]]
 """The detailed instruction for a blueprint and its name, and who wrote it."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class StructureTasks:
     """Rows of one structure. writer: who wrote the detailed instruction."""
 
     architecture: Architecture
@@ -36,20 +36,20 @@ class Entry:
     writer: str
 
 
-def entry_of(
+def tasks_of_structure(
     blueprint: Blueprint,
     name: str,
     number: int,
     *,
     seed: int,
-    write: Describe,
+    write: InstructionWriter,
     spoken: str,
     source: str,
     description: str | None = None,
     type: str | None = None,
     biome: str | None = None,
     metadata: str | None = None,
-) -> Entry:
+) -> StructureTasks:
     """Architecture number `number` of our own source with its six tasks; the picture is to be put at its `image`.
 
     name: of files, letters, digits and underscores; spoken: as in "Build a SPOKEN.". write: the detailed instruction.
@@ -70,15 +70,15 @@ def entry_of(
         BuildTask(task_id("understanding", id), "understanding", "", layer_instruction(blueprint, spoken), **shown),
         *(BuildTask(task_id("creativity", id, i), "creativity", "", line, **common) for i, line in enumerate(lines)),
     )
-    return Entry(architecture, tasks, writer)
+    return StructureTasks(architecture, tasks, writer)
 
 
-def by_template(blueprint: Blueprint, name: str) -> tuple[str, str]:
+def template_instruction(blueprint: Blueprint, name: str) -> tuple[str, str]:
     """Our own words, all of whose facts are true of the blueprint."""
     return describe(blueprint, name), "template"
 
 
-class Written:
+class ChatInstructions:
     """Detailed instructions by a language model, with prompt `instruction-writer`; our own words where it fails.
 
     prompts: ours, or with a user's in their place. Calls raise EndpointError and BudgetError.

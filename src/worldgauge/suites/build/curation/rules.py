@@ -40,7 +40,7 @@ MACHINE_BLOCKS = frozenset(
 
 
 @dataclass(frozen=True)
-class Problem:
+class Rejection:
     """Why a structure is not taken. text: with its numbers."""
 
     reason: Reason
@@ -48,15 +48,15 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Sorted:
+class Selection:
     """Names of structures. rejected: with their problems; duplicates: with the accepted one each is a copy of."""
 
     accepted: tuple[str, ...]
-    rejected: Mapping[str, tuple[Problem, ...]]
+    rejected: Mapping[str, tuple[Rejection, ...]]
     duplicates: Mapping[str, str]
 
 
-def curated(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Reason] = ()) -> Sorted:
+def select_structures(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Reason] = ()) -> Selection:
     """Sort structures out, in the order they come; of duplicates the first that passes stays.
 
     waive: reasons that are overlooked. Raises UsageError for reasons that do not exist.
@@ -64,11 +64,11 @@ def curated(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Re
     if unknown := set(waive) - set(REASONS):
         raise UsageError(f"no reason {sorted(unknown)} to waive; known: {', '.join(REASONS)}")
     accepted: list[str] = []
-    rejected: dict[str, tuple[Problem, ...]] = {}
+    rejected: dict[str, tuple[Rejection, ...]] = {}
     duplicates: dict[str, str] = {}
     first: dict[bytes, str] = {}
     for name, blueprint in structures:
-        problems = tuple(one for one in problems_of(blueprint) if one.reason not in waive)
+        problems = tuple(one for one in rejections_of(blueprint) if one.reason not in waive)
         if problems:
             rejected[name] = problems
         elif (form := canonical(blueprint)) in first:
@@ -76,40 +76,40 @@ def curated(structures: Iterable[tuple[str, Blueprint]], *, waive: Collection[Re
         else:
             first[form] = name
             accepted.append(name)
-    return Sorted(tuple(accepted), rejected, duplicates)
+    return Selection(tuple(accepted), rejected, duplicates)
 
 
-def problems_of(blueprint: Blueprint) -> Iterator[Problem]:
+def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
     """Everything that speaks against a structure, in the order of `REASONS`."""
     counts, size = blueprint.counts(), blueprint.size
     names = {base_name(name) for name in counts}
     blocks = blueprint.blocks
     if blocks < LEAST_BLOCKS:
-        yield Problem("few_blocks", f"has {blocks} blocks; {LEAST_BLOCKS} is the least")
+        yield Rejection("few_blocks", f"has {blocks} blocks; {LEAST_BLOCKS} is the least")
     if len(names) < LEAST_MATERIALS:
-        yield Problem("few_materials", f"has {len(names)} different blocks; {LEAST_MATERIALS} is the least")
+        yield Rejection("few_materials", f"has {len(names)} different blocks; {LEAST_MATERIALS} is the least")
     if not blocks:
         return
     tight = blueprint.trimmed().size
     if tight != size:
-        yield Problem("loose_box", f"fills {_by(tight)} of a box of {_by(size)} (width, height, depth)")
+        yield Rejection("loose_box", f"fills {_by(tight)} of a box of {_by(size)} (width, height, depth)")
     if not blueprint.solid[0].any():
-        yield Problem("above_ground", "has no block in its lowest layer")
-    share = together(blueprint.solid)
+        yield Rejection("above_ground", "has no block in its lowest layer")
+    share = connected_share(blueprint.solid)
     if share < LEAST_TOGETHER:
-        yield Problem(
+        yield Rejection(
             "scattered", f"its largest part holds {share:.1%} of the blocks; {LEAST_TOGETHER:.0%} is the least"
         )
     if strange := sorted({name.partition("[")[0] for name in counts if not known(name)}):
-        yield Problem("unknown_names", f"has names that the game (1.20.4) does not know: {', '.join(strange[:5])}")
+        yield Rejection("unknown_names", f"has names that the game (1.20.4) does not know: {', '.join(strange[:5])}")
     if any(side > most for side, most in zip(blueprint.cells.shape, LIMITS, strict=True)):
         most = LIMITS[2], LIMITS[0], LIMITS[1]
-        yield Problem("too_large", f"is {_by(size)} (width, height, depth); {_by(most)} is the most")
+        yield Rejection("too_large", f"is {_by(size)} (width, height, depth); {_by(most)} is the most")
     if machines := sorted(names & MACHINE_BLOCKS):
-        yield Problem("machine_blocks", f"has blocks that players cannot place: {', '.join(machines)}")
+        yield Rejection("machine_blocks", f"has blocks that players cannot place: {', '.join(machines)}")
 
 
-def together(solid: NDArray[np.bool_]) -> float:
+def connected_share(solid: NDArray[np.bool_]) -> float:
     """Share of the blocks in the largest part that hangs together over faces, edges and corners; 0 without a block."""
     count = int(solid.sum())
     if not count:

@@ -23,7 +23,7 @@ MAX_NAME = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SourceStructure:
     """A structure as it was read. name: unique, lower case with underscores; origin: where it lies in the source.
 
     type: one of Table 5, where it is said. metadata: what the source says of it. notes: what was left out or guessed.
@@ -48,7 +48,7 @@ class Unreadable:
     text: str
 
 
-def of_files(folder: Path) -> Iterator[Found | Unreadable]:
+def read_files(folder: Path) -> Iterator[SourceStructure | Unreadable]:
     """The structure files of a folder and of folders in it, by path; the name is the file's.
 
     A folder that is called as a type of building ("houses") says what its files are. Raises DataError when there is no
@@ -56,7 +56,7 @@ def of_files(folder: Path) -> Iterator[Found | Unreadable]:
     """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
-    names = Names()
+    names = UniqueNames()
     for path in _files(folder):
         origin = _writable(path.relative_to(folder).as_posix())
         name = names.own(path.stem)
@@ -67,10 +67,10 @@ def of_files(folder: Path) -> Iterator[Found | Unreadable]:
             continue
         folders = [part.lower() for part in path.relative_to(folder).parent.parts]
         type = next((part for part in reversed(folders) if part in TYPES), None)
-        yield Found(name, origin, read.blueprint, type, metadata=origin, notes=read.warnings)
+        yield SourceStructure(name, origin, read.blueprint, type, metadata=origin, notes=read.warnings)
 
 
-def of_world(world: Path, boxes: Path) -> Iterator[Found | Unreadable]:
+def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadable]:
     """The marked boxes of a world. boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both inside.
 
     A box may also have type, description and biome, texts. Raises DataError for a file that holds no boxes.
@@ -78,7 +78,7 @@ def of_world(world: Path, boxes: Path) -> Iterator[Found | Unreadable]:
     content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
         raise DataError(f"{boxes}: expected an object of 1 to {MAX_STRUCTURES} boxes by name, got {short(content)}")
-    names = Names()
+    names = UniqueNames()
     for label in sorted(content, key=natural_key):
         name = names.own(label)
         try:
@@ -92,7 +92,7 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-class Names:
+class UniqueNames:
     """Names of files and boxes as names of structures, no two alike."""
 
     def __init__(self) -> None:
@@ -128,12 +128,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: natural_key(path.relative_to(folder).as_posix()))
 
 
-def _of_box(world: Path, name: str, label: str, row: Any) -> Found:
+def _of_box(world: Path, name: str, label: str, row: Any) -> SourceStructure:
     if not isinstance(row, Mapping):
         raise ValueError(f"{short(row)} is no object; give start_pos and end_pos")
     blueprint = read_region_box(world, _corner(row, "start_pos"), _corner(row, "end_pos"))
     type, description, biome, metadata = (_text(row, key) for key in ("type", "description", "biome", "metadata"))
-    return Found(name, label, blueprint, type, description, biome, metadata)
+    return SourceStructure(name, label, blueprint, type, description, biome, metadata)
 
 
 def _corner(row: Mapping[str, Any], key: str) -> tuple[int, int, int]:

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Case:
+class StudyCase:
     """One build. structure: its number in the study. blocks: of the truth. matching (0 to 10), f1, typed_iou: to it.
 
     grades: the critic's evaluation, 1 to 10, by kind of task.
@@ -56,7 +56,7 @@ class Agreement:
     n: int
 
 
-def agreement_of(cases: Sequence[Case], rng: np.random.Generator) -> Iterator[Agreement]:
+def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[Agreement]:
     """Of each kind of task with each measure: within structures, over all cases, and over those of each damage.
 
     Give damaged builds only: truths and empty ones, on which all agree, would make it look better.
@@ -94,7 +94,7 @@ def _centred(values: Array, weights: Array) -> Array:
     return centred
 
 
-def _within(cases: Sequence[Case], kind: Kind, measure: str, over: str, rng: np.random.Generator) -> Agreement:
+def _within(cases: Sequence[StudyCase], kind: Kind, measure: str, over: str, rng: np.random.Generator) -> Agreement:
     numbers = sorted({case.structure for case in cases})
     each = [_coefficient([case for case in cases if case.structure == number], kind, measure) for number in numbers]
     known = [value for value in each if value is not None]
@@ -102,18 +102,18 @@ def _within(cases: Sequence[Case], kind: Kind, measure: str, over: str, rng: np.
     return Agreement(kind, measure, over, mean, bootstrap_interval(known, rng=rng), len(known))
 
 
-def _pairs(cases: Sequence[Case], kind: Kind, measure: str) -> tuple[Array, Array]:
+def _pairs(cases: Sequence[StudyCase], kind: Kind, measure: str) -> tuple[Array, Array]:
     return np.array([case.grades[kind] for case in cases]), np.array([getattr(case, measure) for case in cases])
 
 
-def _coefficient(cases: Sequence[Case], kind: Kind, measure: str) -> float | None:
+def _coefficient(cases: Sequence[StudyCase], kind: Kind, measure: str) -> float | None:
     if len(cases) < 3:
         return None
     found = float(spearman(*_pairs(cases, kind, measure), np.ones((1, len(cases))))[0])
     return None if np.isnan(found) else found
 
 
-def _interval(cases: Sequence[Case], kind: Kind, measure: str, rng: np.random.Generator) -> Interval | None:
+def _interval(cases: Sequence[StudyCase], kind: Kind, measure: str, rng: np.random.Generator) -> Interval | None:
     """Percentile bootstrap that draws structures with all their cases, since those of one are not independent."""
     numbers, place = np.unique([case.structure for case in cases], return_inverse=True)
     if len(numbers) < 2:

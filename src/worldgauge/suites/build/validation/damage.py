@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, base_name, material, states_of
 
-Made = Callable[[Blueprint, float, np.random.Generator], Blueprint | None]
+DamageFunction = Callable[[Blueprint, float, np.random.Generator], Blueprint | None]
 
 _FOREIGN = ("stone", "oak_planks", "white_wool", "dirt", "bricks", "sand")
 """One of these stands in where a build has no other material."""
@@ -30,7 +30,7 @@ class Damage:
     """
 
     name: str
-    made: Made
+    made: DamageFunction
     doses: tuple[float, ...] = (1.0,)
     unit: str = ""
 

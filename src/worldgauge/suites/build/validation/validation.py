@@ -19,13 +19,13 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.statistics import Interval
 from worldgauge.suites.build import format as build
-from worldgauge.suites.build.bars import GRADED, Bar, Falling, bars_of, falling_of
-from worldgauge.suites.build.critics import Critic, CriticKit, Work, critics
+from worldgauge.suites.build.bars import GRADED, Criterion, Falling, criteria_of, falling_of
+from worldgauge.suites.build.critics import Critic, CriticKit, Submission, critics
 from worldgauge.suites.build.generate.instructions import describe, one_liners
 from worldgauge.suites.build.generate.structures import structures as starters
 from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
 from worldgauge.suites.build.metrics.scores import evaluation
-from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, Case, agreement_of
+from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, StudyCase, agreement_of
 from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.views import contact_sheet
@@ -43,10 +43,10 @@ class CriticStudy:
 
     source: str
     structures: int
-    cases: tuple[Case, ...]
+    cases: tuple[StudyCase, ...]
     agreement: tuple[Agreement, ...]
     falling: Falling
-    bars: tuple[Bar, ...]
+    bars: tuple[Criterion, ...]
     accepted: bool
     reasons: tuple[str, ...]
 
@@ -73,7 +73,7 @@ class CriticStudy:
         return "\n".join([self.source, "", *_means(self), "", *_agreements(self), "", *_bars(self)])
 
 
-class Subject(NamedTuple):
+class StudyBuild(NamedTuple):
     """A true build with what an agent is told to build it by: for planning, and for creativity."""
 
     truth: Blueprint
@@ -94,7 +94,7 @@ def study(
     rng = np.random.default_rng([seed, 0])
     if data is None:
         subjects = [
-            Subject(made.blueprint, describe(made.blueprint, made.name, made.facts), one_liners(made.name, rng)[0])
+            StudyBuild(made.blueprint, describe(made.blueprint, made.name, made.facts), one_liners(made.name, rng)[0])
             for made in starters(seed, structures)
         ]
         source = f"{len(subjects)} structures of seed {seed}"
@@ -106,12 +106,12 @@ def study(
     return concluded(source, cases, seed=seed)
 
 
-def concluded(source: str, cases: Sequence[Case], *, seed: int) -> CriticStudy:
+def concluded(source: str, cases: Sequence[StudyCase], *, seed: int) -> CriticStudy:
     """What the cases come to. seed: of the intervals."""
     sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
     rng = np.random.default_rng([seed, 1])
     agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))
-    bars = tuple(bars_of(cases, agreement))
+    bars = tuple(criteria_of(cases, agreement))
     broken = [f"{bar.name}: {_number(bar.value, 3)}, not >= {bar.least:g}" for bar in bars if not bar.holds]
     structures = len({case.structure for case in cases})
     if structures < MIN_STRUCTURES:
@@ -119,7 +119,7 @@ def concluded(source: str, cases: Sequence[Case], *, seed: int) -> CriticStudy:
     return CriticStudy(source, structures, tuple(cases), agreement, falling_of(cases), bars, not broken, tuple(broken))
 
 
-def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[Subject]:
+def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[StudyBuild]:
     found = build.load(root)
     told = {task.architecture: task.instruction for task in found.tasks["planning"] if task.variant == "detailed"}
     known = [one for _, one in sorted(found.architectures.items()) if one.blueprint.blocks]
@@ -128,10 +128,10 @@ def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[Subje
     for place in np.unique(np.linspace(0, len(known) - 1, min(most, len(known))).round().astype(int)):
         one = known[place]
         said = told.get(one.id) or describe(one.blueprint, one.name)
-        yield Subject(one.blueprint, said, one_liners(one.name, rng)[0])
+        yield StudyBuild(one.blueprint, said, one_liners(one.name, rng)[0])
 
 
-def _cases(subjects: Sequence[Subject], number: int, judge: Critic, seed: int) -> Iterator[Case]:
+def _cases(subjects: Sequence[StudyBuild], number: int, judge: Critic, seed: int) -> Iterator[StudyCase]:
     """The truth, nothing, and all damaged builds; not those that equal the truth, as a mirrored tower does."""
     subject = subjects[number]
     truth = subject.truth
@@ -151,11 +151,13 @@ def _cases(subjects: Sequence[Subject], number: int, judge: Critic, seed: int) -
         yield _case(subject, number, ANOTHER, 1, other, judge, seed)
 
 
-def _case(subject: Subject, number: int, damage: str, dose: float, built: Blueprint, judge: Critic, seed: int) -> Case:
+def _case(
+    subject: StudyBuild, number: int, damage: str, dose: float, built: Blueprint, judge: Critic, seed: int
+) -> StudyCase:
     grades = {}
     for kind in GRADED:
         seen = None if kind == "creativity" else subject.truth
-        work = Work(
+        submission = Submission(
             task=f"{number}/{damage}/{dose:g}",
             kind=kind,
             instruction=subject.brief if kind == "creativity" else subject.instruction,
@@ -165,18 +167,18 @@ def _case(subject: Subject, number: int, damage: str, dose: float, built: Bluepr
             reference=seen,
             reference_picture=None if seen is None else lambda: contact_sheet(subject.truth),
         )
-        marks = evaluation(kind, True, judge.grade(work, seed).grades)
+        marks = evaluation(kind, True, judge.grade(submission, seed).grades)
         assert marks is not None
         # Weighted sums of equal grades must be equal.
         grades[kind] = round(marks, 6)
     matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
-    return Case(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
+    return StudyCase(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
 
 
-def _other(subjects: Sequence[Subject], number: int) -> Blueprint | None:
+def _other(subjects: Sequence[StudyBuild], number: int) -> Blueprint | None:
     """The next true build of the same tier."""
 
-    def tier(subject: Subject) -> str:
+    def tier(subject: StudyBuild) -> str:
         factor = difficulty_factor(subject.truth.blocks, subject.truth.size)
         assert factor is not None
         return tier_of(factor)

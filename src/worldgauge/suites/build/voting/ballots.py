@@ -12,7 +12,7 @@ from worldgauge.suites.build.critics import Critic, CriticError
 from worldgauge.suites.build.metrics.scores import comprehensive
 from worldgauge.suites.build.metrics.voting import swiss, voting_scores
 from worldgauge.suites.build.protocol import answer_of
-from worldgauge.suites.build.scoring import reading_of, work_of
+from worldgauge.suites.build.scoring import reading_of, submission_of
 from worldgauge.suites.build.settings import BuildSettings, FailedPlans
 from worldgauge.suites.build.tasks import row_of
 
@@ -49,7 +49,7 @@ def ballot(
         if reading.blueprint is None or not reading.executable:
             absent.append(label)
         else:
-            works[label] = work_of(task.id, row, reading.blueprint, None)
+            works[label] = submission_of(task.id, row, reading.blueprint, None)
     duels: list[Mapping[str, Any]] = []
 
     def first_wins(upper: str, lower: str) -> bool:

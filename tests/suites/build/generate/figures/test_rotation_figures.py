@@ -6,7 +6,7 @@ import pytest
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.build.generate.figures import shapes as f
 from worldgauge.suites.build.generate.figures.polycube import canonical, is_usable, mirrored, same_by_rotation
-from worldgauge.suites.build.generate.figures.shapes import Shown
+from worldgauge.suites.build.generate.figures.shapes import FigureView
 from worldgauge.worlds.blocks import views as camera
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
@@ -68,29 +68,29 @@ def test_the_same_seed_gives_the_same_and_fewer_are_the_first_of_them(upright) -
 def test_outlooks_are_what_lines_of_sight_meet(turnable) -> None:
     for cells in turnable:
         for view in (0, 6, 13, 23):
-            turned = f.placed(cells, Shown("RY", view))
+            turned = f.placed(cells, FigureView("RY", view))
             assert np.array_equal(f.outlook(turned), rays(turned))
 
 
 def test_views_are_all_turns_and_the_first_four_are_upright(turnable) -> None:
     cells = turnable[0]
-    looks = [f.placed(cells, Shown("N", view)) for view in range(24)]
+    looks = [f.placed(cells, FigureView("N", view)) for view in range(24)]
     assert len({look.tobytes() for look in looks}) == 24
     assert all(same_by_rotation(look, cells) for look in looks)
     heights = sorted(f.normalised(cells)[:, 1])
     assert all(sorted(look[:, 1]) == heights for look in looks[:4])
     for figure in ("RX", "RY", "RZ"):
-        mirror = [f.placed(cells, Shown(figure, view)) for view in range(24)]
+        mirror = [f.placed(cells, FigureView(figure, view)) for view in range(24)]
         assert {same_by_rotation(look, cells) for look in mirror} == {False}
         assert len({look.tobytes() for look in mirror}) == 24
-    upside_down = f.placed(cells, Shown("RY", 0))[:, 1]
+    upside_down = f.placed(cells, FigureView("RY", 0))[:, 1]
     assert sorted(upside_down.max() - upside_down) == heights
 
 
 def test_the_renderer_sees_what_we_think(turnable) -> None:
     """Of all that can be shown of a figure, the outlook of what is shown fits its picture: its outline and its tops."""
     cells = turnable[1]
-    every = [Shown(figure, view) for figure in ("N", "RX") for view in range(24)]
+    every = [FigureView(figure, view) for figure in ("N", "RX") for view in range(24)]
     scale = SIZE_PX // f._LINES
     outlooks = {one: np.kron(f.outlook(f.placed(cells, one)), np.ones((scale, scale), int)) for one in every}
     for shown in every[::5]:
@@ -108,10 +108,10 @@ def test_every_block_is_in_sight_of_the_renderer(which: str, request: pytest.Fix
     views = f.clear_views(cells, "N", "full" if which == "turnable" else "yaw")
     assert len(views) >= (f.LEAST_VIEWS if which == "turnable" else 4)
     for view in views[:4]:
-        laid = f.blueprint_of(f._laid(cells, Shown("N", view)))
+        laid = f.blueprint_of(f._laid(cells, FigureView("N", view)))
         azimuth_deg = f.AZIMUTH_DEG + 90 * (view % 4)
         plain = camera.picture(laid, azimuth_deg=azimuth_deg, size_px=SIZE_PX)
-        assert np.array_equal(plain, f.picture(cells, Shown("N", view), SIZE_PX))
+        assert np.array_equal(plain, f.picture(cells, FigureView("N", view), SIZE_PX))
         for place in np.argwhere(laid.solid):
             blocks = laid.cells.copy()
             blocks[tuple(place)] = 2
@@ -122,9 +122,9 @@ def test_every_block_is_in_sight_of_the_renderer(which: str, request: pytest.Fix
 
 def test_mirrors_along_x_and_z_are_one_another_seen_from_behind(upright) -> None:
     for view in range(4):
-        behind = Shown("RZ", (view + 2) % 4)
-        assert np.array_equal(f.placed(upright[0], Shown("RX", view)), f.placed(upright[0], behind))
-        assert np.array_equal(f.picture(upright[0], Shown("RX", view), 64), f.picture(upright[0], behind, 64))
+        behind = FigureView("RZ", (view + 2) % 4)
+        assert np.array_equal(f.placed(upright[0], FigureView("RX", view)), f.placed(upright[0], behind))
+        assert np.array_equal(f.picture(upright[0], FigureView("RX", view), 64), f.picture(upright[0], behind, 64))
 
 
 def test_a_figure_that_hides_a_block_is_not_asked_about() -> None:

@@ -15,7 +15,7 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.suites.build.generate.figures import mental_rotation as m
 from worldgauge.suites.build.generate.figures.mental_rotation import CAPTION_PX, GAP_PX, OPTIONS_GAP_PX, sheet
 from worldgauge.suites.build.generate.figures.polycube import same_by_rotation
-from worldgauge.suites.build.generate.figures.shapes import Shown, clear_views, picture, placed, stimuli
+from worldgauge.suites.build.generate.figures.shapes import FigureView, clear_views, picture, placed, stimuli
 
 SEED, COUNT = 5, 6
 VIEWS = ("yaw", "full")
@@ -42,7 +42,7 @@ def test_the_published_set_as_a_whole() -> None:
     answers = Counter(one.answer for one in questions)
     assert answers == {"A": 383, "B": 356, "C": 327, "D": 374, "True": 144, "False": 144}
     assert len({one.metadata for one in questions}) == 1728
-    assert {one.reference for one in questions} == {Shown("N", 0)}
+    assert {one.reference for one in questions} == {FigureView("N", 0)}
     twins = 0
     for one in questions:
         across = {shown.figure: shown.view for shown in one.options}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.suites.build.generate.interiors.commonsense import FORMS
-from worldgauge.suites.build.generate.interiors.forms import Asked
+from worldgauge.suites.build.generate.interiors.forms import AskedQuestion
 from worldgauge.suites.build.generate.interiors.furniture import Style
 from worldgauge.suites.build.generate.interiors.rooms import Opening, Piece, Room
 
@@ -13,7 +13,7 @@ DOOR = Opening("south", ((3, 9),), ((3, 8),))
 WINDOW = Opening("east", ((9, 2), (9, 3)), ((8, 2), (8, 3)))
 
 
-def asked(form: str, *pieces: Piece, kind: str = "living room", seed: int = 1) -> Asked | None:
+def asked(form: str, *pieces: Piece, kind: str = "living room", seed: int = 1) -> AskedQuestion | None:
     """The question about a room 8 wide and 8 deep, door in the south wall at x = 3, window in the east wall."""
     room = Room(kind, 8, 8, STYLE, DOOR, WINDOW, pieces)
     return next(one for one in FORMS if one.name == form).ask(room, np.random.default_rng(seed))

@@ -184,7 +184,7 @@ def test_gaps_are_wide_enough_or_not(questions):
 
 def _seen(question: RoomQuestion, name: str) -> tuple[float, float]:
     """Where on the picture from the door a piece's middle is, and how deep in metres; by the camera."""
-    scene = question.scenes[0]
+    scene = question.views[0]
     x, z = question.room.piece(name).centre
     pose = scene.pose
     at = np.linalg.inv(pose) @ [x, -z, pose[2, 3], 1.0]
@@ -218,7 +218,7 @@ def test_turns_are_those_of_the_camera(questions):
         side = "straight on" if one.value == "straight on" else "right" if right > 0 else "left"
         assert one.value == side
         assert abs(right) <= 2.5 if side == "straight on" else abs(right) > 0.5
-        scene = one.scenes[0]
+        scene = one.views[0]
         if "from its door" in scene.caption and side != "straight on":
             across, _ = _seen(one, name)
             assert (across > 0) == (side == "right")
@@ -339,7 +339,7 @@ def test_the_opposite_answer_is_marked_as_opposite(questions):
 
 
 def test_pictures_are_drawn(questions):
-    inside, above = (scene.picture() for scene in questions[0].scenes)
+    inside, above = (scene.picture() for scene in questions[0].views)
     assert inside.shape == above.shape == (480, 640, 3)
     assert inside.dtype == np.uint8
     assert len(np.unique(inside.reshape(-1, 3), axis=0)) > 50

@@ -6,7 +6,7 @@ import pytest
 from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.suites.build.generate.interiors.commonsense import commonsense
 from worldgauge.suites.build.generate.interiors.forms import free_run, from_door, gap, place_words, roomiest
-from worldgauge.suites.build.generate.interiors.furnishing import KINDS, Plan
+from worldgauge.suites.build.generate.interiors.furnishing import KINDS, RoomPlan
 from worldgauge.suites.build.generate.interiors.furniture import (
     COMPASS,
     DESIGNS,
@@ -135,9 +135,9 @@ def test_what_can_be_reached_stops_at_a_closed_row():
 def test_unknown_names_are_refused():
     rng = np.random.default_rng(1)
     with pytest.raises(UnknownNameError, match="no kind of room 'attic'"):
-        Plan.empty("attic", rng)
+        RoomPlan.empty("attic", rng)
     with pytest.raises(UnknownNameError, match="no piece of furniture 'throne'"):
-        Plan.empty("bedroom", rng).put("throne", (2, 2), "south")
+        RoomPlan.empty("bedroom", rng).put("throne", (2, 2), "south")
     with pytest.raises(WorldError, match="0 pieces called 'bed'"):
         room_of().piece("bed")
     with pytest.raises(WorldError, match="2 pieces called 'chest'"):
@@ -149,7 +149,7 @@ def test_furnished_rooms_can_be_used(kind):
     """All pieces are reached, none overlap, none is tall before the window or stands behind the door."""
     for seed in range(12):
         rng = np.random.default_rng([seed, 5])
-        plan = Plan.empty(kind, rng)
+        plan = RoomPlan.empty(kind, rng)
         plan.furnish(KINDS[kind], rng)
         room = plan.room()
         cells = [cell for piece in room.pieces for cell in piece.cells]
@@ -165,7 +165,7 @@ def test_furnished_rooms_can_be_used(kind):
 
 
 def test_what_finds_no_room_is_not_put():
-    plan = Plan.empty("bedroom", np.random.default_rng(3), sides=(7, 7))
+    plan = RoomPlan.empty("bedroom", np.random.default_rng(3), sides=(7, 7))
     assert plan.put("bed", (1, 1), "south")
     assert not plan.put("chest", (1, 2), "south"), "the bed is there"
     assert not plan.put("chest", (1, 0), "south"), "the wall is there"
@@ -189,7 +189,7 @@ def test_quarter_turns():
 def test_pictures_show_the_room_from_the_door_and_from_above():
     """The left half of the picture from above is the west of the room, the upper half the north."""
     for question in list(commonsense(4, 16))[:6]:
-        inside, above = question.scenes
+        inside, above = question.views
         room = question.room
         assert "looking" in inside.caption or "corner" in inside.caption
         for piece in room.pieces:

@@ -118,15 +118,15 @@ def test_a_design_keeps_to_its_tier_with_many_seeds(case) -> None:
     kept, looks = 0, set()
     count = 5 if tier == "hard" else 12
     for seed in range(count):
-        sketch = drawn(Draw(np.random.default_rng([SEED, seed])))
-        blueprint = sketch.blueprint()
+        canvas = drawn(Draw(np.random.default_rng([SEED, seed])))
+        blueprint = canvas.blueprint()
         factor = difficulty_factor(blueprint.blocks, blueprint.size)
         kept += factor is not None and tier_of(factor) == tier
         looks.add(blueprint.digest)
         labels, _ = ndimage.label(blueprint.solid, np.ones((3, 3, 3)))
         assert np.bincount(labels.ravel())[1:].max() >= 0.95 * blueprint.blocks
-        assert sketch.description.endswith(".")
-        for words, low, high in sketch.parts():
+        assert canvas.description.endswith(".")
+        for words, low, high in canvas.parts():
             assert 0 <= low <= high < blueprint.size.height, words
             assert blueprint.solid[low : high + 1].any(axis=(1, 2)).all(), f"{words}: a layer of it is empty"
             assert not set(words) & set(",."), words

@@ -18,7 +18,7 @@ import numpy as np
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.image import Image
 from worldgauge.suites.build.generate.figures.polycube import Cells
-from worldgauge.suites.build.generate.figures.shapes import DIAGONALS, FIGURES, Shown, Views, clear_views, placed
+from worldgauge.suites.build.generate.figures.shapes import DIAGONALS, FIGURES, FigureView, Views, clear_views, placed
 
 Variant = Literal["same", "different", "judge"]
 VARIANTS: tuple[Variant, ...] = ("same", "different", "judge")
@@ -60,8 +60,8 @@ class RotationQuestion:
     id: str
     variant: Variant
     stimulus: int
-    reference: Shown
-    options: tuple[Shown, ...]
+    reference: FigureView
+    options: tuple[FigureView, ...]
     answer: str
 
     @property
@@ -98,19 +98,19 @@ def released_questions(count: int = STIMULI) -> list[RotationQuestion]:
     options are the same picture, for RX seen from one side is RZ seen from the opposite one.
     """
     drafts = []
-    reference = Shown("N", 0)
-    turned = [Shown("N", view) for view in (1, 2, 3)]
+    reference = FigureView("N", 0)
+    turned = [FigureView("N", view) for view in (1, 2, 3)]
     for n in range(count):
         rng = random.Random(1000 + n)  # not numpy's: the published order is that of Python's own generator
         for right in turned:
             for rest in permutations(view for view in range(DIAGONALS) if view != right.view):
-                group = tuple(rng.sample([right, *map(Shown, MIRRORS, rest)], 4))
+                group = tuple(rng.sample([right, *map(FigureView, MIRRORS, rest)], 4))
                 drafts.append(RotationQuestion("", "same", n + 1, reference, group, LETTERS[group.index(right)]))
         rng = random.Random(2000 + n)
-        for odd in (Shown(figure, view) for figure in MIRRORS for view in range(DIAGONALS)):
+        for odd in (FigureView(figure, view) for figure in MIRRORS for view in range(DIAGONALS)):
             group = tuple(rng.sample([*turned, odd], 4))
             drafts.append(RotationQuestion("", "different", n + 1, reference, group, LETTERS[group.index(odd)]))
-        for shown in (*turned, *map(Shown, MIRRORS, (1, 2, 3))):
+        for shown in (*turned, *map(FigureView, MIRRORS, (1, 2, 3))):
             word = "True" if shown.figure == "N" else "False"
             drafts.append(RotationQuestion("", "judge", n + 1, reference, (shown,), word))
     return _numbered(drafts)
@@ -150,7 +150,7 @@ class _Drawer:
         self._number = number
         clear = {figure: clear_views(cells, figure, self._views) for figure in FIGURES}
         self._looks = {
-            shown: placed(cells, shown).tobytes() for f in FIGURES for shown in map(Shown, [f] * 24, clear[f])
+            shown: placed(cells, shown).tobytes() for f in FIGURES for shown in map(FigureView, [f] * 24, clear[f])
         }
         self._asked: set[tuple[Variant, bytes, frozenset[bytes]]] = set()
 
@@ -178,7 +178,7 @@ class _Drawer:
         looks: set[bytes],
         uses: Counter[tuple[str, str, int]],
         slack: int,
-    ) -> Shown:
+    ) -> FigureView:
         """A view of a figure that looks like none of `looks`; slack lets others than the least used ones win."""
         free = [shown for shown, look in self._looks.items() if shown.figure == figure and look not in looks]
         if not free:
@@ -207,7 +207,7 @@ def _numbered(drafts: Iterable[RotationQuestion]) -> list[RotationQuestion]:
     return found
 
 
-def _tile_path(stimulus: int, shown: Shown) -> str:
+def _tile_path(stimulus: int, shown: FigureView) -> str:
     return f"data/images/stimuli/MR{stimulus}/{shown.code}.png"
 
 

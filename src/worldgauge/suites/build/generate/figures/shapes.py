@@ -50,7 +50,7 @@ _LINES = 48
 _DRAWS = 20_000
 
 
-class Shown(NamedTuple):
+class FigureView(NamedTuple):
     """What a picture shows. figure: one of FIGURES. view: 0 to 23."""
 
     figure: str
@@ -94,7 +94,7 @@ def can_be_shown(cells: Cells, views: Views) -> bool:
     for figure in FIGURES:
         clear = 0
         for view in _asked(views):
-            turned = placed(cells, Shown(figure, view))
+            turned = placed(cells, FigureView(figure, view))
             look = looks[name] if (name := turned.tobytes()) in looks else outlook(turned)
             if _seen(turned, look) >= LEAST_SEEN:
                 looks[name], clear = look, clear + 1
@@ -107,11 +107,11 @@ def can_be_shown(cells: Cells, views: Views) -> bool:
 
 def clear_views(cells: Cells, figure: str, views: Views) -> tuple[int, ...]:
     """The views, of the first four or of all, in which LEAST_SEEN of every block of a figure is in sight."""
-    turned = {view: placed(cells, Shown(figure, view)) for view in _asked(views)}
+    turned = {view: placed(cells, FigureView(figure, view)) for view in _asked(views)}
     return tuple(view for view, each in turned.items() if _seen(each, outlook(each)) >= LEAST_SEEN)
 
 
-def placed(cells: Cells, shown: Shown) -> Cells:
+def placed(cells: Cells, shown: FigureView) -> Cells:
     """The cells (n, 3), sorted, of the figure that looks from the first diagonal as `shown` does from its own.
 
     Two pictures show the same thing from the same side when these are equal.
@@ -119,7 +119,7 @@ def placed(cells: Cells, shown: Shown) -> Cells:
     return normalised(_laid(cells, shown) @ np.linalg.matrix_power(_QUARTER, shown.view % DIAGONALS).T)
 
 
-def picture(cells: Cells, shown: Shown, size_px: int = 256) -> Image:
+def picture(cells: Cells, shown: FigureView, size_px: int = 256) -> Image:
     """The picture (size_px, size_px, 3) of a figure in blocks of MATERIAL, drawn by the renderer of builds."""
     from worldgauge.worlds.blocks import views
 
@@ -171,7 +171,7 @@ def apart(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     return float((faces[0] != faces[1]).sum() / (np.maximum(*faces) > 0).sum())
 
 
-def _laid(cells: Cells, shown: Shown) -> Cells:
+def _laid(cells: Cells, shown: FigureView) -> Cells:
     """A figure as it stands before the camera goes round it: mirrored, then laid on a side."""
     figure = cells if shown.figure == "N" else mirrored(cells, FIGURES.index(shown.figure) - 1)
     laid: Cells = figure @ _sides()[shown.view // DIAGONALS].T

@@ -8,7 +8,7 @@ import numpy as np
 
 from worldgauge.suites.build.generate.interiors.forms import (
     STRAIGHT_ON,
-    Asked,
+    AskedQuestion,
     Form,
     belongs_in,
     free_run,
@@ -17,7 +17,7 @@ from worldgauge.suites.build.generate.interiors.forms import (
     place_words,
     roomiest,
 )
-from worldgauge.suites.build.generate.interiors.furnishing import KINDS, Plan, drawn
+from worldgauge.suites.build.generate.interiors.furnishing import KINDS, RoomPlan, drawn
 from worldgauge.suites.build.generate.interiors.furniture import COMPASS, DESIGNS, MISPLACED, SIDES, turned
 from worldgauge.suites.build.generate.interiors.rooms import Piece, Room
 
@@ -40,9 +40,9 @@ def _kind_with(rng: np.random.Generator, *names: str) -> str:
     return drawn(rng, [kind for kind in KINDS if all(kind in DESIGNS[name].rooms for name in names)])
 
 
-def _stage_door(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_door(rng: np.random.Generator, value: str) -> RoomPlan | None:
     """Furnished first, so that one thing only stands in the way."""
-    plan = Plan.empty(_kind_with(rng, value), rng)
+    plan = RoomPlan.empty(_kind_with(rng, value), rng)
     plan.furnish(rng.permutation(_others(plan.kind, value))[:4], rng)
     wide = DESIGNS[value].size()[0]
     front = drawn(rng, SIDES)
@@ -53,7 +53,7 @@ def _stage_door(rng: np.random.Generator, value: str) -> Plan | None:
     return plan if plan.put(value, corner, front, force=True) else None
 
 
-def _ask_door(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_door(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     piece = room.taken.get(room.door.inside[0])
     wall = roomiest(room, room.door.wall)
     if piece is None or len(free_run(room, wall)) < len(piece.before):
@@ -70,11 +70,11 @@ def _ask_door(room: Room, rng: np.random.Generator) -> Asked | None:
         f"The {name}. It stands right before the door in the {room.door.wall} wall, so nobody can come in; "
         f"move it away, for example to the {wall} wall, where the floor is free."
     )
-    return Asked(question, name, answer, {"thing": name, "place": "before the door", "action": "move"})
+    return AskedQuestion(question, name, answer, {"thing": name, "place": "before the door", "action": "move"})
 
 
-def _stage_window(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(_kind_with(rng, value), rng, sides=(8, 11))
+def _stage_window(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(_kind_with(rng, value), rng, sides=(8, 11))
     room = plan.room()
     first = room.along(plan.window.wall).index(plan.window.inside[0])
     wide = DESIGNS[value].size()[0]
@@ -85,7 +85,7 @@ def _stage_window(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_window(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_window(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     before = {room.taken.get(cell) for cell in room.window.inside}
     piece = before.pop()
     wall = roomiest(room, room.window.wall)
@@ -102,11 +102,13 @@ def _ask_window(room: Room, rng: np.random.Generator) -> Asked | None:
         f"The {piece.name}. It stands right before the window in the {room.window.wall} wall and keeps the light out, "
         f"too; move it aside, for example to the {wall} wall."
     )
-    return Asked(question, piece.name, answer, {"thing": piece.name, "place": "before the window", "action": "move"})
+    return AskedQuestion(
+        question, piece.name, answer, {"thing": piece.name, "place": "before the window", "action": "move"}
+    )
 
 
-def _stage_close(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(_kind_with(rng, value), rng)
+def _stage_close(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(_kind_with(rng, value), rng)
     if not plan.somewhere(value, rng):
         return None
     used = plan.pieces[0]
@@ -127,7 +129,7 @@ def _stage_close(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_close(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_close(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     pairs = [
         (piece, found)
         for piece in room.pieces
@@ -154,7 +156,7 @@ def _ask_close(room: Room, rng: np.random.Generator) -> Asked | None:
         f"move the {other.name} away from it to the {used.front}."
     )
     facts = {"thing": used.name, "other": other.name, "direction": used.front, "action": "move"}
-    return Asked(question, used.name, answer, facts)
+    return AskedQuestion(question, used.name, answer, facts)
 
 
 def _hinders(room: Room, used: Piece) -> Piece | None:
@@ -163,15 +165,15 @@ def _hinders(room: Room, used: Piece) -> Piece | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _stage_misplaced(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(drawn(rng, sorted(MISPLACED[value])), rng)
+def _stage_misplaced(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(drawn(rng, sorted(MISPLACED[value])), rng)
     if not plan.somewhere(value, rng):
         return None
     plan.furnish(rng.permutation(KINDS[plan.kind]), rng)
     return plan if len(plan.pieces) > 3 else None
 
 
-def _ask_misplaced(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_misplaced(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     wrong = misplaced(room)
     if len(wrong) != 1 or room.kind not in MISPLACED.get(wrong[0].name, ()):
         return None
@@ -187,19 +189,21 @@ def _ask_misplaced(room: Room, rng: np.random.Generator) -> Asked | None:
         f"The {name} {place_words(room, wrong[0])}. It belongs in the {belongs_in(name)}, not in a {room.kind}, and "
         "should be moved there."
     )
-    return Asked(question, name, answer, {"thing": name, "place": place_words(room, wrong[0]), "action": "move"})
+    return AskedQuestion(
+        question, name, answer, {"thing": name, "place": place_words(room, wrong[0]), "action": "move"}
+    )
 
 
 _NEARER = ("first", "second")
 
 
-def _stage_nearer(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(drawn(rng, sorted(KINDS)), rng, sides=(8, 11))
+def _stage_nearer(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(drawn(rng, sorted(KINDS)), rng, sides=(8, 11))
     plan.furnish(rng.permutation(KINDS[plan.kind]), rng, most=5)
     return plan if len(plan.pieces) >= 3 else None
 
 
-def _ask_nearer(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_nearer(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     pieces = [room.pieces[int(n)] for n in rng.permutation(len(room.pieces))[:2]]
     ways = [min(math.dist(cell, room.door.inside[0]) for cell in piece.cells) for piece in pieces]
     near, far = pieces if ways[0] < ways[1] else pieces[::-1]
@@ -220,15 +224,15 @@ def _ask_nearer(room: Room, rng: np.random.Generator) -> Asked | None:
         f"the {far.name} is farther away, {place_words(room, far)}."
     )
     facts = {"thing": near.name, "place": place_words(room, near)}
-    return Asked(question, _NEARER[near is not pieces[0]], answer, facts)
+    return AskedQuestion(question, _NEARER[near is not pieces[0]], answer, facts)
 
 
-def _stage_shelf(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_shelf(rng: np.random.Generator, value: str) -> RoomPlan | None:
     """All walls but one are filled up."""
     kind = drawn(rng, ("library", "bedroom", "living room", "study"))
     window = drawn(rng, [side for side in SIDES if side != value])
     door = drawn(rng, [side for side in SIDES if side not in (value, window)])
-    plan = Plan.empty(kind, rng, door=door, window=window, sides=(7, 9))
+    plan = RoomPlan.empty(kind, rng, door=door, window=window, sides=(7, 9))
     for wall in (str(side) for side in rng.permutation([side for side in SIDES if side != value])):
         for _ in range(6):
             run = free_run(plan.room(), wall)
@@ -242,7 +246,7 @@ def _stage_shelf(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_shelf(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_shelf(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     runs = {wall: len(free_run(room, wall)) for wall in SIDES}
     free = [wall for wall in SIDES if runs[wall] >= _SHELF_BLOCKS]
     if len(free) != 1:
@@ -259,17 +263,17 @@ def _ask_shelf(room: Room, rng: np.random.Generator) -> Asked | None:
         f"Along the {wall} wall. There the floor is free for {runs[wall]} blocks; the other walls are taken up by "
         "furniture, the door and the window."
     )
-    return Asked(question, wall, answer, {"direction": wall, "place": "free"})
+    return AskedQuestion(question, wall, answer, {"direction": wall, "place": "free"})
 
 
 _WAYS = ("left", "right", STRAIGHT_ON)
 
 
-def _stage_turn(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_turn(rng: np.random.Generator, value: str) -> RoomPlan | None:
     return _stage_nearer(rng, value)
 
 
-def _ask_turn(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_turn(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     piece = drawn(rng, room.pieces)
     ahead, right = from_door(room, piece.centre)
     angle = math.degrees(math.atan2(abs(right), ahead))
@@ -289,19 +293,19 @@ def _ask_turn(room: Room, rng: np.random.Generator) -> Asked | None:
         answer = f"Straight on. {looks}, and the {name} is ahead, {place_words(room, piece)}."
     else:
         answer = f"To the {side}. {looks}; the {name} is on the {side}-hand side, {place_words(room, piece)}."
-    return Asked(question, side, answer, {"direction": side, "place": place_words(room, piece)})
+    return AskedQuestion(question, side, answer, {"direction": side, "place": place_words(room, piece)})
 
 
 _HANDS = ("left", "right")
 
 
-def _stage_bed(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty("bedroom", rng)
+def _stage_bed(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty("bedroom", rng)
     plan.furnish(["bed", *rng.permutation(_others("bedroom", "bed"))[:4]], rng)
     return plan if plan.pieces[:1] and plan.pieces[0].name == "bed" else None
 
 
-def _ask_bed(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_bed(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     front, wall = room.piece("bed").front, room.window.wall
     if wall not in (turned(front, 1), turned(front, 3)):
         return None
@@ -317,7 +321,7 @@ def _ask_bed(room: Room, rng: np.random.Generator) -> Asked | None:
         f"To the {side}. The pillow is at the {turned(front, 2)} end, so one looks {front}, and the window is in the "
         f"{wall} wall, on the {side}-hand side."
     )
-    return Asked(question, side, answer, {"direction": side, "place": f"{wall} wall"})
+    return AskedQuestion(question, side, answer, {"direction": side, "place": f"{wall} wall"})
 
 
 PLACES = (

@@ -16,8 +16,8 @@ import numpy as np
 
 from worldgauge.core.errors import WorldError
 from worldgauge.suites.build.generate.interiors.choice_questions import PLACES
-from worldgauge.suites.build.generate.interiors.forms import Asked, Form
-from worldgauge.suites.build.generate.interiors.rooms import Room, Scene, scenes
+from worldgauge.suites.build.generate.interiors.forms import AskedQuestion, Form
+from worldgauge.suites.build.generate.interiors.rooms import Room, RoomView, views
 from worldgauge.suites.build.generate.interiors.yes_no_questions import USES, WAYS
 
 FORMS: tuple[Form, ...] = (*WAYS, *USES, *PLACES)
@@ -44,9 +44,9 @@ class RoomQuestion:
     room: Room
 
     @property
-    def scenes(self) -> tuple[Scene, ...]:
+    def views(self) -> tuple[RoomView, ...]:
         """The pictures that go with it: from the door, and from above."""
-        return scenes(self.room)
+        return views(self.room)
 
 
 def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
@@ -80,7 +80,7 @@ def _value(form: Form, seed: int, number: int) -> str:
     return form.values[int(order[(turn + place) % len(form.values)])]
 
 
-def _found(form: Form, value: str, rng: np.random.Generator) -> tuple[Room, Asked]:
+def _found(form: Form, value: str, rng: np.random.Generator) -> tuple[Room, AskedQuestion]:
     for _ in range(_DRAFTS):
         plan = form.stage(rng, value)
         if plan is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from worldgauge.suites.build.generate.interiors.furnishing import Plan
+from worldgauge.suites.build.generate.interiors.furnishing import RoomPlan
 from worldgauge.suites.build.generate.interiors.furniture import COMPASS, DESIGNS, SIDES, turned
 from worldgauge.suites.build.generate.interiors.rooms import Cell, Piece, Room
 
@@ -20,7 +20,7 @@ YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question about one room. value: which of its form's answers it has. answer: in words, with reason, at most 70
     words. facts: what the answer must hold, by what it is of: tendency, thing, other, place, direction, action."""
 
@@ -41,8 +41,8 @@ class Form:
     name: str
     sense: str
     values: tuple[str, ...]
-    stage: Callable[[np.random.Generator, str], Plan | None]
-    ask: Callable[[Room, np.random.Generator], Asked | None]
+    stage: Callable[[np.random.Generator, str], RoomPlan | None]
+    ask: Callable[[Room, np.random.Generator], AskedQuestion | None]
 
 
 def misplaced(room: Room) -> list[Piece]:

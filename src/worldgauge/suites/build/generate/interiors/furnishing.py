@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 @dataclass
-class Plan:
+class RoomPlan:
     """A room that is being furnished. kept: cells that nothing may be put into."""
 
     kind: str
@@ -54,7 +54,7 @@ class Plan:
         door: str | None = None,
         window: str | None = None,
         sides: tuple[int, int] | None = None,
-    ) -> Plan:
+    ) -> RoomPlan:
         """A bare room of a kind with one door and one window, which is never in the door's wall.
 
         door, window: compass sides of their walls, drawn where none is given. sides: least and most blocks of floor

@@ -208,7 +208,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Scene:
+class RoomView:
     """One picture to be drawn. caption: what it shows. pose: (4, 4) camera to world, metres."""
 
     caption: str
@@ -221,12 +221,12 @@ class Scene:
         return render(mesh_of(self.blueprint), self.pose, self.camera)
 
 
-def scenes(room: Room) -> tuple[Scene, ...]:
+def views(room: Room) -> tuple[RoomView, ...]:
     """Two pictures of a room: inside, and from above with north at the top."""
     return _inside(room), _above(room)
 
 
-def _inside(room: Room) -> Scene:
+def _inside(room: Room) -> RoomView:
     """From the door; from a corner under the ceiling where something tall stands behind the door."""
     camera = Camera.from_horizontal_fov(*SIZE_PX, _ACROSS_DEG)
     (x, z), inward = room.door.inside[0], COMPASS[room.door.inward]
@@ -244,10 +244,10 @@ def _inside(room: Room) -> Scene:
         caption = f"the {room.kind} from its {said} corner, under the ceiling"
         yaw = math.atan2(middle[1] - corner[1], middle[0] - corner[0])
         pose = pose_from_yaw_pitch((*corner, HEIGHT + 0.7), yaw, math.radians(-30))
-    return Scene(caption, room.blueprint, pose, camera)
+    return RoomView(caption, room.blueprint, pose, camera)
 
 
-def _above(room: Room) -> Scene:
+def _above(room: Room) -> RoomView:
     """From straight above the middle, so that the inner faces of all walls show."""
     camera = Camera.from_vertical_fov(*SIZE_PX, _FROM_ABOVE_DEG)
     rise = math.tan(math.radians(_FROM_ABOVE_DEG / 2))
@@ -256,4 +256,4 @@ def _above(room: Room) -> Scene:
     pose = pose_from_yaw_pitch(middle, math.pi / 2, -math.pi / 2)
     caption = f"the {room.kind} from above, without its ceiling; north is at the top. {LEGEND}"
     open_above = Blueprint(np.ascontiguousarray(room.blueprint.cells[:HEIGHT]), room.blueprint.materials)
-    return Scene(caption, open_above, pose, camera)
+    return RoomView(caption, open_above, pose, camera)

@@ -6,7 +6,7 @@ import numpy as np
 
 from worldgauge.suites.build.generate.interiors.forms import (
     YES_NO,
-    Asked,
+    AskedQuestion,
     Form,
     belongs_in,
     from_door,
@@ -15,7 +15,7 @@ from worldgauge.suites.build.generate.interiors.forms import (
     place_words,
     roomiest,
 )
-from worldgauge.suites.build.generate.interiors.furnishing import KINDS, Plan, drawn
+from worldgauge.suites.build.generate.interiors.furnishing import KINDS, RoomPlan, drawn
 from worldgauge.suites.build.generate.interiors.furniture import COMPASS, DESIGNS, MISPLACED, SIDES, turned
 from worldgauge.suites.build.generate.interiors.rooms import Cell, Piece, Room
 
@@ -23,9 +23,9 @@ _MOVED = ("sofa", "bookshelf", "piano", "television")
 """Pieces that are asked about whether they fit a gap."""
 
 
-def _stage_way(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_way(rng: np.random.Generator, value: str) -> RoomPlan | None:
     """A row of bookshelves across the room, with a gap or without."""
-    plan = Plan.empty(drawn(rng, ("bedroom", "living room", "study")), rng, sides=(8, 11))
+    plan = RoomPlan.empty(drawn(rng, ("bedroom", "living room", "study")), rng, sides=(8, 11))
     goals = [name for name in KINDS[plan.kind] if name not in ("bookshelf", "lamp", "plant")]
     if not plan.somewhere(drawn(rng, goals), rng, walls=(plan.door.inward,)):
         return None
@@ -42,7 +42,7 @@ def _stage_way(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_way(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_way(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     goal = room.pieces[0]
     shelves = [cell for piece in room.pieces if piece.name == "bookshelf" for cell in piece.cells]
     across = COMPASS[turned(room.door.inward, 1)]
@@ -65,13 +65,15 @@ def _ask_way(room: Room, rng: np.random.Generator) -> Asked | None:
             f"way {ahead} to the {goal.name}; one of them must be moved first."
         )
         facts = {"tendency": "no", "thing": "bookshelf", "direction": ahead, "action": "move"}
-        return Asked(question, "no", answer, facts)
+        return AskedQuestion(question, "no", answer, facts)
     if len(gaps) != 1:
         return None
     part = gaps[0] / (len(row) - 1)
     where = "in the middle" if 0.35 < part < 0.65 else f"towards the {ends[part > 0.5]} wall"
     answer = f"Yes. The row of bookshelves has a gap {where}; walk through it to the {ahead} and on to the {goal.name}."
-    return Asked(question, "yes", answer, {"tendency": "yes", "thing": "gap", "place": where, "direction": ahead})
+    return AskedQuestion(
+        question, "yes", answer, {"tendency": "yes", "thing": "gap", "place": where, "direction": ahead}
+    )
 
 
 def _row_of(room: Room, cell: Cell, ends: tuple[str, str]) -> list[Cell]:
@@ -80,8 +82,8 @@ def _row_of(room: Room, cell: Cell, ends: tuple[str, str]) -> list[Cell]:
     return [(cell[0], z) for z in range(1, room.depth + 1)]
 
 
-def _stage_centre(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(drawn(rng, ("dining room", "kitchen")), rng, sides=(8, 11))
+def _stage_centre(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(drawn(rng, ("dining room", "kitchen")), rng, sides=(8, 11))
     front = drawn(rng, ("south", "east"))
     room = plan.room()
     corners = [
@@ -108,7 +110,7 @@ def _offset(room: Room, table: Piece) -> tuple[str, str]:
     return side, "no" if off[side] >= 1.5 and rest <= 0.5 else ""
 
 
-def _ask_centre(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_centre(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     side, value = _offset(room, room.piece("table"))
     question = drawn(
         rng,
@@ -119,18 +121,18 @@ def _ask_centre(room: Room, rng: np.random.Generator) -> Asked | None:
     )
     if value == "yes":
         answer = "Yes. The table stands in the middle: there is about as much floor on either side of it."
-        return Asked(question, value, answer, {"tendency": "yes", "place": "middle"})
+        return AskedQuestion(question, value, answer, {"tendency": "yes", "place": "middle"})
     if not value:
         return None
     answer = (
         f"No. It stands off the middle, too far {side}: there is more floor on the {turned(side, 2)} side; "
         f"to centre it one would move it {turned(side, 2)}."
     )
-    return Asked(question, value, answer, {"tendency": "no", "direction": side, "action": "move"})
+    return AskedQuestion(question, value, answer, {"tendency": "no", "direction": side, "action": "move"})
 
 
-def _stage_gap(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty("living room", rng, sides=(8, 11))
+def _stage_gap(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty("living room", rng, sides=(8, 11))
     moved, *others = (str(name) for name in rng.permutation(_MOVED))
     wall = drawn(rng, [side for side in SIDES if side not in (plan.door.wall, plan.window.wall)])
     beside = ["plant", "lamp", *others[:1]]
@@ -151,7 +153,7 @@ def _stage_gap(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_gap(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_gap(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     a, b, moved = room.pieces[:3]
     wall = turned(a.front, 2)
     cells = room.along(wall)
@@ -167,17 +169,17 @@ def _ask_gap(room: Room, rng: np.random.Generator) -> Asked | None:
             f"Yes. The {moved.name} is {wide} blocks wide and the gap at the {wall} wall is {free}, so there is room "
             "enough."
         )
-        return Asked(question, "yes", answer, {"tendency": "yes", "place": "room enough"})
+        return AskedQuestion(question, "yes", answer, {"tendency": "yes", "place": "room enough"})
     answer = (
         f"No. The {moved.name} is {wide} blocks wide, the gap only {free}: it is too narrow. The {a.name} or the "
         f"{b.name} would have to be moved aside."
     )
-    return Asked(question, "no", answer, {"tendency": "no", "place": "too narrow", "action": "move"})
+    return AskedQuestion(question, "no", answer, {"tendency": "no", "place": "too narrow", "action": "move"})
 
 
-def _stage_left(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_left(rng: np.random.Generator, value: str) -> RoomPlan | None:
     kind = drawn(rng, ("bedroom", "kitchen", "living room", "study"))
-    plan = Plan.empty(kind, rng, sides=(8, 11))
+    plan = RoomPlan.empty(kind, rng, sides=(8, 11))
     names = [str(name) for name in rng.permutation([name for name in KINDS[kind] if name != "table"])[:3]]
     wides = [DESIGNS[name].size()[0] for name in names]
     spare = plan.room().long(plan.door.inward) - sum(wides)
@@ -194,7 +196,7 @@ def _stage_left(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_left(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_left(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     """Three pieces in a row: one is said to stand left of another, and asked about is the third."""
     order = sorted(room.pieces[:3], key=lambda piece: from_door(room, piece.centre)[1])
     a, b, c = drawn(rng, ((0, 1, 2), (0, 2, 1), (1, 2, 0)) if rng.random() < 0.5 else ((1, 2, 0),))
@@ -207,12 +209,12 @@ def _ask_left(room: Room, rng: np.random.Generator) -> Asked | None:
             f"Yes. From left to right there are the {order[0].name}, the {order[1].name} and the {order[2].name}, so "
             f"the {first} stands left of the {third}, too."
         )
-        return Asked(question, "yes", answer, {"tendency": "yes", "direction": "left"})
+        return AskedQuestion(question, "yes", answer, {"tendency": "yes", "direction": "left"})
     answer = (
         f"No. The {third} is the one farthest left, before the {first} and the {second}: "
         f"the {first} stands right of it."
     )
-    return Asked(question, "no", answer, {"tendency": "no", "direction": "right"})
+    return AskedQuestion(question, "no", answer, {"tendency": "no", "direction": "right"})
 
 
 WAYS = (
@@ -223,15 +225,15 @@ WAYS = (
 )
 
 
-def _stage_light(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(drawn(rng, ("study", "library", "bedroom")), rng, sides=(8, 11))
+def _stage_light(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(drawn(rng, ("study", "library", "bedroom")), rng, sides=(8, 11))
     if not plan.somewhere("desk", rng) or not plan.somewhere("lamp", rng):
         return None
     plan.furnish(rng.permutation(KINDS[plan.kind])[:4], rng)
     return plan
 
 
-def _ask_light(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_light(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     desk, lamp = room.piece("desk"), room.piece("lamp")
     between = gap(desk.cells, lamp.cells)
     question = drawn(
@@ -244,18 +246,18 @@ def _ask_light(room: Room, rng: np.random.Generator) -> Asked | None:
     where = place_words(room, lamp)
     if between <= 1:
         answer = f"Yes. The lamp stands {where}, close to the desk, so its light falls on the table top."
-        return Asked(question, "yes", answer, {"tendency": "yes", "thing": "lamp", "place": "close to"})
+        return AskedQuestion(question, "yes", answer, {"tendency": "yes", "thing": "lamp", "place": "close to"})
     if between < 4:
         return None
     answer = (
         f"No. The only lamp stands {where}, far from the desk {place_words(room, desk)}; "
         "move the lamp next to the desk or add another one there."
     )
-    return Asked(question, "no", answer, {"tendency": "no", "thing": "lamp", "place": where, "action": "move"})
+    return AskedQuestion(question, "no", answer, {"tendency": "no", "thing": "lamp", "place": where, "action": "move"})
 
 
-def _stage_chair(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty(drawn(rng, ("study", "bedroom", "library")), rng)
+def _stage_chair(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty(drawn(rng, ("study", "bedroom", "library")), rng)
     if not plan.somewhere("desk", rng):
         return None
     desk = plan.pieces[0]
@@ -266,7 +268,7 @@ def _stage_chair(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_chair(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_chair(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     desk, chair = room.piece("desk"), room.piece("chair")
     if chair.cells[0] not in desk.before:
         return None
@@ -280,13 +282,13 @@ def _ask_chair(room: Room, rng: np.random.Generator) -> Asked | None:
     )
     if chair.front == towards:
         answer = f"Yes. The chair stands before the desk and its seat is open to the {towards}, towards the desk."
-        return Asked(question, "yes", answer, {"tendency": "yes", "direction": towards})
+        return AskedQuestion(question, "yes", answer, {"tendency": "yes", "direction": towards})
     answer = f"No. Whoever sits there looks {chair.front}, not at the desk; turn the chair round to face {towards}."
-    return Asked(question, "no", answer, {"tendency": "no", "direction": chair.front, "action": "turn"})
+    return AskedQuestion(question, "no", answer, {"tendency": "no", "direction": chair.front, "action": "turn"})
 
 
-def _stage_television(rng: np.random.Generator, value: str) -> Plan | None:
-    plan = Plan.empty("living room", rng, sides=(8, 11))
+def _stage_television(rng: np.random.Generator, value: str) -> RoomPlan | None:
+    plan = RoomPlan.empty("living room", rng, sides=(8, 11))
     if not plan.somewhere("television", rng):
         return None
     tv = plan.pieces[0]
@@ -301,7 +303,7 @@ def _stage_television(rng: np.random.Generator, value: str) -> Plan | None:
     return plan
 
 
-def _ask_television(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_television(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     tv, sofa = room.piece("television"), room.piece("sofa")
     question = drawn(
         rng,
@@ -321,20 +323,20 @@ def _ask_television(room: Room, rng: np.random.Generator) -> Asked | None:
             f"No. The sofa turns its back to the television: it faces {sofa.front}, while the television is {towards} "
             "of it. Turn the sofa round."
         )
-        return Asked(question, "no", answer, {"tendency": "no", "direction": sofa.front, "action": "turn"})
+        return AskedQuestion(question, "no", answer, {"tendency": "no", "direction": sofa.front, "action": "turn"})
     if high:
         answer = (
             f"No. The {high[0]} stands between the sofa and the television and blocks the view; "
             f"move it away, for example to the {roomiest(room, towards)} wall."
         )
-        return Asked(question, "no", answer, {"tendency": "no", "thing": high[0], "action": "move"})
+        return AskedQuestion(question, "no", answer, {"tendency": "no", "thing": high[0], "action": "move"})
     answer = f"Yes. The sofa faces {towards}, straight to the television, and nothing tall stands between them."
-    return Asked(question, "yes", answer, {"tendency": "yes", "direction": towards})
+    return AskedQuestion(question, "yes", answer, {"tendency": "yes", "direction": towards})
 
 
-def _stage_belong(rng: np.random.Generator, value: str) -> Plan | None:
+def _stage_belong(rng: np.random.Generator, value: str) -> RoomPlan | None:
     kind = drawn(rng, sorted({kind for kinds in MISPLACED.values() for kind in kinds}))
-    plan = Plan.empty(kind, rng)
+    plan = RoomPlan.empty(kind, rng)
     wrong = [name for name, kinds in MISPLACED.items() if kind in kinds]
     if value == "no" and not plan.somewhere(drawn(rng, wrong), rng):
         return None
@@ -342,7 +344,7 @@ def _stage_belong(rng: np.random.Generator, value: str) -> Plan | None:
     return plan if len(plan.pieces) > 2 else None
 
 
-def _ask_belong(room: Room, rng: np.random.Generator) -> Asked | None:
+def _ask_belong(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     wrong = misplaced(room)
     question = drawn(
         rng,
@@ -354,7 +356,7 @@ def _ask_belong(room: Room, rng: np.random.Generator) -> Asked | None:
     if not wrong:
         names = sorted({piece.name for piece in room.pieces})
         answer = f"Yes. {', '.join(names).capitalize()}: all of it is what one expects in a {room.kind}."
-        return Asked(question, "yes", answer, {"tendency": "yes"})
+        return AskedQuestion(question, "yes", answer, {"tendency": "yes"})
     if len(wrong) > 1 or room.kind not in MISPLACED.get(wrong[0].name, ()):
         return None
     name = wrong[0].name
@@ -362,7 +364,7 @@ def _ask_belong(room: Room, rng: np.random.Generator) -> Asked | None:
         f"No. The {name} {place_words(room, wrong[0])} does not belong in a {room.kind}; "
         f"it should be moved to the {belongs_in(name)}."
     )
-    return Asked(question, "no", answer, {"tendency": "no", "thing": name, "action": "move"})
+    return AskedQuestion(question, "no", answer, {"tendency": "no", "thing": name, "action": "move"})
 
 
 USES = (

@@ -59,18 +59,18 @@ def structures(seed: int, count: int = 66) -> Iterator[GeneratedStructure]:
         designs = designs_of(type_, tier)
         drawn = designs[number // (len(TIERS) * len(TYPES)) % len(designs)]
         for attempt in range(_TRIES):
-            sketch = drawn(Draw(np.random.default_rng([seed, number, attempt])))
-            blueprint = sketch.blueprint()
+            canvas = drawn(Draw(np.random.default_rng([seed, number, attempt])))
+            blueprint = canvas.blueprint()
             factor = difficulty_factor(blueprint.blocks, blueprint.size)
             shape = canonical(blueprint)
             if factor is not None and tier_of(factor) == tier and shape not in shapes:
                 break
         else:
             raise UsageError(f"structures: no new {tier} one of {type_} in {_TRIES} draws; ask for fewer than {number}")
-        name = _unused(sketch.name, names)
+        name = _unused(canvas.name, names)
         names.add(name)
         shapes.add(shape)
-        yield GeneratedStructure(name, type_, sketch.description, blueprint, sketch.parts())
+        yield GeneratedStructure(name, type_, canvas.description, blueprint, canvas.parts())
 
 
 def _unused(name: str, taken: set[str]) -> str:

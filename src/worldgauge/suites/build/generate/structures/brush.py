@@ -50,7 +50,7 @@ class Draw:
         return bool(self.rng.random() < share)
 
 
-class Sketch:
+class Canvas:
     """A build in the making. name: as in "Build a NAME."; description: one sentence about it."""
 
     def __init__(self, name: str, description: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.brush import Canvas, Draw
 from worldgauge.worlds.blocks.blueprint import Tier
 
-Design = Callable[[Draw], Sketch]
+Design = Callable[[Draw], Canvas]
 
 TYPES = (
     "houses",

@@ -2,428 +2,428 @@
 
 from __future__ import annotations
 
-from worldgauge.suites.build.generate.structures.brush import Draw, Sketch
+from worldgauge.suites.build.generate.structures.brush import Canvas, Draw
 from worldgauge.suites.build.generate.structures.designs import BRIGHT, WOODS, design, said
 
 
 @design("cars", "easy")
-def toy_car(draw: Draw) -> Sketch:
+def toy_car(draw: Draw) -> Canvas:
     """Wheels, a body, a glass cabin."""
     colour = draw.pick(BRIGHT)
     long = draw.whole(5, 6) - 1
     paint = f"{colour}_{draw.pick(('concrete', 'wool'))}"
-    sketch = Sketch(f"{said(colour)} toy car", f"A small {said(colour)} toy car with a glass cabin.")
+    canvas = Canvas(f"{said(colour)} toy car", f"A small {said(colour)} toy car with a glass cabin.")
     for x in (0, long - 1):
-        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
-    sketch.part("four black wheels", 0, 0)
-    sketch.box((0, 1, 0), (long, 1, 1), paint)
-    sketch.box((long, 1, 0), (long, 1, 1), "glowstone")
-    sketch.part("a body with glowing headlights at its east end", 1, 1)
-    sketch.box(
+        canvas.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    canvas.part("four black wheels", 0, 0)
+    canvas.box((0, 1, 0), (long, 1, 1), paint)
+    canvas.box((long, 1, 0), (long, 1, 1), "glowstone")
+    canvas.part("a body with glowing headlights at its east end", 1, 1)
+    canvas.box(
         (1, 2, 0),
         (2, 2, 1),
         draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass")),
     )
-    sketch.part("a cabin of glass", 2, 2)
-    sketch.box((1, 3, 0), (2, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))
-    sketch.part("a flat roof", 3, 3)
-    return sketch
+    canvas.part("a cabin of glass", 2, 2)
+    canvas.box((1, 3, 0), (2, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))
+    canvas.part("a flat roof", 3, 3)
+    return canvas
 
 
 @design("cars", "medium")
-def saloon(draw: Draw) -> Sketch:
+def saloon(draw: Draw) -> Canvas:
     """A bonnet, a cabin with windows all round, a boot."""
     colour = draw.pick((*BRIGHT, "white", "black", "gray", "light_gray"))
     paint = f"{colour}_concrete"
     long, wide = draw.whole(14, 17), draw.whole(6, 7)
-    sketch = Sketch(f"{said(colour)} car", f"A {said(colour)} car with four wheels and windows all round.")
+    canvas = Canvas(f"{said(colour)} car", f"A {said(colour)} car with four wheels and windows all round.")
     side = wide - 1
-    sketch.box((0, 1, 0), (long - 1, 3, side), paint)
-    sketch.box((0, 1, 0), (long - 1, 1, side), "gray_concrete")
-    sketch.part("a body with a bonnet at its east end", 1, 3)
-    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
-    sketch.part("four black wheels", 0, 2)
+    canvas.box((0, 1, 0), (long - 1, 3, side), paint)
+    canvas.box((0, 1, 0), (long - 1, 1, side), "gray_concrete")
+    canvas.part("a body with a bonnet at its east end", 1, 3)
+    _wheels(canvas, (3, long - 4), (0, side), 1, 1.5)
+    canvas.part("four black wheels", 0, 2)
     back, front = 3, long - 5
-    sketch.box((back, 4, 0), (front, 5, side), "light_blue_stained_glass")
-    sketch.box((back + 1, 3, 1), (front - 1, 5, side - 1), None)
+    canvas.box((back, 4, 0), (front, 5, side), "light_blue_stained_glass")
+    canvas.box((back + 1, 3, 1), (front - 1, 5, side - 1), None)
     for x in (back, (back + front) // 2, front):
         for z in (0, side):
-            sketch.box((x, 4, z), (x, 5, z), paint)
-    sketch.box((back, 6, 0), (front, 6, side), paint)
-    sketch.box((front, 5, 1), (front, 5, side - 1), "light_blue_stained_glass")
+            canvas.box((x, 4, z), (x, 5, z), paint)
+    canvas.box((back, 6, 0), (front, 6, side), paint)
+    canvas.box((front, 5, 1), (front, 5, side - 1), "light_blue_stained_glass")
     for x in (back + 2, front - 3):
         for z in (1, side - 2):
-            sketch.put(x, 3, z, "red_wool")
-            sketch.put(x - 1, 4, z, "red_wool")
-    sketch.part("a cabin with windows all round", 4, 5)
-    sketch.part("a flat roof", 6, 6)
+            canvas.put(x, 3, z, "red_wool")
+            canvas.put(x - 1, 4, z, "red_wool")
+    canvas.part("a cabin with windows all round", 4, 5)
+    canvas.part("a flat roof", 6, 6)
     for z in (0, side):
-        sketch.put(long - 1, 2, z, "sea_lantern")
-        sketch.put(0, 2, z, "redstone_block")
-    sketch.box((long - 1, 2, 2), (long - 1, 2, side - 2), "iron_bars")
-    sketch.part("headlights on the east end and red tail lights on the west end", 2, 2)
-    return sketch
+        canvas.put(long - 1, 2, z, "sea_lantern")
+        canvas.put(0, 2, z, "redstone_block")
+    canvas.box((long - 1, 2, 2), (long - 1, 2, side - 2), "iron_bars")
+    canvas.part("headlights on the east end and red tail lights on the west end", 2, 2)
+    return canvas
 
 
 @design("cars", "hard")
-def camper(draw: Draw) -> Sketch:
+def camper(draw: Draw) -> Canvas:
     """A big van to live in: windows, a door, an awning, luggage on the roof."""
     colour = draw.pick(BRIGHT)
     long, wide, high = draw.whole(26, 28), draw.odd(11, 13), 12
     side = wide - 1
-    sketch = Sketch(
+    canvas = Canvas(
         f"{said(colour)} camper van", f"A large {said(colour)} and white camper van with luggage on its roof."
     )
-    _carriage(sketch, (long, wide, high), f"{colour}_concrete", "white_concrete", 5)
-    _wheels(sketch, (5, long - 6), (0, side), 2, 2.4)
-    sketch.part("four black wheels", 0, 4)
-    sketch.part("a hollow body in two colours", 2, high)
+    _carriage(canvas, (long, wide, high), f"{colour}_concrete", "white_concrete", 5)
+    _wheels(canvas, (5, long - 6), (0, side), 2, 2.4)
+    canvas.part("four black wheels", 0, 4)
+    canvas.part("a hollow body in two colours", 2, high)
     for z in (0, side):
         for x in range(3, long - 8, 5):
-            sketch.box((x, 6, z), (x + 3, 8, z), "glass_pane")
-    sketch.box((long - 1, 6, 1), (long - 1, 9, side - 1), "light_blue_stained_glass")
-    sketch.box((long - 5, 6, 0), (long - 3, 8, 0), "light_blue_stained_glass")
-    sketch.box((long - 5, 6, side), (long - 3, 8, side), "light_blue_stained_glass")
-    sketch.part("rows of windows and a windscreen at the east end", 6, 9)
-    sketch.box((10, 3, side), (11, 8, side), "gray_concrete")
-    sketch.put(10, 5, side, "gold_block")
-    sketch.part("a grey entrance on the south side", 3, 8)
+            canvas.box((x, 6, z), (x + 3, 8, z), "glass_pane")
+    canvas.box((long - 1, 6, 1), (long - 1, 9, side - 1), "light_blue_stained_glass")
+    canvas.box((long - 5, 6, 0), (long - 3, 8, 0), "light_blue_stained_glass")
+    canvas.box((long - 5, 6, side), (long - 3, 8, side), "light_blue_stained_glass")
+    canvas.part("rows of windows and a windscreen at the east end", 6, 9)
+    canvas.box((10, 3, side), (11, 8, side), "gray_concrete")
+    canvas.put(10, 5, side, "gold_block")
+    canvas.part("a grey entrance on the south side", 3, 8)
     for x in range(8, 15):
         paint = "white" if x % 2 else colour
-        sketch.box((x, 10, side + 1), (x, 10, side + 3), f"{paint}_wool")
-    sketch.part("a striped awning over it", 10, 10)
-    sketch.box((long - 1, 3, 1), (long - 1, 4, 2), "sea_lantern")
-    sketch.box((long - 1, 3, side - 2), (long - 1, 4, side - 1), "sea_lantern")
-    sketch.box((0, 3, 0), (0, 4, 0), "redstone_block")
-    sketch.box((0, 3, side), (0, 4, side), "redstone_block")
-    sketch.part("headlights on the east end", 3, 4)
+        canvas.box((x, 10, side + 1), (x, 10, side + 3), f"{paint}_wool")
+    canvas.part("a striped awning over it", 10, 10)
+    canvas.box((long - 1, 3, 1), (long - 1, 4, 2), "sea_lantern")
+    canvas.box((long - 1, 3, side - 2), (long - 1, 4, side - 1), "sea_lantern")
+    canvas.box((0, 3, 0), (0, 4, 0), "redstone_block")
+    canvas.box((0, 3, side), (0, 4, side), "redstone_block")
+    canvas.part("headlights on the east end", 3, 4)
     for x in range(5, 17, 4):
         kind = draw.pick(("barrel[facing=up]", "brown_wool", "hay_block", "spruce_planks"))
-        sketch.box((x, high + 1, 2), (x + 2, high + draw.whole(1, 2), side - 2), kind)
-    sketch.walls((4, high + 1, 1), (18, high + 1, side - 1), "oak_fence")
-    sketch.part("luggage inside a rail on the roof", high + 1, high + 1)
-    return sketch
+        canvas.box((x, high + 1, 2), (x + 2, high + draw.whole(1, 2), side - 2), kind)
+    canvas.walls((4, high + 1, 1), (18, high + 1, side - 1), "oak_fence")
+    canvas.part("luggage inside a rail on the roof", high + 1, high + 1)
+    return canvas
 
 
 @design("buses", "easy")
-def toy_bus(draw: Draw) -> Sketch:
+def toy_bus(draw: Draw) -> Canvas:
     """Wheels let into a box, a strip of glass, a roof."""
     colour = draw.pick(BRIGHT)
-    sketch = Sketch(f"{said(colour)} toy bus", f"A small {said(colour)} toy bus with a strip of windows.")
+    canvas = Canvas(f"{said(colour)} toy bus", f"A small {said(colour)} toy bus with a strip of windows.")
     paint = f"{colour}_{draw.pick(('concrete', 'wool', 'terracotta'))}"
-    sketch.box((0, 0, 0), (4, 0, 1), paint)
+    canvas.box((0, 0, 0), (4, 0, 1), paint)
     for x in (1, 3):
-        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
-    sketch.part("a body with four black wheels", 0, 0)
-    sketch.box(
+        canvas.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    canvas.part("a body with four black wheels", 0, 0)
+    canvas.box(
         (0, 1, 0), (4, 1, 1), draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass"))
     )
     for x in (0, 2)[: draw.whole(1, 2)]:
-        sketch.box((x, 1, 0), (x, 1, 1), paint)
-    sketch.part("a strip of windows", 1, 1)
+        canvas.box((x, 1, 0), (x, 1, 1), paint)
+    canvas.part("a strip of windows", 1, 1)
     roof = draw.pick((paint, "white_concrete", "smooth_stone_slab[type=bottom]", "quartz_slab[type=bottom]"))
-    sketch.box((0, 2, 0), (4, 2, 1), roof)
-    sketch.part("a flat roof", 2, 2)
-    return sketch
+    canvas.box((0, 2, 0), (4, 2, 1), roof)
+    canvas.part("a flat roof", 2, 2)
+    return canvas
 
 
 @design("buses", "medium")
-def town_bus(draw: Draw) -> Sketch:
+def town_bus(draw: Draw) -> Canvas:
     """One deck with windows, two doors, a sign."""
     colour = draw.pick(BRIGHT)
     long, wide, high = draw.whole(18, 22), draw.odd(5, 7), 7
     side = wide - 1
-    sketch = Sketch(f"{said(colour)} town bus", f"A {said(colour)} town bus with two doors and seats inside.")
-    _carriage(sketch, (long, wide, high), f"{colour}_concrete", f"{colour}_concrete", 4, floor=1)
-    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
-    sketch.part("four black wheels", 0, 2)
+    canvas = Canvas(f"{said(colour)} town bus", f"A {said(colour)} town bus with two doors and seats inside.")
+    _carriage(canvas, (long, wide, high), f"{colour}_concrete", f"{colour}_concrete", 4, floor=1)
+    _wheels(canvas, (3, long - 4), (0, side), 1, 1.5)
+    canvas.part("four black wheels", 0, 2)
     for z in (0, side):
         for x in range(1, long - 2):
             if x % 4:
-                sketch.box((x, 4, z), (x, 5, z), "light_blue_stained_glass")
-    sketch.box((long - 1, 3, 1), (long - 1, 5, side - 1), "light_blue_stained_glass")
-    sketch.box((0, 4, 1), (0, 5, side - 1), "light_blue_stained_glass")
-    sketch.part("rows of windows", 4, 5)
+                canvas.box((x, 4, z), (x, 5, z), "light_blue_stained_glass")
+    canvas.box((long - 1, 3, 1), (long - 1, 5, side - 1), "light_blue_stained_glass")
+    canvas.box((0, 4, 1), (0, 5, side - 1), "light_blue_stained_glass")
+    canvas.part("rows of windows", 4, 5)
     for x in (long - 7, 7):
-        sketch.box((x, 2, side), (x + 1, 5, side), "glass_pane")
-    sketch.part("two glass entrances on the south side", 2, 5)
-    sketch.box((long - 1, 6, 1), (long - 1, 6, side - 1), "yellow_concrete")
+        canvas.box((x, 2, side), (x + 1, 5, side), "glass_pane")
+    canvas.part("two glass entrances on the south side", 2, 5)
+    canvas.box((long - 1, 6, 1), (long - 1, 6, side - 1), "yellow_concrete")
     for z in (0, side):
-        sketch.put(long - 1, 2, z, "sea_lantern")
-        sketch.put(0, 2, z, "redstone_block")
-    sketch.part("a yellow sign over the windscreen at the east end", 6, 6)
+        canvas.put(long - 1, 2, z, "sea_lantern")
+        canvas.put(0, 2, z, "redstone_block")
+    canvas.part("a yellow sign over the windscreen at the east end", 6, 6)
     for x in range(2, long - 8, 2):
-        sketch.put(x, 2, 1, "blue_wool")
-    sketch.part("seats of wool along the north side", 2, 2)
-    return sketch
+        canvas.put(x, 2, 1, "blue_wool")
+    canvas.part("seats of wool along the north side", 2, 2)
+    return canvas
 
 
 @design("buses", "hard")
-def double_decker(draw: Draw) -> Sketch:
+def double_decker(draw: Draw) -> Canvas:
     """Two decks of windows, an open stair at the back."""
     colour = draw.pick(("red", "blue", "green", "yellow", "orange", "purple"))
     long, wide, high = draw.whole(26, 30), draw.odd(9, 11), 14
     side = wide - 1
     paint = f"{colour}_concrete"
-    sketch = Sketch(f"{colour} double decker bus", f"A {colour} bus with two decks of windows and an open back.")
-    _carriage(sketch, (long, wide, high), paint, paint, 8)
-    sketch.box((1, 8, 1), (long - 2, 8, side - 1), "smooth_stone")
-    _wheels(sketch, (5, long - 6), (0, side), 2, 2.4)
-    sketch.part("four black wheels", 0, 4)
+    canvas = Canvas(f"{colour} double decker bus", f"A {colour} bus with two decks of windows and an open back.")
+    _carriage(canvas, (long, wide, high), paint, paint, 8)
+    canvas.box((1, 8, 1), (long - 2, 8, side - 1), "smooth_stone")
+    _wheels(canvas, (5, long - 6), (0, side), 2, 2.4)
+    canvas.part("four black wheels", 0, 4)
     for low in (5, 10):
         for z in (0, side):
             for x in range(4, long - 2):
                 if x % 4:
-                    sketch.box((x, low, z), (x, low + 1, z), "light_blue_stained_glass")
+                    canvas.box((x, low, z), (x, low + 1, z), "light_blue_stained_glass")
         for x in (0, long - 1):
-            sketch.box((x, low, 1), (x, low + 1, side - 1), "light_blue_stained_glass")
-        sketch.part("a row of windows all round", low, low + 1)
-    sketch.box((0, 8, 0), (long - 1, 8, 0), "white_concrete")
-    sketch.box((0, 8, side), (long - 1, 8, side), "white_concrete")
-    sketch.part("a white stripe between the decks", 8, 8)
-    sketch.box((0, 3, side), (2, 6, side), None)
-    sketch.box((0, 3, side - 1), (0, 6, side - 1), None)
-    sketch.box((0, 3, side), (0, 7, side), "yellow_concrete")
-    sketch.part("an open entrance at the west end of the south side", 3, 6)
+            canvas.box((x, low, 1), (x, low + 1, side - 1), "light_blue_stained_glass")
+        canvas.part("a row of windows all round", low, low + 1)
+    canvas.box((0, 8, 0), (long - 1, 8, 0), "white_concrete")
+    canvas.box((0, 8, side), (long - 1, 8, side), "white_concrete")
+    canvas.part("a white stripe between the decks", 8, 8)
+    canvas.box((0, 3, side), (2, 6, side), None)
+    canvas.box((0, 3, side - 1), (0, 6, side - 1), None)
+    canvas.box((0, 3, side), (0, 7, side), "yellow_concrete")
+    canvas.part("an open entrance at the west end of the south side", 3, 6)
     for step in range(5):
-        sketch.put(3 + step, 3 + step, 1, "smooth_quartz_stairs[facing=east]")
-    sketch.box((3, 8, 1), (8, 8, 1), None)
-    sketch.part("a stair from deck to deck", 3, 7)
+        canvas.put(3 + step, 3 + step, 1, "smooth_quartz_stairs[facing=east]")
+    canvas.box((3, 8, 1), (8, 8, 1), None)
+    canvas.part("a stair from deck to deck", 3, 7)
     for low in (3, 9):
         for x in range(10, long - 4, 3):
-            sketch.box((x, low, 2), (x, low, side - 2), f"{'gray' if colour != 'blue' else 'yellow'}_wool")
-    sketch.part("rows of seats on both decks", 3, 9)
-    sketch.box((long - 1, 7, 2), (long - 1, 7, side - 2), "yellow_concrete")
+            canvas.box((x, low, 2), (x, low, side - 2), f"{'gray' if colour != 'blue' else 'yellow'}_wool")
+    canvas.part("rows of seats on both decks", 3, 9)
+    canvas.box((long - 1, 7, 2), (long - 1, 7, side - 2), "yellow_concrete")
     for z in (1, side - 1):
-        sketch.put(long - 1, 3, z, "sea_lantern")
-        sketch.put(0, 3, z, "redstone_block")
-    sketch.part("headlights on the east end", 3, 3)
-    sketch.box((2, high + 1, side // 2), (long - 3, high + 1, side // 2), "white_concrete")
-    sketch.part("a white ridge along the roof", high + 1, high + 1)
-    return sketch
+        canvas.put(long - 1, 3, z, "sea_lantern")
+        canvas.put(0, 3, z, "redstone_block")
+    canvas.part("headlights on the east end", 3, 3)
+    canvas.box((2, high + 1, side // 2), (long - 3, high + 1, side // 2), "white_concrete")
+    canvas.part("a white ridge along the roof", high + 1, high + 1)
+    return canvas
 
 
 @design("emergency_vehicles", "easy")
-def toy_ambulance(draw: Draw) -> Sketch:
+def toy_ambulance(draw: Draw) -> Canvas:
     """White, a red cross, a blue light."""
     white = draw.pick(("white_concrete", "white_wool", "quartz_block", "iron_block"))
     long = 4
-    sketch = Sketch("toy ambulance", "A small white ambulance with a red band and a light on its roof.")
+    canvas = Canvas("toy ambulance", "A small white ambulance with a red band and a light on its roof.")
     for x in (1, long - 1):
-        sketch.box((x, 0, 0), (x, 0, 1), "black_concrete")
-    sketch.part("four black wheels", 0, 0)
-    sketch.box((0, 1, 0), (long, 1, 1), white)
-    sketch.box((0, 2, 0), (long - 1, 2, 1), white)
-    sketch.box((long - 1, 2, 0), (long - 1, 2, 1), "light_blue_stained_glass")
-    sketch.part("a windscreen at the east end", 2, 2)
-    sketch.box((1, 2, 0), (1, 2, 1), draw.pick(("red_concrete", "red_wool")))
-    sketch.part("a red band across the roof", 2, 2)
-    sketch.put(long - 2, 3, draw.whole(0, 1), draw.pick(("blue_stained_glass", "sea_lantern", "blue_concrete")))
-    sketch.part("a light on the roof", 3, 3)
-    return sketch
+        canvas.box((x, 0, 0), (x, 0, 1), "black_concrete")
+    canvas.part("four black wheels", 0, 0)
+    canvas.box((0, 1, 0), (long, 1, 1), white)
+    canvas.box((0, 2, 0), (long - 1, 2, 1), white)
+    canvas.box((long - 1, 2, 0), (long - 1, 2, 1), "light_blue_stained_glass")
+    canvas.part("a windscreen at the east end", 2, 2)
+    canvas.box((1, 2, 0), (1, 2, 1), draw.pick(("red_concrete", "red_wool")))
+    canvas.part("a red band across the roof", 2, 2)
+    canvas.put(long - 2, 3, draw.whole(0, 1), draw.pick(("blue_stained_glass", "sea_lantern", "blue_concrete")))
+    canvas.part("a light on the roof", 3, 3)
+    return canvas
 
 
 @design("emergency_vehicles", "medium")
-def police_van(draw: Draw) -> Sketch:
+def police_van(draw: Draw) -> Canvas:
     """A van in two colours with a bar of lights."""
     colour = draw.pick(("blue", "green", "black", "orange"))
     long, wide = draw.whole(15, 18), draw.odd(7, 9)
     side = wide - 1
-    sketch = Sketch(f"{colour} and white police van", f"A white police van with {colour} stripes and a bar of lights.")
-    _carriage(sketch, (long - 3, wide, 8), "white_concrete", "white_concrete", 5)
-    sketch.box((long - 3, 1, 0), (long - 1, 4, side), "white_concrete")
-    sketch.part("a tall body with a bonnet at its east end", 1, 8)
-    _wheels(sketch, (3, long - 4), (0, side), 1, 1.5)
-    sketch.part("four black wheels", 0, 2)
+    canvas = Canvas(f"{colour} and white police van", f"A white police van with {colour} stripes and a bar of lights.")
+    _carriage(canvas, (long - 3, wide, 8), "white_concrete", "white_concrete", 5)
+    canvas.box((long - 3, 1, 0), (long - 1, 4, side), "white_concrete")
+    canvas.part("a tall body with a bonnet at its east end", 1, 8)
+    _wheels(canvas, (3, long - 4), (0, side), 1, 1.5)
+    canvas.part("four black wheels", 0, 2)
     for z in (0, side):
-        sketch.box((0, 3, z), (long - 1, 4, z), f"{colour}_concrete")
+        canvas.box((0, 3, z), (long - 1, 4, z), f"{colour}_concrete")
         for x in range(2, long - 3, 2):
-            sketch.put(x, 3, z, "yellow_concrete")
-        sketch.box((long - 7, 5, z), (long - 5, 6, z), "light_blue_stained_glass")
-        sketch.box((3, 5, z), (5, 6, z), "black_stained_glass")
-    sketch.part("coloured stripes on both sides", 3, 4)
-    sketch.box((long - 4, 5, 1), (long - 4, 7, side - 1), "light_blue_stained_glass")
-    sketch.part("a windscreen and side windows", 5, 6)
+            canvas.put(x, 3, z, "yellow_concrete")
+        canvas.box((long - 7, 5, z), (long - 5, 6, z), "light_blue_stained_glass")
+        canvas.box((3, 5, z), (5, 6, z), "black_stained_glass")
+    canvas.part("coloured stripes on both sides", 3, 4)
+    canvas.box((long - 4, 5, 1), (long - 4, 7, side - 1), "light_blue_stained_glass")
+    canvas.part("a windscreen and side windows", 5, 6)
     for z in range(1, side):
-        sketch.put(
+        canvas.put(
             long - 6, 9, z, "redstone_block" if z < side / 2 else "lapis_block" if z > side / 2 else "iron_block"
         )
-    sketch.part("a bar of red and blue lights on the roof", 9, 9)
+    canvas.part("a bar of red and blue lights on the roof", 9, 9)
     for z in (0, side):
-        sketch.put(long - 1, 2, z, "sea_lantern")
-        sketch.put(0, 2, z, "redstone_block")
-    sketch.box((long - 1, 2, 2), (long - 1, 3, side - 2), "iron_bars")
-    sketch.part("headlights beside a grille", 2, 3)
-    return sketch
+        canvas.put(long - 1, 2, z, "sea_lantern")
+        canvas.put(0, 2, z, "redstone_block")
+    canvas.box((long - 1, 2, 2), (long - 1, 3, side - 2), "iron_bars")
+    canvas.part("headlights beside a grille", 2, 3)
+    return canvas
 
 
 @design("emergency_vehicles", "hard")
-def fire_engine(draw: Draw) -> Sketch:
+def fire_engine(draw: Draw) -> Canvas:
     """A cab, lockers, a raised ladder."""
     paint = draw.pick(("red_concrete", "orange_concrete", "red_terracotta", "lime_concrete"))
     words = said(paint.rpartition("_")[0])
     long, wide = draw.whole(28, 32), draw.odd(9, 11)
     side, middle = wide - 1, wide // 2
-    sketch = Sketch(f"{words} fire engine", f"A {words} fire engine with a raised ladder.")
-    sketch.box((0, 2, 0), (long - 9, 8, side), paint)
-    sketch.box((1, 3, 1), (long - 10, 7, side - 1), None)
-    _wheels(sketch, (4, 10, long - 6), (0, side), 2, 2.4)
-    sketch.part("six black wheels", 0, 4)
-    sketch.box((long - 8, 2, 0), (long - 1, 9, side), paint)
-    sketch.box((long - 7, 3, 1), (long - 2, 8, side - 1), None)
-    sketch.part("a body with a cab at its east end", 2, 9)
-    _wheels(sketch, (4, 10, long - 6), (0, side), 2, 2.4)
+    canvas = Canvas(f"{words} fire engine", f"A {words} fire engine with a raised ladder.")
+    canvas.box((0, 2, 0), (long - 9, 8, side), paint)
+    canvas.box((1, 3, 1), (long - 10, 7, side - 1), None)
+    _wheels(canvas, (4, 10, long - 6), (0, side), 2, 2.4)
+    canvas.part("six black wheels", 0, 4)
+    canvas.box((long - 8, 2, 0), (long - 1, 9, side), paint)
+    canvas.box((long - 7, 3, 1), (long - 2, 8, side - 1), None)
+    canvas.part("a body with a cab at its east end", 2, 9)
+    _wheels(canvas, (4, 10, long - 6), (0, side), 2, 2.4)
     for z in (0, side):
-        sketch.box((0, 4, z), (long - 9, 4, z), "white_concrete")
+        canvas.box((0, 4, z), (long - 9, 4, z), "white_concrete")
         for x in range(2, long - 12, 4):
-            sketch.box((x, 5, z), (x + 2, 7, z), "light_gray_concrete")
-            sketch.put(x + 1, 5, z, "iron_block")
-        sketch.box((long - 6, 6, z), (long - 3, 8, z), "light_blue_stained_glass")
-    sketch.part("lockers with grey shutters on both sides", 5, 7)
-    sketch.box((long - 1, 6, 1), (long - 1, 8, side - 1), "light_blue_stained_glass")
-    sketch.part("a windscreen and side windows", 6, 8)
+            canvas.box((x, 5, z), (x + 2, 7, z), "light_gray_concrete")
+            canvas.put(x + 1, 5, z, "iron_block")
+        canvas.box((long - 6, 6, z), (long - 3, 8, z), "light_blue_stained_glass")
+    canvas.part("lockers with grey shutters on both sides", 5, 7)
+    canvas.box((long - 1, 6, 1), (long - 1, 8, side - 1), "light_blue_stained_glass")
+    canvas.part("a windscreen and side windows", 6, 8)
     for z in (1, side - 1):
-        sketch.put(long - 1, 3, z, "sea_lantern")
-    sketch.box((long - 1, 3, 3), (long - 1, 4, side - 3), "iron_bars")
-    sketch.box((long - 4, 10, 1), (long - 4, 10, side - 1), "blue_stained_glass")
-    sketch.part("a bar of blue lights on the cab", 10, 10)
-    sketch.box((2, 9, middle - 2), (6, 10, middle + 2), "gray_concrete")
-    sketch.part("a grey turntable", 9, 10)
+        canvas.put(long - 1, 3, z, "sea_lantern")
+    canvas.box((long - 1, 3, 3), (long - 1, 4, side - 3), "iron_bars")
+    canvas.box((long - 4, 10, 1), (long - 4, 10, side - 1), "blue_stained_glass")
+    canvas.part("a bar of blue lights on the cab", 10, 10)
+    canvas.box((2, 9, middle - 2), (6, 10, middle + 2), "gray_concrete")
+    canvas.part("a grey turntable", 9, 10)
     reach = draw.whole(20, 23)
     for step in range(reach):
         x, y = 3 + step, 11 + step // 3
         for z in (middle - 1, middle + 1):
-            sketch.put(x, y, z, "light_gray_concrete")
-        sketch.put(x, y, middle, "iron_bars" if step % 2 else "light_gray_concrete")
+            canvas.put(x, y, z, "light_gray_concrete")
+        canvas.put(x, y, middle, "iron_bars" if step % 2 else "light_gray_concrete")
     end = (2 + reach, 11 + (reach - 1) // 3)
-    sketch.box((end[0] + 1, end[1] - 1, middle - 1), (end[0] + 3, end[1] - 1, middle + 1), "light_gray_concrete")
-    sketch.walls((end[0] + 1, end[1], middle - 1), (end[0] + 3, end[1], middle + 1), "iron_bars")
-    sketch.part("a ladder that rises to the east and ends in a basket", 11, end[1])
-    return sketch
+    canvas.box((end[0] + 1, end[1] - 1, middle - 1), (end[0] + 3, end[1] - 1, middle + 1), "light_gray_concrete")
+    canvas.walls((end[0] + 1, end[1], middle - 1), (end[0] + 3, end[1], middle + 1), "iron_bars")
+    canvas.part("a ladder that rises to the east and ends in a basket", 11, end[1])
+    return canvas
 
 
 def _carriage(
-    sketch: Sketch, size: tuple[int, int, int], lower: str, upper: str, change: int, *, floor: int = 2
+    canvas: Canvas, size: tuple[int, int, int], lower: str, upper: str, change: int, *, floor: int = 2
 ) -> None:
     """A hollow body over wheels. size: long, wide, and the layer of its roof. change: the first layer of `upper`."""
     long, wide, high = size
-    sketch.box((0, floor, 0), (long - 1, floor, wide - 1), "gray_concrete")
-    sketch.walls((0, floor, 0), (long - 1, change - 1, wide - 1), lower)
-    sketch.walls((0, change, 0), (long - 1, high, wide - 1), upper)
-    sketch.box((0, high, 0), (long - 1, high, wide - 1), upper)
+    canvas.box((0, floor, 0), (long - 1, floor, wide - 1), "gray_concrete")
+    canvas.walls((0, floor, 0), (long - 1, change - 1, wide - 1), lower)
+    canvas.walls((0, change, 0), (long - 1, high, wide - 1), upper)
+    canvas.box((0, high, 0), (long - 1, high, wide - 1), upper)
 
 
-def _wheels(sketch: Sketch, along: tuple[int, ...], across: tuple[int, int], axle: int, radius: float) -> None:
+def _wheels(canvas: Canvas, along: tuple[int, ...], across: tuple[int, int], axle: int, radius: float) -> None:
     """Round wheels with hubs, flush with both sides."""
     for x in along:
         for z in across:
-            sketch.disc((x, axle), radius, z, z, "black_concrete", axis="z")
-            sketch.put(x, axle, z, "light_gray_concrete")
+            canvas.disc((x, axle), radius, z, z, "black_concrete", axis="z")
+            canvas.put(x, axle, z, "light_gray_concrete")
 
 
 @design("working_vehicles", "easy")
-def wheelbarrow(draw: Draw) -> Sketch:
+def wheelbarrow(draw: Draw) -> Canvas:
     """A tray on one wheel and two legs, with something in it."""
     wood = draw.pick(WOODS)
     load = draw.pick(("dirt", "sand", "gravel", "hay_block", "coarse_dirt", "pumpkin"))
-    sketch = Sketch(f"{said(wood)} wheelbarrow", f"A {said(wood)} wheelbarrow full of {said(load)}.")
-    sketch.put(4, 0, 1, draw.pick(("black_concrete", "gray_concrete", "coal_block")))
-    sketch.part("one wheel at the east end", 0, 0)
+    canvas = Canvas(f"{said(wood)} wheelbarrow", f"A {said(wood)} wheelbarrow full of {said(load)}.")
+    canvas.put(4, 0, 1, draw.pick(("black_concrete", "gray_concrete", "coal_block")))
+    canvas.part("one wheel at the east end", 0, 0)
     for z in (0, 2):
-        sketch.put(1, 0, z, f"{wood}_fence")
-        sketch.put(0, 1, z, f"{wood}_fence")
-    sketch.part("two legs of fence", 0, 0)
-    sketch.box((1, 1, 0), (3, 1, 2), f"{wood}_planks")
-    sketch.put(4, 1, 1, f"{wood}_stairs[facing=west,half=top]")
-    sketch.box((1 + draw.whole(0, 1), 1, 1), (3, 1, 1), load)
-    sketch.part("a tray of planks with two handles at its west end", 1, 1)
-    sketch.put(2, 2, 1, load)
-    sketch.part(f"a heap of {said(load)}", 1, 2)
-    return sketch
+        canvas.put(1, 0, z, f"{wood}_fence")
+        canvas.put(0, 1, z, f"{wood}_fence")
+    canvas.part("two legs of fence", 0, 0)
+    canvas.box((1, 1, 0), (3, 1, 2), f"{wood}_planks")
+    canvas.put(4, 1, 1, f"{wood}_stairs[facing=west,half=top]")
+    canvas.box((1 + draw.whole(0, 1), 1, 1), (3, 1, 1), load)
+    canvas.part("a tray of planks with two handles at its west end", 1, 1)
+    canvas.put(2, 2, 1, load)
+    canvas.part(f"a heap of {said(load)}", 1, 2)
+    return canvas
 
 
 @design("working_vehicles", "medium")
-def tractor(draw: Draw) -> Sketch:
+def tractor(draw: Draw) -> Canvas:
     """Large rear wheels, small front ones, a cab, a chimney."""
     colour = draw.pick(("green", "red", "blue", "orange", "yellow"))
     paint = f"{colour}_concrete"
     long = draw.whole(12, 14)
-    sketch = Sketch(f"{colour} tractor", f"A {colour} tractor with large rear wheels and an exhaust pipe.")
-    sketch.box((1, 3, 2), (long - 1, 3, 4), "gray_concrete")
-    sketch.box((6, 4, 2), (long - 1, 5, 4), paint)
-    sketch.box((long - 1, 4, 2), (long - 1, 5, 4), "iron_bars")
-    sketch.put(long - 1, 5, 2, "sea_lantern")
-    sketch.put(long - 1, 5, 4, "sea_lantern")
-    sketch.part("a bonnet with a grille and lights at its east end", 4, 5)
+    canvas = Canvas(f"{colour} tractor", f"A {colour} tractor with large rear wheels and an exhaust pipe.")
+    canvas.box((1, 3, 2), (long - 1, 3, 4), "gray_concrete")
+    canvas.box((6, 4, 2), (long - 1, 5, 4), paint)
+    canvas.box((long - 1, 4, 2), (long - 1, 5, 4), "iron_bars")
+    canvas.put(long - 1, 5, 2, "sea_lantern")
+    canvas.put(long - 1, 5, 4, "sea_lantern")
+    canvas.part("a bonnet with a grille and lights at its east end", 4, 5)
     for z in (0, 1, 5, 6):
-        sketch.disc((3, 3), 3.2, z, z, "black_concrete", axis="z")
-        sketch.disc((3, 3), 1.2, z, z, "yellow_concrete", axis="z")
-    sketch.part("two large rear wheels", 0, 6)
+        canvas.disc((3, 3), 3.2, z, z, "black_concrete", axis="z")
+        canvas.disc((3, 3), 1.2, z, z, "yellow_concrete", axis="z")
+    canvas.part("two large rear wheels", 0, 6)
     for z in (1, 5):
-        sketch.disc((long - 3, 2), 2.2, z, z, "black_concrete", axis="z")
-        sketch.put(long - 3, 2, z, "yellow_concrete")
-    sketch.part("two smaller front wheels", 0, 4)
-    sketch.box((1, 4, 2), (5, 5, 4), paint)
-    sketch.box((2, 5, 3), (4, 5, 3), "black_wool")
-    sketch.box((1, 6, 2), (5, 8, 4), "light_blue_stained_glass")
-    sketch.box((2, 6, 3), (4, 8, 3), None)
-    sketch.corners((1, 6, 2), (5, 8, 4), paint)
-    sketch.box((1, 9, 2), (5, 9, 4), paint)
-    sketch.part("a cab of glass under a flat roof", 6, 9)
-    sketch.box((long - 4, 6, 3), (long - 4, 7 + draw.whole(0, 1), 3), draw.pick(("cobblestone_wall", "andesite_wall")))
-    sketch.part("an exhaust pipe of wall on the bonnet", 6, 7)
-    return sketch
+        canvas.disc((long - 3, 2), 2.2, z, z, "black_concrete", axis="z")
+        canvas.put(long - 3, 2, z, "yellow_concrete")
+    canvas.part("two smaller front wheels", 0, 4)
+    canvas.box((1, 4, 2), (5, 5, 4), paint)
+    canvas.box((2, 5, 3), (4, 5, 3), "black_wool")
+    canvas.box((1, 6, 2), (5, 8, 4), "light_blue_stained_glass")
+    canvas.box((2, 6, 3), (4, 8, 3), None)
+    canvas.corners((1, 6, 2), (5, 8, 4), paint)
+    canvas.box((1, 9, 2), (5, 9, 4), paint)
+    canvas.part("a cab of glass under a flat roof", 6, 9)
+    canvas.box((long - 4, 6, 3), (long - 4, 7 + draw.whole(0, 1), 3), draw.pick(("cobblestone_wall", "andesite_wall")))
+    canvas.part("an exhaust pipe of wall on the bonnet", 6, 7)
+    return canvas
 
 
 @design("working_vehicles", "hard")
-def excavator(draw: Draw) -> Sketch:
+def excavator(draw: Draw) -> Canvas:
     """Tracks, a turntable, a cab, a bent arm with a bucket."""
     colour = draw.pick(("yellow", "orange", "lime", "light_blue"))
     paint = f"{colour}_concrete"
     long, rise = draw.whole(15, 17), draw.whole(10, 12)
-    sketch = Sketch(f"{said(colour)} excavator", f"A {said(colour)} excavator with a bent arm and a bucket.")
+    canvas = Canvas(f"{said(colour)} excavator", f"A {said(colour)} excavator with a bent arm and a bucket.")
     for z in (0, 9):
         for y, cut in ((0, 1), (1, 0), (2, 0), (3, 1)):
-            sketch.box((cut, y, z), (long - 1 - cut, y, z + 2), "black_concrete")
+            canvas.box((cut, y, z), (long - 1 - cut, y, z + 2), "black_concrete")
         for x in range(2, long - 1, 3):
             for side in (z, z + 2):
-                sketch.put(x, 1, side, "light_gray_concrete")
-                sketch.put(x, 2, side, "gray_concrete")
-    sketch.part("two black tracks", 0, 3)
-    sketch.box((3, 2, 3), (long - 4, 3, 8), "gray_concrete")
-    sketch.disc((long // 2, 5.5), 3.6, 4, 4, "gray_concrete")
-    sketch.part("a round grey turntable", 4, 4)
-    sketch.box((0, 5, 1), (long - 2, 8, 10), paint)
-    sketch.box((-2, 5, 2), (-1, 8, 9), "gray_concrete")
+                canvas.put(x, 1, side, "light_gray_concrete")
+                canvas.put(x, 2, side, "gray_concrete")
+    canvas.part("two black tracks", 0, 3)
+    canvas.box((3, 2, 3), (long - 4, 3, 8), "gray_concrete")
+    canvas.disc((long // 2, 5.5), 3.6, 4, 4, "gray_concrete")
+    canvas.part("a round grey turntable", 4, 4)
+    canvas.box((0, 5, 1), (long - 2, 8, 10), paint)
+    canvas.box((-2, 5, 2), (-1, 8, 9), "gray_concrete")
     for z in (3, 5, 7):
-        sketch.box((1, 9, z), (3, 9, z), "iron_bars")
-    sketch.box((1, 9, 9), (1, 11, 9), "andesite_wall")
-    sketch.part("a body with a grey counterweight at its west end", 5, 8)
+        canvas.box((1, 9, z), (3, 9, z), "iron_bars")
+    canvas.box((1, 9, 9), (1, 11, 9), "andesite_wall")
+    canvas.part("a body with a grey counterweight at its west end", 5, 8)
     cab = long - 8
-    sketch.box((cab, 9, 7), (long - 2, 13, 10), "light_blue_stained_glass")
-    sketch.box((cab + 1, 9, 8), (long - 3, 13, 9), None)
-    sketch.box((cab + 2, 9, 8), (cab + 2, 9, 9), "black_wool")
-    sketch.corners((cab, 9, 7), (long - 2, 13, 10), paint)
-    sketch.box((cab, 14, 7), (long - 2, 14, 10), paint)
-    sketch.part("a cab of glass with a roof", 9, 14)
+    canvas.box((cab, 9, 7), (long - 2, 13, 10), "light_blue_stained_glass")
+    canvas.box((cab + 1, 9, 8), (long - 3, 13, 9), None)
+    canvas.box((cab + 2, 9, 8), (cab + 2, 9, 9), "black_wool")
+    canvas.corners((cab, 9, 7), (long - 2, 13, 10), paint)
+    canvas.box((cab, 14, 7), (long - 2, 14, 10), paint)
+    canvas.part("a cab of glass with a roof", 9, 14)
     elbow = (long + 5, 8 + rise)
-    _beam(sketch, (long - 5, 9), elbow, paint, 3)
-    sketch.part("an arm that rises to the east", 9, elbow[1])
-    _beam(sketch, elbow, (long + 11, 6), paint, 2)
-    sketch.box((elbow[0], elbow[1], 2), (elbow[0] + 1, elbow[1] + 1, 6), "gray_concrete")
-    sketch.part("a second arm that falls from its end", 7, elbow[1])
+    _beam(canvas, (long - 5, 9), elbow, paint, 3)
+    canvas.part("an arm that rises to the east", 9, elbow[1])
+    _beam(canvas, elbow, (long + 11, 6), paint, 2)
+    canvas.box((elbow[0], elbow[1], 2), (elbow[0] + 1, elbow[1] + 1, 6), "gray_concrete")
+    canvas.part("a second arm that falls from its end", 7, elbow[1])
     x = long + 11
-    sketch.box((x - 2, 2, 2), (x + 2, 6, 6), "gray_concrete")
-    sketch.box((x - 3, 3, 3), (x + 1, 5, 5), None)
-    sketch.box((x - 2, 3, 3), (x - 2, 5, 5), None)
+    canvas.box((x - 2, 2, 2), (x + 2, 6, 6), "gray_concrete")
+    canvas.box((x - 3, 3, 3), (x + 1, 5, 5), None)
+    canvas.box((x - 2, 3, 3), (x - 2, 5, 5), None)
     for z in (2, 4, 6):
-        sketch.put(x - 3, 2, z, "light_gray_concrete")
-    sketch.part("a grey bucket with teeth", 2, 6)
-    return sketch
+        canvas.put(x - 3, 2, z, "light_gray_concrete")
+    canvas.part("a grey bucket with teeth", 2, 6)
+    return canvas
 
 
 @design("working_vehicles", "hard")
-def truck(draw: Draw) -> Sketch:
+def truck(draw: Draw) -> Canvas:
     """A tipper truck: cab, bed with a heap."""
     colour = draw.pick(BRIGHT)
     load, words = {"sand": ("sand", "sand"), "stone": ("cobblestone", "cobblestone"), "dirt": ("coarse_dirt", "dirt")}[
@@ -431,152 +431,152 @@ def truck(draw: Draw) -> Sketch:
     ]
     long, wide = draw.whole(26, 30), draw.odd(11, 13)
     side = wide - 1
-    sketch = Sketch(f"{said(colour)} tipper truck", f"A {said(colour)} tipper truck with a heap of {words} on its bed.")
-    sketch.box((0, 3, 1), (long - 2, 4, side - 1), "gray_concrete")
+    canvas = Canvas(f"{said(colour)} tipper truck", f"A {said(colour)} tipper truck with a heap of {words} on its bed.")
+    canvas.box((0, 3, 1), (long - 2, 4, side - 1), "gray_concrete")
     for x in (4, 9, long - 5):
         for z in (0, side):
-            sketch.disc((x, 2), 2.4, z, z, "black_concrete", axis="z")
-            sketch.put(x, 2, z, "light_gray_concrete")
-        sketch.box((x, 2, 1), (x, 2, side - 1), "gray_concrete")
-    sketch.part("six black wheels on a grey frame", 0, 4)
+            canvas.disc((x, 2), 2.4, z, z, "black_concrete", axis="z")
+            canvas.put(x, 2, z, "light_gray_concrete")
+        canvas.box((x, 2, 1), (x, 2, side - 1), "gray_concrete")
+    canvas.part("six black wheels on a grey frame", 0, 4)
     bed = long - 10
-    sketch.box((0, 5, 0), (bed, 5, side), f"{colour}_terracotta")
-    sketch.walls((0, 5, 0), (bed, 9, side), f"{colour}_concrete")
-    sketch.part("an open bed", 5, 9)
+    canvas.box((0, 5, 0), (bed, 5, side), f"{colour}_terracotta")
+    canvas.walls((0, 5, 0), (bed, 9, side), f"{colour}_concrete")
+    canvas.part("an open bed", 5, 9)
     for y in range(6, 12):
         inset = max(0, y - 8) * 2
         if bed - 1 - inset > 1 + inset and side - 1 - inset >= 1 + inset:
-            sketch.box((1 + inset, y, 1 + inset), (bed - 1 - inset, y, side - 1 - inset), load)
-    sketch.part(f"a heap of {words} on the bed", 6, 10)
-    sketch.box((bed + 2, 3, 0), (long - 1, 12, side), f"{colour}_concrete")
-    sketch.box((bed + 3, 5, 1), (long - 2, 11, side - 1), None)
+            canvas.box((1 + inset, y, 1 + inset), (bed - 1 - inset, y, side - 1 - inset), load)
+    canvas.part(f"a heap of {words} on the bed", 6, 10)
+    canvas.box((bed + 2, 3, 0), (long - 1, 12, side), f"{colour}_concrete")
+    canvas.box((bed + 3, 5, 1), (long - 2, 11, side - 1), None)
     for z in (0, side):
-        sketch.disc((long - 5, 2), 2.4, z, z, "black_concrete", axis="z")
-        sketch.put(long - 5, 2, z, "light_gray_concrete")
-        sketch.box((bed + 4, 8, z), (long - 3, 10, z), "light_blue_stained_glass")
-    sketch.box((long - 1, 8, 1), (long - 1, 10, side - 1), "light_blue_stained_glass")
-    sketch.box((long - 1, 4, 3), (long - 1, 6, side - 3), "iron_bars")
+        canvas.disc((long - 5, 2), 2.4, z, z, "black_concrete", axis="z")
+        canvas.put(long - 5, 2, z, "light_gray_concrete")
+        canvas.box((bed + 4, 8, z), (long - 3, 10, z), "light_blue_stained_glass")
+    canvas.box((long - 1, 8, 1), (long - 1, 10, side - 1), "light_blue_stained_glass")
+    canvas.box((long - 1, 4, 3), (long - 1, 6, side - 3), "iron_bars")
     for z in (1, side - 1):
-        sketch.put(long - 1, 4, z, "sea_lantern")
-    sketch.part("a cab with windows at the east end", 3, 12)
-    return sketch
+        canvas.put(long - 1, 4, z, "sea_lantern")
+    canvas.part("a cab with windows at the east end", 3, 12)
+    return canvas
 
 
-def _beam(sketch: Sketch, start: tuple[int, int], end: tuple[int, int], paint: str, thick: int) -> None:
+def _beam(canvas: Canvas, start: tuple[int, int], end: tuple[int, int], paint: str, thick: int) -> None:
     """A slanting beam, three blocks across and `thick` high, over (x, y) from `start` to `end`."""
     for up in range(thick):
         for z in (3, 4, 5):
-            sketch.line((start[0], start[1] + up, z), (end[0], end[1] + up, z), paint)
-            sketch.line((start[0] + 1, start[1] + up, z), (end[0] + 1, end[1] + up, z), paint)
+            canvas.line((start[0], start[1] + up, z), (end[0], end[1] + up, z), paint)
+            canvas.line((start[0] + 1, start[1] + up, z), (end[0] + 1, end[1] + up, z), paint)
 
 
 @design("planes", "easy")
-def toy_plane(draw: Draw) -> Sketch:
+def toy_plane(draw: Draw) -> Canvas:
     """A stick with wings and a tail."""
     body, wing = draw.two(BRIGHT)
     cloth = draw.pick(("concrete", "wool"))
     long = draw.whole(5, 6)
-    sketch = Sketch(f"{said(body)} toy plane", f"A small {said(body)} toy plane with {said(wing)} wings.")
-    sketch.box((0, 0, 2), (long - 1, 0, 2), f"{body}_{cloth}")
-    sketch.put(long - 1, 0, 2, "light_gray_concrete")
-    sketch.part("a body with a grey nose at its east end", 0, 0)
-    sketch.box((long - 3, 0, 0), (long - 3, 0, 1), f"{wing}_{cloth}")
-    sketch.box((long - 3, 0, 3), (long - 3, 0, 4), f"{wing}_{cloth}")
+    canvas = Canvas(f"{said(body)} toy plane", f"A small {said(body)} toy plane with {said(wing)} wings.")
+    canvas.box((0, 0, 2), (long - 1, 0, 2), f"{body}_{cloth}")
+    canvas.put(long - 1, 0, 2, "light_gray_concrete")
+    canvas.part("a body with a grey nose at its east end", 0, 0)
+    canvas.box((long - 3, 0, 0), (long - 3, 0, 1), f"{wing}_{cloth}")
+    canvas.box((long - 3, 0, 3), (long - 3, 0, 4), f"{wing}_{cloth}")
     if long == 6:
-        sketch.box((long - 4, 0, 1), (long - 4, 0, 3), f"{wing}_{cloth}")
-        sketch.put(long - 4, 0, 2, f"{body}_{cloth}")
-    sketch.part("a wing on each side", 0, 0)
-    sketch.put(0, 0, 1, f"{wing}_{cloth}")
-    sketch.put(0, 0, 3, f"{wing}_{cloth}")
-    sketch.put(0, 1, 2, f"{wing}_{cloth}")
-    sketch.part("a tail fin", 1, 1)
-    sketch.put(long - 3, 1, 2, "glass")
-    sketch.part("a cockpit of glass", 1, 1)
-    return sketch
+        canvas.box((long - 4, 0, 1), (long - 4, 0, 3), f"{wing}_{cloth}")
+        canvas.put(long - 4, 0, 2, f"{body}_{cloth}")
+    canvas.part("a wing on each side", 0, 0)
+    canvas.put(0, 0, 1, f"{wing}_{cloth}")
+    canvas.put(0, 0, 3, f"{wing}_{cloth}")
+    canvas.put(0, 1, 2, f"{wing}_{cloth}")
+    canvas.part("a tail fin", 1, 1)
+    canvas.put(long - 3, 1, 2, "glass")
+    canvas.part("a cockpit of glass", 1, 1)
+    return canvas
 
 
 @design("planes", "medium")
-def biplane(draw: Draw) -> Sketch:
+def biplane(draw: Draw) -> Canvas:
     """Two wings one above the other, struts, a propeller, wheels."""
     body, wing = draw.two(BRIGHT)
     long, reach = draw.whole(13, 15), draw.whole(6, 7)
-    sketch = Sketch(f"{said(body)} biplane", f"A {said(body)} biplane with two pairs of {said(wing)} wings.")
+    canvas = Canvas(f"{said(body)} biplane", f"A {said(body)} biplane with two pairs of {said(wing)} wings.")
     paint, cloth = f"{body}_concrete", f"{wing}_wool"
     front = long - 5
     for z in (-2, 2):
-        sketch.put(front + 1, 0, z, "black_concrete")
-        sketch.put(front + 1, 1, z, "iron_bars")
-    sketch.part("two wheels under the wings", 0, 0)
-    sketch.box((front - 1, 2, -reach), (front + 2, 2, reach), cloth)
-    sketch.part("the lower wings", 2, 2)
-    sketch.box((4, 2, -1), (long - 1, 4, 1), paint)
-    sketch.box((0, 3, 0), (4, 4, 0), paint)
-    sketch.box((2, 3, -1), (4, 4, 1), paint)
-    sketch.part("a body", 2, 4)
-    sketch.box((front - 3, 4, 0), (front - 2, 4, 0), "brown_wool")
-    sketch.put(front - 1, 5, 0, "glass_pane")
-    sketch.part("an open cockpit", 4, 5)
+        canvas.put(front + 1, 0, z, "black_concrete")
+        canvas.put(front + 1, 1, z, "iron_bars")
+    canvas.part("two wheels under the wings", 0, 0)
+    canvas.box((front - 1, 2, -reach), (front + 2, 2, reach), cloth)
+    canvas.part("the lower wings", 2, 2)
+    canvas.box((4, 2, -1), (long - 1, 4, 1), paint)
+    canvas.box((0, 3, 0), (4, 4, 0), paint)
+    canvas.box((2, 3, -1), (4, 4, 1), paint)
+    canvas.part("a body", 2, 4)
+    canvas.box((front - 3, 4, 0), (front - 2, 4, 0), "brown_wool")
+    canvas.put(front - 1, 5, 0, "glass_pane")
+    canvas.part("an open cockpit", 4, 5)
     for z in (-reach + 1, -3, 3, reach - 1):
         for x in (front - 1, front + 2):
-            sketch.box((x, 3, z), (x, 5, z), "oak_fence")
-    sketch.part("struts of fence between the wings", 3, 5)
-    sketch.box((front, 5, 0), (front, 5, 0), "oak_fence")
-    sketch.box((front - 1, 6, -reach), (front + 2, 6, reach), cloth)
+            canvas.box((x, 3, z), (x, 5, z), "oak_fence")
+    canvas.part("struts of fence between the wings", 3, 5)
+    canvas.box((front, 5, 0), (front, 5, 0), "oak_fence")
+    canvas.box((front - 1, 6, -reach), (front + 2, 6, reach), cloth)
     for z in (-reach + 2, reach - 2):
-        sketch.box((front, 6, z), (front + 1, 6, z), "white_wool")
-    sketch.part("the upper wings", 6, 6)
-    sketch.box((0, 4, -3), (1, 4, 3), cloth)
-    sketch.box((0, 5, 0), (1, 6, 0), cloth)
-    sketch.part("a tail with a fin", 4, 6)
-    sketch.put(long, 3, 0, "iron_block")
-    sketch.box((long + 1, 1, 0), (long + 1, 5, 0), "dark_oak_planks")
-    sketch.put(long + 1, 3, 0, "gold_block")
-    sketch.part("a propeller at the east end", 1, 5)
-    return sketch
+        canvas.box((front, 6, z), (front + 1, 6, z), "white_wool")
+    canvas.part("the upper wings", 6, 6)
+    canvas.box((0, 4, -3), (1, 4, 3), cloth)
+    canvas.box((0, 5, 0), (1, 6, 0), cloth)
+    canvas.part("a tail with a fin", 4, 6)
+    canvas.put(long, 3, 0, "iron_block")
+    canvas.box((long + 1, 1, 0), (long + 1, 5, 0), "dark_oak_planks")
+    canvas.put(long + 1, 3, 0, "gold_block")
+    canvas.part("a propeller at the east end", 1, 5)
+    return canvas
 
 
 @design("planes", "hard")
-def airliner(draw: Draw) -> Sketch:
+def airliner(draw: Draw) -> Canvas:
     """A round body with windows, swept wings with engines, a tall tail."""
     colour = draw.pick(("red", "blue", "green", "orange", "purple", "cyan", "yellow"))
     long, reach = draw.whole(36, 40), draw.whole(16, 18)
-    sketch = Sketch(f"{colour} airliner", f"A white airliner with a {colour} tail, two engines and rows of windows.")
+    canvas = Canvas(f"{colour} airliner", f"A white airliner with a {colour} tail, two engines and rows of windows.")
     white = "white_concrete"
     for x, z in ((long - 6, 0), (14, -3), (14, 3)):
-        sketch.box((x, 0, z), (x + 1, 1, z), "black_concrete")
-        sketch.box((x, 2, z), (x, 3, z), "light_gray_concrete")
-    sketch.part("three pairs of wheels on legs", 0, 3)
-    sketch.disc((6, 0), 3.4, 4, long - 5, white, hollow=True, axis="x")
+        canvas.box((x, 0, z), (x + 1, 1, z), "black_concrete")
+        canvas.box((x, 2, z), (x, 3, z), "light_gray_concrete")
+    canvas.part("three pairs of wheels on legs", 0, 3)
+    canvas.disc((6, 0), 3.4, 4, long - 5, white, hollow=True, axis="x")
     for step, radius in enumerate((3.2, 2.5, 2.0, 1.0)):
-        sketch.disc((6 - (step + 1) // 3, 0), radius, long - 4 + step, long - 4 + step, white, axis="x")
+        canvas.disc((6 - (step + 1) // 3, 0), radius, long - 4 + step, long - 4 + step, white, axis="x")
     for step in range(8):
-        sketch.disc((6 + step // 3, 0), 3.3 - step * 0.35, 3 - step, 3 - step, white, axis="x")
-    sketch.part("a round white body with pointed ends", 3, 9)
+        canvas.disc((6 + step // 3, 0), 3.3 - step * 0.35, 3 - step, 3 - step, white, axis="x")
+    canvas.part("a round white body with pointed ends", 3, 9)
     for z in (-3, 3):
         for x in range(6, long - 6, 2):
-            sketch.put(x, 7, z, "light_blue_stained_glass")
-        sketch.box((4, 5, z), (long - 6, 5, z), f"{colour}_concrete")
-        sketch.box((long - 8, 5, z), (long - 8, 7, z), "gray_concrete")
-    sketch.part("a row of windows on each side", 7, 7)
-    sketch.part(f"a {colour} stripe along each side", 5, 5)
-    sketch.box((long - 4, 8, -1), (long - 4, 8, 1), "black_stained_glass")
-    sketch.box((long - 3, 7, -1), (long - 3, 7, 1), "black_stained_glass")
-    sketch.part("a dark windscreen at the east end", 7, 8)
+            canvas.put(x, 7, z, "light_blue_stained_glass")
+        canvas.box((4, 5, z), (long - 6, 5, z), f"{colour}_concrete")
+        canvas.box((long - 8, 5, z), (long - 8, 7, z), "gray_concrete")
+    canvas.part("a row of windows on each side", 7, 7)
+    canvas.part(f"a {colour} stripe along each side", 5, 5)
+    canvas.box((long - 4, 8, -1), (long - 4, 8, 1), "black_stained_glass")
+    canvas.box((long - 3, 7, -1), (long - 3, 7, 1), "black_stained_glass")
+    canvas.part("a dark windscreen at the east end", 7, 8)
     for side in (1, -1):
         for out in range(reach):
             z = side * (3 + out)
             start = 15 - out // 2
-            sketch.box((start, 4, z), (start + max(3, 9 - out // 2), 4, z), "light_gray_concrete")
+            canvas.box((start, 4, z), (start + max(3, 9 - out // 2), 4, z), "light_gray_concrete")
         z = side * (3 + reach - 1)
-        sketch.box((15 - reach // 2, 5, z), (16 - reach // 2, 6, z), f"{colour}_concrete")
+        canvas.box((15 - reach // 2, 5, z), (16 - reach // 2, 6, z), f"{colour}_concrete")
         at = side * 9
-        sketch.disc((2, at), 1.6, 14, 20, white, axis="x")
-        sketch.disc((2, at), 1.1, 20, 20, "gray_concrete", axis="x")
+        canvas.disc((2, at), 1.6, 14, 20, white, axis="x")
+        canvas.disc((2, at), 1.1, 20, 20, "gray_concrete", axis="x")
         for out in range(8):
-            sketch.box((-4 - out // 2, 9, side * (1 + out)), (max(-3, 0 - out) - out // 4, 9, side * (1 + out)), white)
-    sketch.part("two swept wings with turned-up tips", 4, 6)
-    sketch.part("an engine under each wing", 1, 3)
+            canvas.box((-4 - out // 2, 9, side * (1 + out)), (max(-3, 0 - out) - out // 4, 9, side * (1 + out)), white)
+    canvas.part("two swept wings with turned-up tips", 4, 6)
+    canvas.part("an engine under each wing", 1, 3)
     for y in range(9, 18):
-        sketch.box((-5 - (y - 9) // 3, y, 0), (3 - (y - 9), y, 0), f"{colour}_concrete")
-    sketch.part(f"a tall {colour} tail fin", 9, 17)
-    return sketch
+        canvas.box((-5 - (y - 9) // 3, y, 0), (3 - (y - 9), y, 0), f"{colour}_concrete")
+    canvas.part(f"a tall {colour} tail fin", 9, 17)
+    return canvas
