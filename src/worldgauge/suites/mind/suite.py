@@ -89,7 +89,7 @@ class Mind(Suite):
 
     def task_view(self, task: Task) -> TaskView:
         """The real frames, the walk, and where the frames asked for begin."""
-        return tasks.picture(task)
+        return tasks.task_view(task)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for each model of a folder in the published submission layout, by name."""

@@ -75,7 +75,7 @@ def episode_of(clip: MindClip) -> Episode:
     return episode
 
 
-def picture(task: Task) -> TaskView:
+def task_view(task: Task) -> TaskView:
     """The real frames from the first that is asked for, and the walk; of a mirrored path only where it starts."""
     clip = clip_of(task)
     episode = episode_of(clip)

@@ -17,8 +17,8 @@ from worldgauge.engine.suite.rollout import file_sha256, open_rollout, read_pose
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.frames import current_frame, led
-from worldgauge.suites.target.replan.planners import current_pose
+from worldgauge.suites.target.frames import current_frame, with_first_frame
+from worldgauge.suites.target.planners import current_pose
 from worldgauge.suites.target.settings import Settings
 
 SCORED = frozenset({"ok", "stationary", "partial"})
@@ -65,7 +65,7 @@ def decode_video(
     if follows and settings.parity is None:
         current = current_frame(scenario)
         content = hashlib.sha256(content.encode() + current.tobytes()).hexdigest()
-        clip = led(_as_drawn(current, clip, crop, follows), clip)
+        clip = with_first_frame(_as_drawn(current, clip, crop, follows), clip)
         poses = None if poses is None else np.concatenate([current_pose(scenario)[None], poses])
     request = DecodeRequest(
         clip,

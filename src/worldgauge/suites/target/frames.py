@@ -59,12 +59,12 @@ def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
     return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
 
 
-def led(frame: Image, clip: Clip) -> Clip:
+def with_first_frame(frame: Image, clip: Clip) -> Clip:
     """`clip` with `frame` (H, W, 3), of its size, before its first one."""
-    return Clip(_Led(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
+    return Clip(_WithFirstFrame(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 
-class _Led:
+class _WithFirstFrame:
     def __init__(self, frame: Image, clip: Clip) -> None:
         self._first = frame
         self._clip = clip

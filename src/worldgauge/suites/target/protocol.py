@@ -15,8 +15,8 @@ from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import copy_video, crop_camera, fit_context, fit_truth, run_rollout
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.frames import history, seconds_after, truth_at
+from worldgauge.suites.target.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.prompts import template_of
-from worldgauge.suites.target.replan.planners import INFORMED, current_pose, plan_for, poses_at, steps_of
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
@@ -25,7 +25,7 @@ ASSUMED_HFOV_DEG = 80.0
 FEWEST_FRAMES = 2
 
 
-class Question(NamedTuple):
+class ScenarioQuestion(NamedTuple):
     """What is asked of one model.
 
     fps: of the frames asked for. hfov_deg: across, of the context's frames, None where nobody knows it. planner: whose
@@ -66,7 +66,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
     return Record(task, subject.spec.name, task_context.directory, facts, answer.rollout)
 
 
-def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> Question:
+def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> ScenarioQuestion:
     """What a model of `spec` is asked about a scenario: the current frame, and the future in the form it takes."""
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the frames of target are perspective views")
@@ -95,7 +95,7 @@ def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, se
     )
     # Whoever is handed the truth follows nobody.
     planner = planned.planner if planned and "truth" not in spec.inputs else None
-    return Question(request, fps, hfov_deg, planner, prompt)
+    return ScenarioQuestion(request, fps, hfov_deg, planner, prompt)
 
 
 def _finished(

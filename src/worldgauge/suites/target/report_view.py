@@ -8,23 +8,22 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Score, Task, TaskDetails
-from worldgauge.suites.target.baselines import baselines
 from worldgauge.suites.target.format.coordinates import world_of_path
 from worldgauge.suites.target.metrics.waypoints import PROFILES, corridor
-from worldgauge.suites.target.replan.planners import current_pose, walked
-from worldgauge.suites.target.scoring import HEADLINE
+from worldgauge.suites.target.planners import current_pose, path_poses
+from worldgauge.suites.target.scoring import HEADLINE, baselines
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
 SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cross_check", "decoder_used")
 
 
-def exhibit(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
+def task_details(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
     """Paths of all subjects and yardsticks in the plane of `TaskView.poses`. Raises DataError when data are gone."""
     scenario = scenario_of(task, settings, parity=settings.parity)
     pose = current_pose(scenario)
     heads = {label: score for label, own in scores.items() for score in own if score.metric == HEADLINE}
-    paths: dict[str, FloatArray] = {"truth path": walked(scenario)[scenario.history_rows :, :2, 3]}
+    paths: dict[str, FloatArray] = {"truth path": path_poses(scenario)[scenario.history_rows :, :2, 3]}
     lines = baselines(scenario)
     paths |= {name: world_of_path(line, pose) for name, line in lines.items() if name not in paths}
     stills, diagnostics = {}, {}

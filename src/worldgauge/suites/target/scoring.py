@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.perception.decoders import DecodedPath
-from worldgauge.suites.target.baselines import baselines
+from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
-from worldgauge.suites.target.extras import EXTRAS, extra_values
+from worldgauge.suites.target.drive_scores import drive_scores, driven_path
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate
-from worldgauge.suites.target.replan.tables import drive_scores, driven
+from worldgauge.suites.target.metrics import extra_waypoints as extra
+from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate, resample
+from worldgauge.suites.target.planners import speed_of
 from worldgauge.suites.target.settings import Settings
 from worldgauge.suites.target.tasks import scenario_of
 
@@ -39,7 +41,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     task_context.progress(0, 1)
     is_drive = "driven" in record.facts
-    path = driven(record, scenario, settings) if is_drive else decoded(record, scenario, settings)
+    path = driven_path(record, scenario, settings) if is_drive else decoded(record, scenario, settings)
     task_context.progress(1, 1)
     xy = path.xy if path.status in SCORED else None
     values = {} if xy is None else _under_profiles(xy, scenario, settings)
@@ -161,3 +163,56 @@ def _extras(
     for metric in EXTRAS:
         value, reason = given.get(metric, (None, why or "no path"))
         yield make_score(record, metric, value, reason=None if value is not None else reason, facts=told)
+
+
+TRUTH_PATH, DO_NOTHING, STRAIGHT_LINE = NAMES = ("truth path", "do nothing", "straight line")
+
+
+def baselines(scenario: Scenario) -> dict[str, FloatArray]:
+    """Name -> (9, 2) metres seen from the current pose, as a decoder would give them."""
+    future = scenario.future_xy
+    seconds = (len(future) - 1) * scenario.dt
+    ahead = np.linspace(0, speed_of(scenario) * seconds, N_POINTS)
+    return {
+        TRUTH_PATH: resample(future, N_POINTS),
+        DO_NOTHING: np.zeros((N_POINTS, 2)),
+        STRAIGHT_LINE: np.column_stack([np.zeros(N_POINTS), ahead]),
+    }
+
+
+EXTRAS = (
+    "path/time_aligned_ade",
+    "path/arc_aligned_ade",
+    "path/end_heading_error",
+    "path/length_ratio",
+    "path/reach_half_metre",
+    "path/reach_metre",
+)
+
+
+def extra_values(
+    xy: FloatArray, frames: NDArray[np.int64], fps: float, scenario: Scenario
+) -> dict[str, tuple[float | None, str]]:
+    """Metric -> its value, or None with the reason. frames: of the video, `fps` a second, that the points belong to."""
+    truth = scenario.future_xy
+    asked: dict[str, tuple[Callable[[], float | None], str]] = {
+        "path/time_aligned_ade": (
+            lambda: extra.time_aligned_ade(xy, np.asarray(frames, np.float64) / fps, truth, scenario.dt),
+            "",
+        ),
+        "path/arc_aligned_ade": (lambda: extra.arc_aligned_ade(xy, truth), ""),
+        "path/end_heading_error": (
+            lambda: extra.end_heading(xy, truth),
+            f"one of the two paths is shorter than {extra.HEADING_M} m",
+        ),
+        "path/length_ratio": (lambda: extra.length_ratio(xy, truth), "the true path has no length"),
+        "path/reach_half_metre": (lambda: extra.reach_half_metre(xy, truth), ""),
+        "path/reach_metre": (lambda: extra.reach_metre(xy, truth), ""),
+    }
+    found: dict[str, tuple[float | None, str]] = {}
+    for metric, (compute, undefined) in asked.items():
+        try:
+            found[metric] = compute(), undefined
+        except ShapeError as error:
+            found[metric] = None, str(error)
+    return found

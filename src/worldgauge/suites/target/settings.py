@@ -13,8 +13,8 @@ from worldgauge.engine.options import option, options_of
 from worldgauge.perception.decoders import digest_of, settings_taken
 from worldgauge.suites.target.format.scenario import HORIZONS_S
 from worldgauge.suites.target.metrics.waypoints import PROFILES, profile_of
+from worldgauge.suites.target.planners import PLANNERS
 from worldgauge.suites.target.prompts import DEFAULT, template_of
-from worldgauge.suites.target.replan.planners import PLANNERS
 
 _HORIZONS = ", ".join(f"{one:g}" for one in HORIZONS_S)
 

@@ -9,12 +9,9 @@ from typing import Any, ClassVar
 from worldgauge.core.model import WorldModel
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
-from worldgauge.suites.target import extras, protocol, scoring, tasks
-from worldgauge.suites.target import report_view as exhibit
+from worldgauge.suites.target import protocol, published, replan, report_view, scoring, tables, tasks
 from worldgauge.suites.target.format.read import model_videos, videos_folder
-from worldgauge.suites.target.replan import protocol as replan
 from worldgauge.suites.target.settings import Settings
-from worldgauge.suites.target.tables import published, summary
 
 
 @suites.register("target")
@@ -28,7 +25,7 @@ class Target(Suite):
     """0.6 m and 3 degrees off after 8 s at 25 frames a second; its own default, made for games, ends 2 m off."""
     floor_references = ("ahead", "freeze", "noise")
     claim = "finds a usable path to the named target"
-    metrics = frozenset({*scoring.METRICS.values(), *extras.EXTRAS})
+    metrics = frozenset({*scoring.METRICS.values(), *scoring.EXTRAS})
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Settings:
@@ -75,7 +72,7 @@ class Target(Suite):
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
         """The leaderboard, over the scored and over all; by label, category and profile; what became of the videos."""
-        return summary.summarize(scores, kinds, failed)
+        return tables.summarize(scores, kinds, failed)
 
     def published(self) -> list[Table]:
         """Tables 1 to 4 of the paper."""
@@ -83,11 +80,11 @@ class Target(Suite):
 
     def task_view(self, task: Task) -> TaskView:
         """The real frames, the walk, and where the target stands."""
-        return tasks.picture(task, self.options)
+        return tasks.task_view(task, self.options)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
         """All paths on the map, the corridor, and how the paths were found."""
-        return exhibit.exhibit(task, scores, self.options)
+        return report_view.task_details(task, scores, self.options)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for every sub-directory of a `wm_videos` folder, by the model's name."""

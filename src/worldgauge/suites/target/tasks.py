@@ -10,7 +10,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskView
 from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.replan.planners import walked
+from worldgauge.suites.target.planners import path_poses
 from worldgauge.suites.target.settings import Settings
 
 
@@ -54,14 +54,14 @@ def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None)
     return found
 
 
-def picture(task: Task, settings: Settings) -> TaskView:
+def task_view(task: Task, settings: Settings) -> TaskView:
     """The real frames from the current one on, the poses of the whole walk, and where the target stands."""
     scenario = scenario_of(task, settings)
     marks = {}
     if scenario.target is not None:
         x, y = scenario.target.centre[:2]
         marks[scenario.target.category] = (float(x), float(y))
-    poses = walked(scenario)
+    poses = path_poses(scenario)
     return TaskView(target.truth_clip(scenario), poses, scenario.history_rows, scenario.world, marks)
 
 

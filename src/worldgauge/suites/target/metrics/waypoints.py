@@ -10,7 +10,7 @@ Rows are matched by index, never by time, as released; `waypoints_extra` has wha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
@@ -339,3 +339,62 @@ def _check_mode(mode: str, parity: Parity) -> None:
     if mode not in get_args(Mode):
         error = UsageError if parity is None else _ReleasedError
         raise error(f"unknown mode '{mode}'; choose one of {', '.join(get_args(Mode))}")
+
+
+Counting = Literal["scored", "all"]
+"""scored: valid scores only, as released. all: a failure counts 0 for soft endpoint, approach consistency and overall
+and 100 for the miss rate; distances, which a failure has none of, stay those of the scored."""
+
+QUANTITIES = ("ade", "fde", "miss_rate", "soft_endpoint", "approach_consistency", "overall")
+DISTANCES = ("ade", "fde")
+
+
+@dataclass(frozen=True)
+class ScoreSpread:
+    """Mean, median, population standard deviation, least and most of n values."""
+
+    n: int
+    mean: float
+    median: float
+    std: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True)
+class PathSummary:
+    """Over n scenarios, n_valid of them with a path. spreads: of each of QUANTITIES, None where nothing is averaged."""
+
+    n: int
+    n_valid: int
+    spreads: Mapping[str, ScoreSpread | None]
+
+
+def summarize_paths(scores: Sequence[PathScores], counting: Counting = "scored") -> PathSummary:
+    """Spread of the six numbers over scenarios; failures are those that are not valid.
+
+    Raises UsageError for another way of counting.
+    """
+    if counting not in get_args(Counting):
+        raise UsageError(f"unknown counting '{counting}'; choose one of {', '.join(get_args(Counting))}")
+    valid = [score for score in scores if score.valid]
+    spreads = {}
+    for name in QUANTITIES:
+        counted = valid if counting == "scored" or name in DISTANCES else scores
+        spreads[name] = spread_of([getattr(score, name) for score in counted])
+    return PathSummary(len(scores), len(valid), spreads)
+
+
+def spread_of(values: Sequence[float]) -> ScoreSpread | None:
+    """Spread of values; None for none."""
+    if not values:
+        return None
+    array = np.asarray(values, np.float64)
+    return ScoreSpread(
+        n=len(array),
+        mean=float(array.mean()),
+        median=float(np.median(array)),
+        std=float(array.std()),
+        min=float(array.min()),
+        max=float(array.max()),
+    )

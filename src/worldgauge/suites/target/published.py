@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
-from worldgauge.suites.target.tables.summary import COLUMNS
+from worldgauge.suites.target.tables import COLUMNS
 
 PRINTED = {
     "overall": "wo",

@@ -12,18 +12,19 @@ from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.target.format.coordinates import path_of_poses, world_of_path
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.replan.planners import (
+from worldgauge.suites.target.planners import (
     INFORMED,
     PLANNERS,
     current_pose,
     default_planner,
+    path_poses,
+    place_before,
     plan_for,
     poses_at,
     speed_of,
     steps_of,
-    walked,
+    walk_to_target,
 )
-from worldgauge.suites.target.replan.walker import place_before, walk_to_target
 from worldgauge.worlds import worlds
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
@@ -66,7 +67,7 @@ def test_straight_goes_on_at_the_speed_of_the_history(curve: Scenario, unknown: 
 
 
 def test_without_a_world_the_walk_lies_in_the_plane_and_begins_ahead(unknown: Scenario) -> None:
-    poses = walked(unknown)
+    poses = path_poses(unknown)
     np.testing.assert_allclose(poses[:, :2, 3], unknown.path_xy)
     assert (poses[:, 2, 3] == 0).all()
     np.testing.assert_allclose(current_pose(unknown)[:3, 2], [0, 1, 0], atol=1e-12)
@@ -166,7 +167,7 @@ class Hall:
 def test_the_walker_goes_round_the_wall_and_comes_to_rest(
     hall: FloorPlan, curve: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worldgauge.suites.target.replan.walker.open_world", lambda facts: Hall(hall))
+    monkeypatch.setattr("worldgauge.suites.target.planners.open_world", lambda facts: Hall(hall))
     scenario = dataclasses.replace(curve, target=TARGET)
     start = pose_from_yaw_pitch((4.0, 3.5, 0.6), 0.0)
     times = np.arange(1, 201) / 25
@@ -185,7 +186,7 @@ def test_the_walker_goes_round_the_wall_and_comes_to_rest(
 def test_a_walker_that_stands_in_a_wall_has_no_way(
     hall: FloorPlan, curve: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worldgauge.suites.target.replan.walker.open_world", lambda facts: Hall(hall))
+    monkeypatch.setattr("worldgauge.suites.target.planners.open_world", lambda facts: Hall(hall))
     scenario = dataclasses.replace(curve, target=TARGET)
     with pytest.raises(DataError, match="no way leads"):
         walk_to_target(scenario, pose_from_yaw_pitch((6.0, 5.0, 0.6), 0.0), np.arange(1, 9) / 1.0, 4.0)

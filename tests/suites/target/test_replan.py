@@ -18,8 +18,7 @@ from worldgauge.models import models
 from worldgauge.models.references.rendered import Render
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.format.read import discover
-from worldgauge.suites.target.replan.protocol import ARRIVED_M, STRIDE_M, Leg, leg_of
-from worldgauge.suites.target.replan.trail import ANCHOR_M, Trail
+from worldgauge.suites.target.replan import ANCHOR_M, ARRIVED_M, STRIDE_M, Leg, Trail, leg_of
 from worldgauge.suites.target.suite import Target
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import FloorPlan
@@ -54,7 +53,7 @@ class Veering(Render):
         return replace(request, poses=poses)
 
 
-def drive(model: WorldModel, task: Task, folder: Path, **settings: object) -> tuple[Record, dict[str, Score]]:
+def drive_along(model: WorldModel, task: Task, folder: Path, **settings: object) -> tuple[Record, dict[str, Score]]:
     folder.mkdir(parents=True, exist_ok=True)
     suite = Target(**{**DRIVE, **settings})
     record = suite.perform(task, model, QuietContext(folder))
@@ -69,7 +68,7 @@ def task(scenarios: Path) -> Task:
 
 @pytest.fixture(scope="module")
 def rendered(task: Task, tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, dict[str, Score]]:
-    return drive(Render(), task, tmp_path_factory.mktemp("render"))
+    return drive_along(Render(), task, tmp_path_factory.mktemp("render"))
 
 
 def test_a_perfect_model_on_a_walkers_plans_arrives_and_stops(rendered: tuple[Record, dict[str, Score]]) -> None:
@@ -100,14 +99,14 @@ def test_scoring_again_gives_the_same_scores(rendered: tuple[Record, dict[str, S
 
 
 def test_looking_again_mends_a_plan_that_veers(task: Task, tmp_path: Path) -> None:
-    _, scores = drive(Veering(), task, tmp_path)
+    _, scores = drive_along(Veering(), task, tmp_path)
     end = scores["drive/end_distance"]
     assert end.value is not None
     assert end.value < 0.6 * end.facts["once"]
 
 
 def test_a_model_that_stays_is_asked_once(task: Task, tmp_path: Path) -> None:
-    record, scores = drive(models.get("freeze")(), task, tmp_path)
+    record, scores = drive_along(models.get("freeze")(), task, tmp_path)
     assert len(record.facts["asks"]) == 1
     assert len(record.facts["driven"]) == 1
     assert scores["drive/reached"].value == 0
@@ -124,7 +123,7 @@ def test_a_model_without_a_single_plan_has_failed_not_stayed(task: Task, tmp_pat
         def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
             return (request.context.clip[-1][None] for _ in range(request.horizon))
 
-    record, scores = drive(Lost(), task, tmp_path, asks=2)
+    record, scores = drive_along(Lost(), task, tmp_path, asks=2)
     assert [ask["status"] for ask in record.facts["asks"]] == ["failed", "failed"]
     assert scores["drive/reached"].value is None
     assert scores["path/overall"].value is None
@@ -145,7 +144,7 @@ def test_a_wall_is_a_contact(task: Task, tmp_path: Path) -> None:
             way = start + np.linspace(0, 12, request.horizon)[:, None] * np.array([1.0, 0.0, 0.0])
             return pose_from_yaw_pitch(way, 0.0)
 
-    record, scores = drive(Wild(), task, tmp_path, asks=12)
+    record, scores = drive_along(Wild(), task, tmp_path, asks=12)
     contacts = scores["drive/contacts"]
     assert contacts.value is not None
     assert contacts.value >= 1
@@ -233,7 +232,7 @@ class TestTrail:
         start = trail.pose[:2, 3].copy()
         ahead = trail.pose[:2, 2] / np.hypot(*trail.pose[:2, 2])
         trail.go(np.stack([start, start + STRIDE_M * ahead]), float(np.arctan2(ahead[1], ahead[0])))
-        here = trail.question_from(tmp_path / "now")
+        here = trail.scenario_now(tmp_path / "now")
         np.testing.assert_allclose(here.path_xy[here.history_rows], [0, 0], atol=1e-9)
         assert ANCHOR_M <= here.anchor_distance_m < ANCHOR_M + 0.3
         assert here.path_xy[0, 1] == pytest.approx(-here.anchor_distance_m, abs=0.05)

@@ -7,8 +7,7 @@ import pytest
 
 from support.vectors import cases
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.target.metrics.summary import QUANTITIES, summarise
-from worldgauge.suites.target.metrics.waypoints import PathScores, failed
+from worldgauge.suites.target.metrics.waypoints import QUANTITIES, PathScores, failed, summarize_paths
 
 KEYS = {
     "ade": "ade",
@@ -31,7 +30,7 @@ def test_equals_the_released_aggregation(case: dict[str, Any]) -> None:
         PathScores(*(float(row[KEYS[name]]) for name in QUANTITIES), valid=row["valid"], reason="")
         for row in case["rows"]
     ]
-    summary = summarise(scores)
+    summary = summarize_paths(scores)
     assert (summary.n, summary.n_valid) == (case["expect"]["num_segments"], case["expect"]["num_valid"])
     for name, spread in summary.spreads.items():
         expected = case["expect"][KEYS[name]]
@@ -42,7 +41,7 @@ def test_equals_the_released_aggregation(case: dict[str, Any]) -> None:
 
 def test_by_hand() -> None:
     scores = [score(ade=1.0, overall=0.2, miss_rate=10.0), score(ade=4.0, overall=0.6, miss_rate=30.0), failed("gone")]
-    scored, all_ = summarise(scores), summarise(scores, "all")
+    scored, all_ = summarize_paths(scores), summarize_paths(scores, "all")
     assert (scored.n, scored.n_valid) == (3, 2)
     assert [getattr(scored.spreads["ade"], name) for name in FIELDS] == [2.5, 2.5, 1.5, 1.0, 4.0]
     assert all_.spreads["ade"] == scored.spreads["ade"], "a failure has no distance"
@@ -54,14 +53,16 @@ def test_by_hand() -> None:
 def test_order_does_not_matter() -> None:
     rng = np.random.default_rng(3)
     scores = [score(**dict(zip(QUANTITIES, row, strict=True))) for row in rng.uniform(size=(7, 6))]
-    for one, other in zip(summarise(scores).spreads.values(), summarise(scores[::-1]).spreads.values(), strict=True):
+    for one, other in zip(
+        summarize_paths(scores).spreads.values(), summarize_paths(scores[::-1]).spreads.values(), strict=True
+    ):
         assert [getattr(one, name) for name in FIELDS] == pytest.approx([getattr(other, name) for name in FIELDS])
 
 
 def test_nothing_to_average() -> None:
-    assert all(spread is None for spread in summarise([]).spreads.values())
-    only_failed = summarise([failed("gone")], "all")
+    assert all(spread is None for spread in summarize_paths([]).spreads.values())
+    only_failed = summarize_paths([failed("gone")], "all")
     assert only_failed.spreads["fde"] is None
     assert only_failed.spreads["overall"].mean == 0
     with pytest.raises(UsageError, match="scored, all"):
-        summarise([], "some")  # type: ignore[arg-type]
+        summarize_paths([], "some")  # type: ignore[arg-type]

@@ -9,8 +9,7 @@ from worldgauge.engine.suite.contract import Failure, Score, Table
 from worldgauge.suites.target.metrics.waypoints import ALIGNED, PAPER_TEXT, RELEASED, evaluate
 from worldgauge.suites.target.scoring import METRICS
 from worldgauge.suites.target.suite import Target
-from worldgauge.suites.target.tables.notes import weights_notes
-from worldgauge.suites.target.tables.summary import COLUMNS
+from worldgauge.suites.target.tables import COLUMNS, weights_notes
 
 TRUTH = np.column_stack([np.zeros(41), np.linspace(0, 4, 41)])
 GROUPS = (

@@ -18,7 +18,7 @@ from worldgauge.suites.target.decoding import decoder_of
 from worldgauge.suites.target.format.coordinates import rebase
 from worldgauge.suites.target.format.scenario import Scenario
 from worldgauge.suites.target.metrics.extra_waypoints import reach_metre
-from worldgauge.suites.target.replan.planners import current_pose
+from worldgauge.suites.target.planners import current_pose
 from worldgauge.suites.target.settings import Settings
 
 REACHED = "drive/reached"
@@ -34,7 +34,7 @@ COLUMNS: Mapping[str, tuple[str, str, Better, float]] = {
 that ran into something. Asks: questions to the model."""
 
 
-def driven(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
+def driven_path(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
     """What was driven, as a path seen from the scenario's current pose, its points evenly along the way.
 
     Without a single plan it failed: a robot that got none has not decided to stay.

@@ -1,0 +1,362 @@
+"""Tables over subjects, and what is said under them: who is missing and why, and what must not be compared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.tables import make_cell, resolution_note, sort_rows
+from worldgauge.metrics import metrics
+from worldgauge.perception.decoders.crosscheck import DOUBTED
+from worldgauge.suites.target.drive_scores import comparison
+from worldgauge.suites.target.metrics.waypoints import PROFILES
+from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES
+
+COLUMNS = {
+    "overall": "overall",
+    "soft_endpoint": "SE",
+    "approach_consistency": "AC",
+    "ade": "ADE (m)",
+    "fde": "FDE (m)",
+    "miss_rate": "MR (%)",
+}
+"""Field of `PathScores` -> column."""
+WORST = {"overall": 0.0, "soft_endpoint": 0.0, "approach_consistency": 0.0, "miss_rate": 100.0}
+"""What a failure counts as in the average over `all`; it has no distances."""
+STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
+NO_VIDEO, DOUBTED_PATHS = "no video", "doubted"
+TASKS = "tasks"
+"""Unit of tables whose cells are numbers of tasks."""
+
+LABELS = ("explicit", "implicit")
+
+
+def summarize(
+    scores: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+) -> list[Table]:
+    """All tables, the leaderboard first. kinds, failed: see `Suite.summarize`."""
+    heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
+    told = [score.facts for own in heads.values() for score in own]
+    profiles = sorted({fact["profile"] for fact in told})
+    decoders = listed(fact["decoder"] for fact in told)
+    chosen = outcomes_of(heads, kinds, failed)
+    weights = tuple(weights_notes(profiles))
+    horizons = sorted({float(fact["horizon_s"]) for fact in told})
+    asked = "".join(f", {horizon:g} s" for horizon in horizons)
+    asked += ", re-planned" if any(fact["is_driven"] for fact in told) else ""
+    title = f"{{}}profile {listed(profiles)}, decoder {decoders}{asked}"
+    tables = [
+        _leaderboard(
+            title.format("Paths to named targets, "), chosen, notes=(*notes_of(heads, chosen, kinds), *weights)
+        ),
+        _leaderboard(
+            title.format("A failure counts as the worst, "),
+            chosen,
+            counting="all",
+            notes=(
+                "Over all scenarios that were to be answered: one without a path counts 0 for SE, AC and overall and "
+                "100 for the miss rate, and so does a path of which only a part was found. It has no distances, so ADE "
+                "and FDE are over the scored ones.",
+                *weights,
+            ),
+        ),
+    ]
+    for label in LABELS:
+        own = [entry.only(lambda line, label=label: line.group.get("label") == label) for entry in chosen]  # type: ignore[misc]
+        if any(entry.lines for entry in own):
+            tables.append(_leaderboard(title.format(f"Targets that are {_MEANING[label]}, "), own, notes=weights))
+    tables += _by_group(title, chosen, weights)
+    drives = comparison(scores, kinds, failed, decoders)
+    if drives is not None:
+        tables.insert(1, drives)
+    by_profile = {name: outcomes_of(heads, kinds, failed, name) for name in dict.fromkeys([*profiles, *SHOWN_PROFILES])}
+    tables.append(_by_profile(decoders, by_profile))
+    tables.append(_statuses(heads, kinds, failed))
+    return tables
+
+
+_MEANING = {"explicit": "named (explicit)", "implicit": "described (implicit)"}
+
+
+def _leaderboard(
+    title: str,
+    entries: Sequence[SubjectOutcomes],
+    *,
+    counting: Literal["scored", "all"] = "scored",
+    notes: tuple[str, ...],
+) -> Table:
+    rows = [
+        TableRow(entry.label, tuple(_cell(entry, field, counting) for field in COLUMNS), entry.kind)
+        for entry in entries
+    ]
+    return Table(
+        metric=HEADLINE,
+        title=title,
+        unit="1",
+        better="higher",
+        columns=tuple(COLUMNS.values()),
+        rows=tuple(sort_rows(rows, "higher", 0)),
+        notes=notes,
+        betters=tuple(_better(field) for field in COLUMNS),
+    )
+
+
+def _cell(entry: SubjectOutcomes, field: str, counting: Literal["scored", "all"] = "scored") -> Cell:
+    low, high = metrics.entry(METRICS[field]).facts["bounds"]
+    values: list[float | None] = []
+    for line in entry.lines:
+        if counting == "all" and line.failed and field in WORST:
+            values.append(WORST[field])
+        else:
+            values.append(None if line.values is None else line.values[field])
+    return make_cell(values, (low, high), expected=len(entry.lines))
+
+
+def _by_group(title: str, entries: Sequence[SubjectOutcomes], notes: tuple[str, ...]) -> Iterator[Table]:
+    """The overall score by category, and by place where there are several."""
+    for name, heading in (("category", "By what is asked for, "), ("place", "By place, ")):
+        found = sorted({str(line.group.get(name, "unknown")) for entry in entries for line in entry.lines})
+        if found == ["unknown"] or len(found) < 2:
+            continue
+        parts: list[tuple[str, Callable[[ScenarioOutcome], bool]]] = [
+            (one, lambda line, one=one: str(line.group.get(name, "unknown")) == one)  # type: ignore[misc]  # noqa: B023
+            for one in found
+        ]
+        rows = [
+            TableRow(
+                entry.label,
+                (*(_cell(entry.only(keep), "overall") for _, keep in parts), _cell(entry, "overall")),
+                entry.kind,
+            )
+            for entry in entries
+        ]
+        yield Table(
+            HEADLINE,
+            title.format(heading),
+            "1",
+            "higher",
+            (*(one for one, _ in parts), "all"),
+            tuple(sort_rows(rows, "higher")),
+            notes,
+        )
+
+
+def _by_profile(decoders: str, by_profile: Mapping[str, Sequence[SubjectOutcomes]]) -> Table:
+    """The overall score under every profile, side by side."""
+    first = next(iter(by_profile.values()))
+    rows = [
+        TableRow(entry.label, tuple(_cell(entries[place], "overall") for entries in by_profile.values()), entry.kind)
+        for place, entry in enumerate(first)
+    ]
+    return Table(
+        HEADLINE,
+        f"Overall score by profile, decoder {decoders}",
+        "1",
+        "higher",
+        tuple(by_profile),
+        tuple(sort_rows(rows, "higher", 0)),
+        (
+            "The constants printed in the paper are not those of its tables (inferred): released fits the tables, "
+            "aligned leaves the history out of the true path, paper_text is as printed.",
+        ),
+    )
+
+
+def _statuses(
+    heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
+) -> Table:
+    """How many paths were found, and what became of the rest."""
+    columns = (*map(_plain, STATUSES), NO_VIDEO, DOUBTED_PATHS)
+    rows = []
+    for subject, own in heads.items():
+        counts = Counter(_plain(score.facts["status"]) for score in own)
+        counts[NO_VIDEO] = len(failed.get(subject, ()))
+        expected = counts.total()
+        counts[DOUBTED_PATHS] = sum(is_doubted(score.facts) for score in own)
+        cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
+        rows.append(TableRow(subject, cells, kind_of(kinds[subject])))
+    return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
+
+
+def _plain(status: str) -> str:
+    return status.replace("_", " ")
+
+
+_STATUS_NOTE = (
+    "ok: the whole path was found. stationary: the camera does not move, a valid path. partial: a part of it, scored "
+    "and flagged. no scale, failed: no path. no video: the model gave none, or the scenario could not be used. "
+    "doubted: scored, but a second decoder sees another path, or none; counted among the first three as well."
+)
+
+
+def _better(field: str) -> Better:
+    better: Better = metrics.entry(METRICS[field]).facts["better"]
+    return better
+
+
+Values = Mapping[str, float] | None
+
+
+class ScenarioOutcome(NamedTuple):
+    """One scenario of one row. values: by field of `PathScores`, None without a path. failed: as `all` counts it."""
+
+    task: str
+    group: Mapping[str, Any]
+    values: Values
+    failed: bool
+    why: str = ""
+
+
+class SubjectOutcomes(NamedTuple):
+    """One row of every table: what became of each scenario, under one profile."""
+
+    label: str
+    kind: Literal["subject", "reference"]
+    lines: tuple[ScenarioOutcome, ...]
+
+    def only(self, keep: Callable[[ScenarioOutcome], bool]) -> SubjectOutcomes:
+        """The same row over some of its scenarios."""
+        return self._replace(lines=tuple(line for line in self.lines if keep(line)))
+
+
+def outcomes_of(
+    heads: Mapping[str, Sequence[Score]],
+    kinds: Mapping[str, str],
+    failed: Mapping[str, Sequence[Failure]],
+    profile: str | None = None,
+) -> list[SubjectOutcomes]:
+    """Rows under one profile, None for that of each score; then the yardsticks.
+
+    heads: headline scores of each subject. kinds, failed: see `Suite.summarize`.
+    """
+    entries = []
+    for subject, own in heads.items():
+        lines = [_line(score, profile) for score in own]
+        lines += [ScenarioOutcome(f.task, f.group, None, True, f.error) for f in failed.get(subject, ())]
+        entries.append(SubjectOutcomes(subject, kind_of(kinds[subject]), tuple(lines)))
+    tasks = {score.task: score for own in heads.values() for score in own}
+    for name in NAMES:
+        lines = [
+            ScenarioOutcome(
+                task, score.group, score.facts["baselines"][name].get(profile or score.facts["profile"]), False
+            )
+            for task, score in sorted(tasks.items())
+        ]
+        entries.append(SubjectOutcomes(name, "reference", tuple(lines)))
+    return entries
+
+
+def kind_of(kind: str) -> Literal["subject", "reference"]:
+    """Of a row, for the kind of its subject."""
+    return "reference" if kind == "reference" else "subject"
+
+
+def _line(score: Score, profile: str | None) -> ScenarioOutcome:
+    values: Values = None
+    if score.value is not None:
+        values = score.facts["profiles"].get(profile or score.facts["profile"])
+    whole = values is not None and score.facts["status"] != "partial"
+    return ScenarioOutcome(score.task, score.group, values, not whole, score.reason or "")
+
+
+def notes_of(
+    heads: Mapping[str, Sequence[Score]], entries: Sequence[SubjectOutcomes], kinds: Mapping[str, str]
+) -> Iterator[str]:
+    """Lines under the leaderboard. heads: headline scores of each subject; entries: the rows made of them."""
+    subjects = [entry for entry in entries if entry.label in heads]
+    told = [score.facts for own in heads.values() for score in own]
+    yield from _lost(subjects)
+    yield from _uncertain(told)
+    if not any(label.startswith(("truth", "gt_video")) for label in heads):
+        yield "The row of the true video is missing, which shows what the decoder costs: add --model truth."
+    for what in ("decoder", "profile"):
+        if len({fact[what] for fact in told}) > 1:
+            yield f"These rows were made with different {what}s and must not be compared."
+    yield from _lent(heads, kinds)
+    yield f"{', '.join(NAMES)} need no video: the true path itself, no motion, and the history's speed straight on."
+    if len(subjects) > 1:
+        values = {
+            entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values}
+            for entry in subjects
+        }
+        yield resolution_note(values, "scenarios")
+
+
+def weights_notes(profiles: Iterable[str]) -> Iterator[str]:
+    """That a perfect path does not score 1, for profiles whose weights do not add up to it."""
+    sums = {round(sum(PROFILES[name].weights), 9) for name in profiles}
+    for total in sorted(sums - {1.0}):
+        yield f"The weights of the overall score add up to {total:.2f}: no path scores 1."
+
+
+def is_doubted(fact: Mapping[str, Any]) -> bool:
+    """Whether the second decoder sees another path in the video of a scored one, or none. fact: of its headline."""
+    return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") in DOUBTED
+
+
+def listed(names: Iterable[str]) -> str:
+    """Each name once: "aligned and released"."""
+    return " and ".join(sorted(set(names))) or "none"
+
+
+def _lost(subjects: Sequence[SubjectOutcomes]) -> Iterator[str]:
+    """How many answers there should be, and why some have no path."""
+    expected = sum(len(entry.lines) for entry in subjects)
+    lost = [line for entry in subjects for line in entry.lines if line.values is None]
+    yield f"{expected} answers expected = {expected - len(lost)} paths scored + {len(lost)} without a path."
+    alike: dict[str, list[str]] = {}
+    for line in lost:
+        alike.setdefault(_DETAIL.sub("#", line.why), []).append(_short(line.why))
+    for reasons in alike.values():
+        yield f"{len(reasons)} without: {reasons[0]}{', and alike' if len(set(reasons)) > 1 else ''}."
+
+
+def _uncertain(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Paths that are scored and may not be what the video shows."""
+    partial = sum(fact["status"] == "partial" for fact in told)
+    if partial:
+        yield f"{partial} scored paths are only a part of what their video shows."
+    doubted = sum(is_doubted(fact) for fact in told)
+    if doubted:
+        yield (
+            f"{doubted} scored paths are doubted: a second decoder sees another path in the same video, or none. "
+            "They count; look at them."
+        )
+    fallen = Counter(fact["diagnostics"].get("decoder_used", fact["decoder"]) for fact in told if fact["xy"])
+    for name, count in sorted(fallen.items()):
+        if name not in {fact["decoder"] for fact in told}:
+            yield f"{count} paths were found by the fallback {name}."
+
+
+def _lent(heads: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
+    """Who was led along a planner's path."""
+    driven = {
+        label: sorted({str(score.facts["planner"]) for score in own if _led(score, kinds[label])})
+        for label, own in heads.items()
+    }
+    if any(driven.values()):
+        lent = "; ".join(f"{label}: {', '.join(names)}" for label, names in driven.items() if names)
+        yield (
+            "Models that cannot read were lent the path of a planner; their rows test how well they follow it, not how "
+            f"well they plan ({lent})."
+        )
+
+
+def _led(score: Score, kind: str) -> bool:
+    """Whether a planner's path made the video: references that take actions do nothing with them here."""
+    return score.facts["planner"] is not None and (score.facts["control"] == "camera" or kind == "subject")
+
+
+_DETAIL = re.compile(r"\S*/\S*|\S+_custom_segment_\S+|\d+(\.\d+)?")
+"""Files, scenarios and numbers, in which reasons of one kind differ."""
+
+
+def _short(why: str) -> str:
+    """A reason that fits a line."""
+    text = why.removeprefix("scoring: ").rstrip(".")
+    return text if len(text) <= 120 else text[:117] + "..."
