@@ -60,7 +60,7 @@ WORDS = {
     "no_columns": "needs the columns x and y, has east, north",
     "one_row": "1 rows are no path",
     "no_anchor": "'distance_first_to_current.distance_meters' is no finite distance",
-    "bad_json": "NaN is not JSON",
+    "bad_json": "'NaN' is not JSON",
     "no_caption": "caption.txt is missing or empty",
     "no_csv": "trajectory.csv is missing",
 }
