@@ -195,7 +195,7 @@ def test_views_that_repeat_change_nothing_and_disagreement_makes_less_sure() -> 
 def test_worth_counts_only_the_frames_of_the_plan_that_show_the_target() -> None:
     def glimpse(action: int, sure: float) -> module.Glimpse:
         image: Image = np.zeros((1, 1, 3), np.uint8)
-        seen = module.Seen(abs(action), action, image, (0, 0, 1, 1), 1.0, 0.0)
+        seen = module.TrackedView(abs(action), action, image, (0, 0, 1, 1), 1.0, 0.0)
         return module.Glimpse(seen, np.log([sure, 1 - sure]), True)
 
     assert worth([glimpse(1, 0.8), glimpse(2, 0.6), glimpse(-1, 0.99)], 4) == pytest.approx(1.4 / 4)

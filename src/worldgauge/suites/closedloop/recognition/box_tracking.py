@@ -1,4 +1,4 @@
-"""Where a target is in imagined frames, as SAM 2 sees it: `tracking.followed` by masks in place of geometry.
+"""Where a target is in imagined frames, as SAM 2 sees it: like `track_by_geometry`, by masks.
 
 Source: World-in-World, section 7, box tracking.
 """
