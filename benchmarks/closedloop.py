@@ -23,7 +23,7 @@ from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.trace import Tracer
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 REFERENCE = "the camera alone, rendering each of these frames once"
 EPISODES = 4

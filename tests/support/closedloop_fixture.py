@@ -18,7 +18,7 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection.manifest import write_manifest
 from worldgauge.suites.closedloop.format import layout as cl
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 SCENE, SEED = "home-0003", 3
 MP3D = "mp3d/17DRP5sb8fy/17DRP5sb8fy.glb"

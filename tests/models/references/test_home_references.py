@@ -18,7 +18,7 @@ from worldgauge.models.references.truth import noise_of_all_scales
 from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import Primitive, poses_of
-from worldgauge.worlds.walking.walker import stands
+from worldgauge.worlds.walking.stance import stands
 
 FORWARD, LEFT, RIGHT = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT
 HOME = WorldFacts("indoor", {"seed": 1})

@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.policies.contract import CONFIDENT, ActionPlan
 from worldgauge.suites.closedloop.recognition.task import RecognitionRules
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 FORWARD = ActionPlan((Primitive.FORWARD,), "script")
 

@@ -6,9 +6,15 @@ import pytest
 from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.walking.ground import Ground, embedded_ground, released_ground
 from worldgauge.worlds.walking.planner import Planner
-from worldgauge.worlds.walking.sampling import sample_offset, sample_place, start_place
+from worldgauge.worlds.walking.sampling import (
+    Ground,
+    embedded_ground,
+    released_ground,
+    sample_offset,
+    sample_place,
+    start_place,
+)
 
 
 @pytest.mark.parametrize("rule", ["released", "continuous"])

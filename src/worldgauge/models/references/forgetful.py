@@ -25,7 +25,7 @@ from worldgauge.worlds.voxel.blocks import GROUND
 from worldgauge.worlds.voxel.eye import EYE_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan
-from worldgauge.worlds.walking.walker import stands
+from worldgauge.worlds.walking.stance import stands
 
 IntArray = NDArray[np.int64]
 SEED_STEP = 1_000_003

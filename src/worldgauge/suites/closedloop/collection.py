@@ -32,7 +32,7 @@ from worldgauge.suites.closedloop.training_data.coverage import collection as _c
 from worldgauge.suites.closedloop.training_data.demonstrations import collection as _demonstrations  # noqa: F401
 from worldgauge.worlds.indoor.splits import SPLITS
 from worldgauge.worlds.tabletop.world import check_engine
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
 """Width and height of a goal image (specification, section 4)."""

@@ -18,7 +18,7 @@ from worldgauge.engine.suite.rollout import fit_context, fit_truth
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps, as_actions, poses_of, render_text
-from worldgauge.worlds.walking.walker import Stance, walked
+from worldgauge.worlds.walking.stance import Stance, walked
 
 SIZES = {"perspective": ((128, 128), (384, 384)), "panorama": ((256, 144), (1024, 576))}
 """Width and height by kind of image: of small questions, and of the closed loop's own."""

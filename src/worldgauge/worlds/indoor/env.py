@@ -21,7 +21,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import VIEW_M
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance, stands, walked
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, stands, walked
 
 ENV_ID = "worldgauge/Home-v0"
 SENSORS = ("depth", "instance", "panorama")

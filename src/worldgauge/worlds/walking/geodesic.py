@@ -14,7 +14,7 @@ from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.walker import RADIUS_M, Stance, stands, walked
+from worldgauge.worlds.walking.stance import RADIUS_M, Stance, stands, walked
 
 _FIELDS = 32
 """Goals whose distances are kept; 1 MB each in a home."""

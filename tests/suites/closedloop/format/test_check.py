@@ -10,7 +10,7 @@ import pytest
 
 from support.closedloop_fixture import SCENE, home_episodes, make_closedloop_data, make_published_data
 from worldgauge.suites.closedloop.format import layout as cl
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.suites.closedloop.format import layout as cl
 from worldgauge.suites.closedloop.format.frame import habitat_camera, our_camera
 from worldgauge.worlds.walking.primitives import Primitive, world_trajectory
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 HABITAT = [case for case in cases("wiw_camera", "cases") if case.values[0]["kind"] == "habitat_pose"]
 

@@ -20,7 +20,7 @@ from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import from_letters
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 FACTS = WorldFacts("indoor", {"seed": 3})
 CAMERA, PANORAMA = Camera.from_horizontal_fov(48, 48, 90), Panorama(128, 72)

@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.navigation.episodes import (
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import walked
+from worldgauge.worlds.walking.stance import walked
 
 FINE = Camera.from_horizontal_fov(256, 256, 90.0)
 Found = tuple[Home, Geodesic, list[NavigationPair]]

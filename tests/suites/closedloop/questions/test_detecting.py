@@ -135,7 +135,7 @@ def box(mask: Any) -> Any:
 def test_networks_that_are_never_wrong_find_the_exact_landmarks() -> None:
     from worldgauge.suites.closedloop.home.env import HomeEnv
     from worldgauge.worlds.walking.geodesic import Geodesic
-    from worldgauge.worlds.walking.walker import Stance
+    from worldgauge.worlds.walking.stance import Stance
 
     home = Home(3)
     x, y = Geodesic(home.floor).random_point(np.random.default_rng(2))

@@ -11,7 +11,7 @@ from worldgauge.suites.closedloop.questions.travel import MOST_STEPS, Traveller,
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.walker import Stance, walked
+from worldgauge.worlds.walking.stance import Stance, walked
 
 F, L, R, STOP = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT, Primitive.STOP
 

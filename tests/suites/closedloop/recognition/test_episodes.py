@@ -21,7 +21,7 @@ from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.walker import walked
+from worldgauge.worlds.walking.stance import walked
 
 FINE = Camera.from_horizontal_fov(512, 512, 90.0)
 Found = tuple[Home, list[RecognitionStart]]

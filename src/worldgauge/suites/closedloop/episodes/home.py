@@ -23,7 +23,7 @@ from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 
 def find_part(out: Path, share: Share, size: Sequence[int], progress: Callable[[int, int], None]) -> dict[str, Any]:

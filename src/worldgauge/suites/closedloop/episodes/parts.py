@@ -34,7 +34,7 @@ from worldgauge.suites.closedloop.format.write import (
     write_recognition,
 )
 from worldgauge.suites.closedloop.navigation.episodes import RADIUS_M
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 
 def read_part(out: Path, share: Share | TableShare) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ from worldgauge.suites.closedloop.format.scenes import scene_missing
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.primitives import STEP_M
-from worldgauge.worlds.walking.walker import Stance, stands
+from worldgauge.worlds.walking.stance import Stance, stands
 
 PUBLISHED = {"recognition": 551, "navigation": 144, "questions": 184, "manipulation": 200}
 """Episodes of the published benchmark (paper, appendix B)."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 Kind = Literal["recognition", "navigation", "questions", "manipulation"]
 KINDS: tuple[Kind, ...] = ("recognition", "navigation", "questions", "manipulation")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray, quaternion_of_pose, wrap_angle
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 UPRIGHT = 1e-3
 """How far a quaternion may be from one of a turn about the vertical; files hold seven digits."""

@@ -21,7 +21,7 @@ from worldgauge.suites.closedloop.format.episode import (
 )
 from worldgauge.suites.closedloop.format.frame import as_stored, our_stance
 from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 MAX_TEXT = 4000
 """Characters of a question, an answer or a name."""

@@ -24,7 +24,7 @@ from worldgauge.suites.closedloop.format.episode import (
     RecognitionEpisode,
 )
 from worldgauge.suites.closedloop.format.frame import habitat_stance
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 VERSION = "worldgauge-1"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)

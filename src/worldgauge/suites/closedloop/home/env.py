@@ -19,7 +19,7 @@ from worldgauge.worlds import View, World
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance, walked
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance, walked
 
 _SMALL = Panorama(256, 128)
 """For the question whether something is in sight at all."""

@@ -30,7 +30,7 @@ from worldgauge.worlds.walking.primitives import (
     poses_of,
     render_text,
 )
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 
 class HomeImagination:

@@ -22,7 +22,7 @@ from worldgauge.suites.closedloop.task import ClosedLoopTask
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import Primitive, Steps, from_letters
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 HomeEpisodeT = TypeVar("HomeEpisodeT", bound=HomeEpisode)
 HomeRulesT = TypeVar("HomeRulesT", bound="HomeRules")

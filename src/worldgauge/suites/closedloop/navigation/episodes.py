@@ -13,7 +13,7 @@ from worldgauge.worlds import View
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Steps
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 REACH_M = (1.0, 5.0)
 """Shortest and longest way from start to goal."""

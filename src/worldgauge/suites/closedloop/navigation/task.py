@@ -23,7 +23,7 @@ from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision,
 from worldgauge.suites.closedloop.settings import Settings
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, score_of_term, walked_facts
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 _UNREACHABLE = "the goal cannot be reached: the episode is invalid"
 

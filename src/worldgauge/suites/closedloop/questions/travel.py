@@ -22,7 +22,7 @@ from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObser
 from worldgauge.suites.closedloop.questions.landmarks import VISITED_M
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 APPROACH_M = 2.0
 """Beyond a landmark's radius: where a way to it may end."""

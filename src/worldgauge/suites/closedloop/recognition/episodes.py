@@ -17,7 +17,7 @@ from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.floor import distance_from_box
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import TURN_DEG, Primitive, Steps
-from worldgauge.worlds.walking.walker import Stance, walked
+from worldgauge.worlds.walking.stance import Stance, walked
 
 CLARITY = ((0.30, 0.50), (0.15, 0.30), (0.03, 0.15))
 """Clarity of the target at the start, from and below, by difficulty: 0, 1, 2."""

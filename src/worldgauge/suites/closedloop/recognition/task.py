@@ -24,7 +24,7 @@ from worldgauge.suites.closedloop.task import Size, TaskParameters, closed_loop_
 from worldgauge.worlds.indoor.homes import LABELS
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import Primitive, from_letters
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 LOST, UNSEEN = "target_lost", "unseen"
 DIFFICULTIES = ("easy", "medium", "hard")

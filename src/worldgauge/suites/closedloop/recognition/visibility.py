@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import Scene, render
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 VIEW = Camera.from_horizontal_fov(128, 128, 90.0)
 """What a start is judged in; the field of view of the task, on a small grid."""

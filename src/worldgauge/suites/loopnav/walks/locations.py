@@ -35,7 +35,7 @@ from worldgauge.worlds.minecraft.servers.server import JsServer, Online
 from worldgauge.worlds.minecraft.viewer import Viewer
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.floor import build_walkable
-from worldgauge.worlds.walking.ground import released_ground
+from worldgauge.worlds.walking.sampling import released_ground
 from worldgauge.worlds.walking.walk import Walk
 from worldgauge.worlds.walking.walkers import GameWalker
 

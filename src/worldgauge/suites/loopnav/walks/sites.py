@@ -10,8 +10,15 @@ from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.floor_walker import FloorWalker
-from worldgauge.worlds.walking.ground import Ground
-from worldgauge.worlds.walking.sampling import MAX_REJECTIONS, Cell, Rule, sample_offset, sample_place, start_place
+from worldgauge.worlds.walking.sampling import (
+    MAX_REJECTIONS,
+    Cell,
+    Ground,
+    Rule,
+    sample_offset,
+    sample_place,
+    start_place,
+)
 from worldgauge.worlds.walking.walk import WalkGoal
 from worldgauge.worlds.walking.walkers import EmbeddedWalker, Walker, WalkFailedError
 

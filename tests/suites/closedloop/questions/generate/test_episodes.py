@@ -14,7 +14,7 @@ from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES
 from worldgauge.suites.closedloop.questions.generate.templates import form_named, read_question
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 SEED = 2_000_002
 

@@ -18,7 +18,7 @@ from worldgauge.suites.closedloop.training_data.coverage import layout as cv
 from worldgauge.suites.closedloop.training_data.coverage.record import View
 from worldgauge.worlds.walking.primitives import Primitive as P
 from worldgauge.worlds.walking.primitives import poses_of
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 WORLD = WorldFacts("indoor", {"seed": 1000003}, "ab" * 32)
 FACTS = cv.Facts(WORLD, camera_height_m=1.25, seed=7, more={"alpha": 1.7})

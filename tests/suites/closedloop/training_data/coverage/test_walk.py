@@ -16,7 +16,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.walker import walked
+from worldgauge.worlds.walking.stance import walked
 
 CELL_M = 0.05
 

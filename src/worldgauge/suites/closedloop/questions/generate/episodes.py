@@ -24,7 +24,7 @@ from worldgauge.suites.closedloop.questions.generate.templates import FORMS, rea
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import HomeObject as Known
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M, Stance
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
 """Of each of the four views that a question is asked with."""

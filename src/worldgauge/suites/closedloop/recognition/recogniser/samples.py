@@ -13,7 +13,7 @@ from worldgauge.core.image import Box, Image
 from worldgauge.suites.closedloop.recognition.boxes import target_box
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS
-from worldgauge.worlds.walking.walker import RADIUS_M, Stance
+from worldgauge.worlds.walking.stance import RADIUS_M, Stance
 
 HFOV_DEG = 90.0
 _SIZES_PX = (128, 192, 256)

@@ -37,7 +37,7 @@ from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.splits import SPLITS, scene_name, scene_seed, world_of
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
 
 SIZE = (1024, 576)
 """Width and height of the panoramas that the paper's models are trained on."""

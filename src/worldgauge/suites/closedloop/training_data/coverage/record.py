@@ -15,7 +15,7 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip
 from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.walker import EYE_HEIGHT_M
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M
 
 Depth = NDArray[np.float32]
 View = tuple[Image, Depth]

@@ -15,7 +15,7 @@ from worldgauge.suites.closedloop.training_data.coverage.paths import Ways
 from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, Rules, Tour, leaf_count, point_count
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive, Steps
-from worldgauge.worlds.walking.walker import Stance, walked
+from worldgauge.worlds.walking.stance import Stance, walked
 
 MOST_STEPS = 7500
 """In a scene (released collector)."""

@@ -21,7 +21,7 @@ from worldgauge.core.video import Writer
 from worldgauge.suites.closedloop.format.frame import habitat_camera, habitat_stance
 from worldgauge.suites.closedloop.training_data.coverage.record import Depth, Facts, Step, View, checked_view
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
-from worldgauge.worlds.walking.walker import Stance
+from worldgauge.worlds.walking.stance import Stance
 
 FORMAT, VERSION = "worldgauge-coverage", 1
 VIDEO, IMAGES, DEPTH, STEPS, MANIFEST = "frames.mp4", "frames", "depth.npz", "steps.jsonl", "manifest.json"
