@@ -58,7 +58,7 @@ def run() -> dict[str, Any]:
         "unit": "processor ms a pair of 1280x720 frames, LPIPS of AlexNet, one core, median",
         "ours": round(here["torch_ms"]),
         "reference": round(here["numpy_ms"]),
-        "reference_name": "the same in numpy (estimators.features.Lpips)",
+        "reference_name": "the same in numpy (perception.lpips.Lpips)",
         "ratio": round(here["numpy_ms"] / here["torch_ms"], 2),
         "goal": f"no slower than numpy, <= {GOAL_MB} MB at 1920x1080, a known answer <= {GOAL_SHARE:.0%} of asking",
         "met": here["torch_ms"] <= here["numpy_ms"]
@@ -76,7 +76,7 @@ def run() -> dict[str, Any]:
 
 def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> dict[str, float]:
     """Turn by turn, so that what else the machine does hits both alike; of VGG there is no other one."""
-    from worldgauge.perception.features import Lpips
+    from worldgauge.perception.lpips import Lpips
 
     network = _network(name, folder)
     x, y = _pairs(1, rows, columns)

@@ -18,8 +18,8 @@ from worldgauge.core.errors import DataError, ShapeError, SubjectError, UnknownN
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.perception import estimators
-from worldgauge.perception.features import Lpips
 from worldgauge.perception.loading import BATCH, Unavailable, open_perception
+from worldgauge.perception.lpips import Lpips
 from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
 from worldgauge.serving.estimator import EstimateError
 

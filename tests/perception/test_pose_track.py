@@ -19,9 +19,9 @@ from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, relative
 from worldgauge.core.video import Clip
 from worldgauge.metrics.trajectory import rpe_rot_deg
 from worldgauge.perception import pose_track
+from worldgauge.perception.colmap import write_images_txt
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
-from worldgauge.perception.published_trajectory import write_images_txt
 from worldgauge.suites.mind.metrics.action_accuracy import ActionAccuracy, action_accuracy
 from worldgauge.worlds.indoor.textured_rooms import RoomClip, room_clip
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import relative
 from worldgauge.core.image import Image, write_png
 from worldgauge.core.video import Writer
-from worldgauge.perception.published_trajectory import write_images_txt
+from worldgauge.perception.colmap import write_images_txt
 from worldgauge.suites.mind.format.coordinates import our_pose
 
 MIRROR = {

@@ -77,7 +77,7 @@ def imaging(raw: float) -> float:
 def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance of two frames at 1280x720; 0 for equal frames.
 
-    x, y: (h, w, 3) uint8 of any size. distance: such as `estimators.features.Lpips.distance`. Raises ShapeError.
+    x, y: (h, w, 3) uint8 of any size. distance: such as `perception.lpips.Lpips.distance`. Raises ShapeError.
     """
     return float(distance(prepared(x), prepared(y)))
 

@@ -52,12 +52,12 @@ from worldgauge.core.model import Needs
 from worldgauge.metrics.feature_heads import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
-from worldgauge.perception.features import Lpips
+from worldgauge.perception.lpips import Lpips
 from worldgauge.perception.naming import What, missing_reason, named_by, network_digest
+from worldgauge.perception.network_source import BATCH as BATCH
+from worldgauge.perception.network_source import NetworkSource, network_names, source_of
 from worldgauge.perception.networks.i3d import i3d_input
 from worldgauge.perception.networks.preprocessing import clip_input, dino_input, musiq_input
-from worldgauge.perception.sources import BATCH as BATCH
-from worldgauge.perception.sources import NetworkSource, network_names, source_of
 from worldgauge.weights import AbsentWeightsError, read_tensors
 
 Float32 = NDArray[np.float32]
@@ -223,7 +223,7 @@ class VideoFeatures(_Asked):
 class LocalLpips:
     """LPIPS from weight files, without torch: about 0.6 s a pair of 1280x720 on one core.
 
-    files: as `estimators.features.Lpips` takes them. Raises DataError.
+    files: as `perception.lpips.Lpips` takes them. Raises DataError.
     """
 
     name = "lpips"

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.io import digest_of, digest_of_file
+from worldgauge.perception.network_source import network_names
 from worldgauge.perception.networks import networks
-from worldgauge.perception.sources import network_names
 from worldgauge.serving import SCHEMES, is_served
 from worldgauge.weights import AbsentWeightsError, opened
 

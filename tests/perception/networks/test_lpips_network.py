@@ -13,7 +13,7 @@ from scipy.ndimage import correlate
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.perception.features import Lpips  # noqa: E402
+from worldgauge.perception.lpips import Lpips  # noqa: E402
 from worldgauge.perception.networks import networks, open_network, place  # noqa: E402
 from worldgauge.perception.networks.lpips import _Lpips  # noqa: E402
 from worldgauge.weights import catalogue  # noqa: E402

@@ -17,8 +17,8 @@ from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
 from worldgauge.engine.suite.contract import Record, Score, Task  # noqa: E402
 from worldgauge.models import models  # noqa: E402
-from worldgauge.perception.features import Lpips  # noqa: E402
 from worldgauge.perception.loading import _perceived  # noqa: E402
+from worldgauge.perception.lpips import Lpips  # noqa: E402
 from worldgauge.perception.networks import networks  # noqa: E402
 from worldgauge.suites.loopnav.suite import LoopNav  # noqa: E402
 from worldgauge.suites.loopnav.tasks import episode_of  # noqa: E402

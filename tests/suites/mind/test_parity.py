@@ -18,8 +18,8 @@ from worldgauge.core.image import Frames
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.metrics.feature_heads import dino_mse
 from worldgauge.metrics.frame_pairs import prepared
+from worldgauge.perception.colmap import write_images_txt
 from worldgauge.perception.loading import open_perception
-from worldgauge.perception.published_trajectory import write_images_txt
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format.layout import IMAGES
 from worldgauge.suites.mind.suite import Mind

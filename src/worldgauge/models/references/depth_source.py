@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError, SubjectError
 from worldgauge.core.geometry import Panorama
-from worldgauge.perception.sources import source_of
+from worldgauge.perception.network_source import source_of
 
 KIND = "depth"
 SKY_M = 60.0

@@ -36,6 +36,7 @@ from worldgauge.core import polyline
 from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.io import digest_of
+from worldgauge.perception.colmap import read_images_txt
 from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import Indices, evenly_spaced
 from worldgauge.perception.decoders.gates import from_start, walkable
@@ -49,7 +50,6 @@ from worldgauge.perception.decoders.poses import (
     poses_of_quaternions,
     released_path,
 )
-from worldgauge.perception.published_trajectory import read_images_txt
 from worldgauge_serve import strict_json
 
 FORMAT, FORMAT_VERSION = "worldgauge-poses", 1

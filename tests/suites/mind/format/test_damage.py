@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.mind_fixture import published_rows
 from worldgauge.core.errors import DataError
-from worldgauge.perception.published_trajectory import read_images_txt
+from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.mind.format.files import parse_action, read_sidecar
 from worldgauge.suites.mind.format.results import read_results
 

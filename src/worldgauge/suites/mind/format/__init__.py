@@ -7,7 +7,7 @@ engine's left-handed frame, centimetres and degrees; episodes are in ours.
 for clip in discover(root):  episode = load(clip)  # unless clip.fault
 """
 
-from worldgauge.perception.published_trajectory import ImageList, read_images_txt, write_images_txt
+from worldgauge.perception.colmap import ImageList, read_images_txt, write_images_txt
 from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
 from worldgauge.suites.mind.format.coordinates import our_pose, ue_pose
 from worldgauge.suites.mind.format.layout import (

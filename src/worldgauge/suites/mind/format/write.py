@@ -15,7 +15,7 @@ from worldgauge.core.geometry import Camera, FloatArray, wrap_angle
 from worldgauge.core.image import Image, write_png
 from worldgauge.core.io import atomic_folder, check_name, write_file
 from worldgauge.core.video import Kind, Writer
-from worldgauge.perception.published_trajectory import write_images_txt
+from worldgauge.perception.colmap import write_images_txt
 from worldgauge.suites.mind.format.coordinates import ue_point
 from worldgauge.suites.mind.format.files import SideCar, action_text, parse_action, sidecar_text
 from worldgauge.suites.mind.format.layout import ACTIONS, FPS, IMAGES, SIDECAR, VIDEO, Part, part_folder

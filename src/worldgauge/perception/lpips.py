@@ -1,4 +1,4 @@
-"""LPIPS (AlexNet) without torch, from weight files that you give; `estimators.networks` has it in torch, and more.
+"""LPIPS (AlexNet) without torch, from weight files that you give; `perception.networks` has it in torch, and more.
 
     distance = estimators.get("lpips")(weights=["alexnet.pth", "lpips.pth"])(image, other)
 
