@@ -12,7 +12,7 @@ from rich.text import Text
 from worldgauge.core.io import dumps
 from worldgauge.terminal.progress import Bars
 from worldgauge.terminal.tables import out
-from worldgauge.tools.check_model import ModelReport, Verdict
+from worldgauge.tools.check_model import CheckVerdict, ModelReport
 
 STYLES = {"ok": "green", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
 
@@ -47,7 +47,7 @@ def checked_model(report: ModelReport, json: bool) -> bool:
     return report.ok
 
 
-def _explain(verdict: Verdict) -> None:
+def _explain(verdict: CheckVerdict) -> None:
     out.print()
     out.print(Text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status]))
     for question in verdict.asked:

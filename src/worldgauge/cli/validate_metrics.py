@@ -59,7 +59,7 @@ def validate_metric(
     if metric == "sgcs":
         from worldgauge.tools.validate_metrics import published_curves as consistency
 
-        found = consistency.study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
+        found = consistency.run_published_study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
     else:
         from worldgauge.suites.build.validation import validation as critic
 

@@ -8,7 +8,14 @@ from worldgauge.core.errors import RunError
 from worldgauge.tools.validate_metrics.page import plot, render_metric_study, write_metric_study
 from worldgauge.tools.validate_metrics.perturbations import STRENGTHS
 from worldgauge.tools.validate_metrics.published_curves import CHANGE, KEEP
-from worldgauge.tools.validate_metrics.results import THINGS_CHANGE, Column, MetricStudy, Row, curves_of, selectivity_of
+from worldgauge.tools.validate_metrics.results import (
+    THINGS_CHANGE,
+    MetricRow,
+    MetricStudy,
+    PerturbationColumn,
+    curves_of,
+    selectivity_of,
+)
 
 UNITS = [f"scene {k}" for k in range(6)]
 KINDS = {**dict.fromkeys(KEEP, "keeps"), **dict.fromkeys((*CHANGE, *THINGS_CHANGE), "changes"), "noise": "degrades"}
@@ -16,7 +23,7 @@ KINDS = {**dict.fromkeys(KEEP, "keeps"), **dict.fromkeys((*CHANGE, *THINGS_CHANG
 
 def column(name, reason=None):
     kind = "moves" if name == "step_aside" else KINDS[name]
-    return Column(name, kind, f"what {name} does", {s: f"{s:g} of <{name}>" for s in STRENGTHS}, reason)
+    return PerturbationColumn(name, kind, f"what {name} does", {s: f"{s:g} of <{name}>" for s in STRENGTHS}, reason)
 
 
 def row(metric, rng, changes):
@@ -26,7 +33,7 @@ def row(metric, rng, changes):
     }
     drops["swap"][4.0][:] = np.nan
     both = (selectivity_of(drops, UNITS, which) for which in (CHANGE, THINGS_CHANGE))
-    return Row(metric, "higher", False, 0.5, curves_of(drops, UNITS, frozenset({"noise"})), *both)
+    return MetricRow(metric, "higher", False, 0.5, curves_of(drops, UNITS, frozenset({"noise"})), *both)
 
 
 @pytest.fixture
@@ -39,7 +46,7 @@ def study():
         6,
         0,
         (*map(column, KINDS), column("step_aside", "nowhere to walk")),
-        (row("keen", rng, 0.9), row("dull", rng, -0.1), Row("lpips_alex", "lower", reason="pull <it>")),
+        (row("keen", rng, 0.9), row("dull", rng, -0.1), MetricRow("lpips_alex", "lower", reason="pull <it>")),
         dict.fromkeys(KINDS, (*pictures[:5], None)),
     )
 

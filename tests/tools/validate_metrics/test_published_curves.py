@@ -7,13 +7,13 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics.perturbation import PERTURBATIONS
 from worldgauge.metrics.sgcs import CATEGORIES, instances_from_labels
-from worldgauge.tools.validate_metrics.published_curves import Bar, study, verdict
+from worldgauge.tools.validate_metrics.published_curves import PublishedBar, check_bounds, run_published_study
 from worldgauge.tools.validate_metrics.synthetic_scenes import draw_scene
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    return study(scenes=20)
+    return run_published_study(scenes=20)
 
 
 def test_drawn_scenes_are_accepted(drawn):
@@ -42,7 +42,7 @@ def test_result_is_plain_json_and_prints(drawn):
 
 
 def test_given_lpips_is_used_and_few_scenes_are_not_enough():
-    found = study(scenes=2, seed=5, lpips=lambda a, b: float(np.abs(a.astype(int) - b).mean() / 255))
+    found = run_published_study(scenes=2, seed=5, lpips=lambda a, b: float(np.abs(a.astype(int) - b).mean() / 255))
     assert found.mean("sim-lpips", "truth") == 1.0 > found.mean("sim-lpips", "translation")
     assert not found.accepted
     assert "2 scenes" in found.reasons[0]
@@ -51,8 +51,8 @@ def test_given_lpips_is_used_and_few_scenes_are_not_enough():
 def bars(**means):
     good = {"deletion": 0.8, "swap": 0.6}
     ssim = {"translation": 0.5, "rotation": 0.5, "scaling": 0.5}
-    rows = [Bar("sgcs", p, means.get(p, good.get(p, 1.0)), 0.0, 20) for p in PERTURBATIONS]
-    return rows + [Bar("ssim", p, means.get(f"ssim_{p}", ssim.get(p, 0.9)), 0.0, 20) for p in PERTURBATIONS]
+    rows = [PublishedBar("sgcs", p, means.get(p, good.get(p, 1.0)), 0.0, 20) for p in PERTURBATIONS]
+    return rows + [PublishedBar("ssim", p, means.get(f"ssim_{p}", ssim.get(p, 0.9)), 0.0, 20) for p in PERTURBATIONS]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def bars(**means):
     ],
 )
 def test_every_bound_can_be_broken(means, word):
-    assert verdict(bars()) == ()
-    broken = verdict(bars(**means))
+    assert check_bounds(bars()) == ()
+    broken = check_bounds(bars(**means))
     assert broken
     assert all(word in reason for reason in broken)
 
@@ -91,16 +91,16 @@ def test_scenes_are_as_specified_and_seeded():
 
 def test_recordings(tmp_path):
     with pytest.raises(DataError, match="ABA"):
-        study(tmp_path)
+        run_published_study(tmp_path)
     collect("loopnav", tmp_path / "data", settlements=1, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
-    exact = study(tmp_path / "data")
+    exact = run_published_study(tmp_path / "data")
     assert exact.mean("sgcs", "truth") == exact.mean("sgcs", "colour") == 1.0
     assert exact.mean("sgcs", "translation") > 0.95 > exact.mean("sgcs", "deletion")
     assert exact.bars[0].n == 1
     assert "1 recordings" in exact.source
-    colour = study(tmp_path / "data", segmenter="colour")
+    colour = run_published_study(tmp_path / "data", segmenter="colour")
     assert colour.mean("sgcs", "truth") == 1.0
     assert colour.mean("sgcs", "translation") > colour.mean("sgcs", "swap")
     (tmp_path / "data" / "worldgauge.json").unlink()
     with pytest.raises(DataError, match="colour segmenter"):
-        study(tmp_path / "data")
+        run_published_study(tmp_path / "data")

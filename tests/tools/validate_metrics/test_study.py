@@ -14,10 +14,10 @@ from worldgauge.suites.loopnav.format import trajectories as loopnav
 from worldgauge.tools.validate_metrics import conclusions, learned, metric_study, tables
 from worldgauge.tools.validate_metrics import samples as samples_module
 from worldgauge.tools.validate_metrics.metric_adapters import PSNR_MOST_DB, WEIGHTLESS
-from worldgauge.tools.validate_metrics.perturbations import JPEG_QUALITY, STRENGTHS, ladders, steps_m
+from worldgauge.tools.validate_metrics.perturbations import JPEG_QUALITY, STRENGTHS, severity_scales, steps_m
 from worldgauge.tools.validate_metrics.published_curves import CHANGE, KEEP
 from worldgauge.tools.validate_metrics.results import Selectivity, curves_of, selectivity_of
-from worldgauge.tools.validate_metrics.samples import Sample, Shot, drawn, recorded
+from worldgauge.tools.validate_metrics.samples import Sample, Shot, draw_samples, read_samples
 from worldgauge.tools.validate_metrics.synthetic_scenes import DrawnScene, draw_scene
 from worldgauge.weights import catalogue
 
@@ -187,8 +187,10 @@ def test_selectivity_by_hand():
 
 
 def test_usual_doses_are_the_papers():
-    shot = drawn(1, 3).shot(0)
-    usual = {ladder.name: ladder.apply(Sample(0, shot), 1.0) for ladder in ladders(0) if ladder.name in PERTURBATIONS}
+    shot = draw_samples(1, 3).shot(0)
+    usual = {
+        ladder.name: ladder.apply(Sample(0, shot), 1.0) for ladder in severity_scales(0) if ladder.name in PERTURBATIONS
+    }
     assert len(usual) == 6
     for name, got in usual.items():
         rgb, labels = PERTURBATIONS[name](*shot)
@@ -197,8 +199,8 @@ def test_usual_doses_are_the_papers():
 
 
 def test_degradations_keep_labels_and_grow():
-    shot = drawn(1, 0).shot(0)
-    for ladder in ladders(0):
+    shot = draw_samples(1, 0).shot(0)
+    for ladder in severity_scales(0):
         if not ladder.keeps_labels:
             continue
         errors = []
@@ -212,10 +214,10 @@ def test_degradations_keep_labels_and_grow():
 
 
 def test_noise_is_of_the_seed_and_of_the_frame():
-    shot = Shot(np.full((40, 60, 3), 128, np.uint8), drawn(1, 0).shot(0).labels)
+    shot = Shot(np.full((40, 60, 3), 128, np.uint8), draw_samples(1, 0).shot(0).labels)
 
     def noise(seed, number):
-        (ladder,) = [ladder for ladder in ladders(seed) if ladder.name == "noise"]
+        (ladder,) = [ladder for ladder in severity_scales(seed) if ladder.name == "noise"]
         return ladder.apply(Sample(number, shot), 1.0).rgb
 
     assert np.array_equal(noise(0, 0), noise(0, 0))
@@ -228,7 +230,7 @@ def test_noise_is_of_the_seed_and_of_the_frame():
 
 
 def test_every_gauge_scores_what_it_names_and_knows_a_direction():
-    samples = drawn(2, 0)
+    samples = draw_samples(2, 0)
     truth, other = samples.shot(0), samples.shot(1)
     for gauge in WEIGHTLESS:
         assert all(metrics.entry(name).facts["better"] for name in gauge.metrics.values())
@@ -269,8 +271,8 @@ class FakePerception:
 def test_learned_metrics_join_through_perception(monkeypatch, name, ceiling):
     fake, asked = FakePerception(), []
     monkeypatch.setattr(learned, "open_perception", lambda text, what: asked.append((text, what)) or fake)
-    (gauge,) = [gauge for gauge in learned.learned({"lpips_vgg": "cmd:mine"}) if name in gauge.metrics]
-    samples = drawn(2, 0)
+    (gauge,) = [gauge for gauge in learned.learned_adapters({"lpips_vgg": "cmd:mine"}) if name in gauge.metrics]
+    samples = draw_samples(2, 0)
     truth, other = samples.shot(0), samples.shot(1)
     values = gauge.open(samples)(truth, [truth] + [other] * 12)[name]
     assert len(values) == 13
@@ -327,10 +329,10 @@ def test_real_network_with_random_weights_joins_as_a_user_would_have_it(tmp_path
 
 def test_recordings(tmp_path):
     with pytest.raises(DataError, match="no valid recording"):
-        recorded(tmp_path, 4)
+        read_samples(tmp_path, 4)
     data = tmp_path / "data"
     collect("loopnav", data, settlements=2, ranges=[5], types=["ABA"], per_combination=1, size=(160, 90))
-    samples = recorded(data, 4)
+    samples = read_samples(data, 4)
     assert len(samples) == 4
     assert len(set(samples.units)) == 2
     sample = samples.sample(1, steps_m())

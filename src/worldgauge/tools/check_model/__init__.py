@@ -20,11 +20,11 @@ from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import Progress, one_line
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.tools.check_model import behaviour, form
-from worldgauge.tools.check_model.checks import Check, Finding
-from worldgauge.tools.check_model.trial import Asking, Trial, room
+from worldgauge.tools.check_model.checks import Check, CheckFinding
+from worldgauge.tools.check_model.trial import CheckedSuite, Trial, longest_horizon
 
 Status = Literal["ok", "violated", "warning", "not asked"]
-Watch = Callable[[str, int, int], None]
+CheckWatcher = Callable[[str, int, int], None]
 
 CHECKS: dict[str, Check] = {
     found.name: found for module in (form, behaviour) for found in vars(module).values() if isinstance(found, Check)
@@ -33,18 +33,25 @@ CHECKS: dict[str, Check] = {
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What one check says.
+class CheckVerdict:
+    """The result of one check.
 
-    asked: the questions put to the model, in words. findings: every violation and warning, not only the first.
-    measured: what was learned beside them, plain JSON values. reason: why it was not asked. seconds: it took.
+    Attributes:
+        name: Of the check.
+        question: What it asks, in plain words.
+        status: "ok", "violated", "warning" or "not asked".
+        asked: The questions put to the model, in words.
+        findings: Every violation and warning, not only the first.
+        measured: What was measured on the way, plain JSON values.
+        reason: Why it was not asked.
+        seconds: It took.
     """
 
     name: str
     question: str
     status: Status
     asked: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
     measured: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
     seconds: float = 0.0
@@ -62,13 +69,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """What all checks say about one model, in the order in which they were asked.
+    """The results of all checks on one model.
 
-    made_s: seconds until the model could be asked; of a model given as a string the start of its process included.
+    Attributes:
+        model: Its label.
+        verdicts: One a check, in the order in which they were asked.
+        made_s: Seconds until the model could be asked, with the start of its process where it was given as a string.
     """
 
     model: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CheckVerdict, ...]
     made_s: float
 
     @property
@@ -82,52 +92,65 @@ class ModelReport:
 
 
 def check_model(
-    what: str | WorldModel, *, suite: Asking = "loopnav", deadline_s: float = 600.0, progress: Watch | None = None
+    what: str | WorldModel,
+    *,
+    suite: CheckedSuite = "loopnav",
+    deadline_s: float = 600.0,
+    progress: CheckWatcher | None = None,
 ) -> ModelReport:
-    """All checks on the model that `what` means, a string as for a run, or a live object.
+    """Run all checks on a model.
 
-    A model given as a string is made in a worker process, and each check is a job of its own there: one that dies,
-    or gives nothing for `deadline_s` seconds, costs only that check. A live object is asked in this process and can
-    only be found late, not stopped. suite: by whose actions it is driven. progress: called with (check in hand, checks
-    done, checks in all).
-    Raises UnknownNameError for a suite that has no such actions, SubjectError for a model that cannot be made; for a
-    live object that is none, UsageError.
+    Args:
+        what: Text as for a run, or a live object. Text is made in a worker process, and each check is a job there: a
+            check that dies, or gives nothing for `deadline_s` seconds, costs only itself. A live object is asked in
+            this process and cannot be stopped.
+        suite: By whose actions the model is driven.
+        deadline_s: Seconds without a frame before a check is stopped.
+        progress: Called with (name of the check, checks done, checks in all).
+
+    Returns:
+        One verdict a check.
+
+    Raises:
+        UnknownNameError: For a suite without such actions.
+        SubjectError: For a model that cannot be made.
+        UsageError: For a live object that is no model.
     """
     check_deadline(deadline_s)
-    if suite not in get_args(Asking):
-        raise UnknownNameError("suite to check a model for", suite, get_args(Asking))
+    if suite not in get_args(CheckedSuite):
+        raise UnknownNameError("suite to check a model for", suite, get_args(CheckedSuite))
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
-            label = _made(what, pool)
+            label = _load_in_worker(what, pool)
             ask = partial(_in_worker, text=what, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
             subject = resolve_subject(what)
             label = subject.label
             ask = partial(_judge, trial=Trial(cast("WorldModel", subject.model), deadline_s, suite))
         made_s = time.monotonic() - began
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, CheckVerdict] = {}
         for check in CHECKS.values():
             if progress is not None:
                 progress(check.name, len(verdicts), len(CHECKS))
             blocked = next((name for name in check.after if verdicts[name].status in ("violated", "not asked")), None)
             if blocked is not None:
                 reason = f"it would say nothing before '{blocked}' is well"
-                verdicts[check.name] = Verdict(check.name, check.question, "not asked", reason=reason)
+                verdicts[check.name] = CheckVerdict(check.name, check.question, "not asked", reason=reason)
             else:
                 verdicts[check.name] = ask(check)
     return ModelReport(label, tuple(verdicts.values()), round(made_s, 2))
 
 
-def meet(*, text: str, progress: Progress) -> str:
+def load_model_job(*, text: str, progress: Progress) -> str:
     """Job of the pool: the label of the model that `text` means, which is then made."""
     return resolve_cached(text).label
 
 
-def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[str, Any]:
+def run_check_job(*, text: str, suite: CheckedSuite, check: str, progress: Progress) -> dict[str, Any]:
     """Job of the pool: the verdict of one check on the model that `text` means."""
     trial = _trial(text, suite)
-    room()
+    longest_horizon()
     if isinstance(trial.model, RemoteModel):
         trial.model.on_wait = partial(progress, 0, 0)
         trial.model.exact = False  # so that every fault of its frames is seen here, and not the first on arrival
@@ -136,24 +159,24 @@ def attend(*, text: str, suite: Asking, check: str, progress: Progress) -> dict[
 
 
 @lru_cache(maxsize=1)
-def _trial(text: str, suite: Asking) -> Trial:
+def _trial(text: str, suite: CheckedSuite) -> Trial:
     return Trial(cast("WorldModel", resolve_cached(text).model), suite=suite)
 
 
-def _made(text: str, pool: Pool) -> str:
+def _load_in_worker(text: str, pool: Pool) -> str:
     """The label of a model that has been made in the pool's worker."""
-    (result,) = pool.run([Job(text, f"{__name__}:meet", {"text": text}, LOAD_DEADLINE_S, retries=0)])
+    (result,) = pool.run([Job(text, f"{__name__}:load_model_job", {"text": text}, LOAD_DEADLINE_S, retries=0)])
     result.raise_for(text)
     return str(result.value)
 
 
-def _in_worker(check: Check, text: str, suite: Asking, pool: Pool, deadline_s: float) -> Verdict:
+def _in_worker(check: Check, text: str, suite: CheckedSuite, pool: Pool, deadline_s: float) -> CheckVerdict:
     arguments = {"text": text, "suite": suite, "check": check.name}
-    job = Job(check.name, f"{__name__}:attend", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
+    job = Job(check.name, f"{__name__}:run_check_job", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
     (result,) = pool.run([job])
     if result.error is None:
-        fields = {**result.value, "findings": tuple(Finding(**finding) for finding in result.value["findings"])}
-        return Verdict(**{**fields, "asked": tuple(fields["asked"])})
+        fields = {**result.value, "findings": tuple(CheckFinding(**finding) for finding in result.value["findings"])}
+        return CheckVerdict(**{**fields, "asked": tuple(fields["asked"])})
     if result.trace is not None and not result.known:
         raise RuntimeError(f"check '{check.name}' of model '{text}': {result.error}\n{result.trace}")
     advice = (
@@ -161,15 +184,15 @@ def _in_worker(check: Check, text: str, suite: Asking, pool: Pool, deadline_s: f
         if "timed out" in result.error
         else "Run it alone, where its own messages can be seen."
     )
-    finding = Finding(f"It did not come back from this check: {result.error}.", advice, check.grave)
+    finding = CheckFinding(f"It did not come back from this check: {result.error}.", advice, check.grave)
     status: Status = "violated" if check.grave else "warning"
-    return Verdict(check.name, check.question, status, (), (finding,), seconds=result.seconds)
+    return CheckVerdict(check.name, check.question, status, (), (finding,), seconds=result.seconds)
 
 
-def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: None) -> Verdict:
+def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: None) -> CheckVerdict:
     """The verdict of `check`; what the model raises is a finding."""
     began = time.monotonic()
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
     reason = None
     trial.begin(report)
     try:
@@ -177,7 +200,9 @@ def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: No
     except (NotApplicableError, DataError) as error:
         reason = one_line(error)
     except SubjectError as error:
-        findings.append(Finding(one_line(error), "Run it alone on this question; docs/adding.md shows a whole model."))
+        findings.append(
+            CheckFinding(one_line(error), "Run it alone on this question; docs/adding.md shows a whole model.")
+        )
     status: Status = "ok"
     if findings:
         status = "violated" if any(finding.grave for finding in findings) else "warning"
@@ -185,4 +210,6 @@ def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: No
         status = "not asked"
     asked = tuple(dict.fromkeys(trial.asked))
     seconds = round(time.monotonic() - began, 3)
-    return Verdict(check.name, check.question, status, asked, tuple(findings), dict(trial.measured), reason, seconds)
+    return CheckVerdict(
+        check.name, check.question, status, asked, tuple(findings), dict(trial.measured), reason, seconds
+    )

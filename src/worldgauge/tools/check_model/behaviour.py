@@ -11,8 +11,8 @@ from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.model import rollout_batch
 from worldgauge.engine.workers.worker import one_line
 from worldgauge.serving import RemoteModel
-from worldgauge.tools.check_model.checks import Finding, changed, check, complaints, difference
-from worldgauge.tools.check_model.trial import OTHER_START, SEED, Trial, frames_of, room
+from worldgauge.tools.check_model.checks import CheckFinding, changed, check, complaints, difference
+from worldgauge.tools.check_model.trial import OTHER_START, SEED, Trial, frames_of, longest_horizon
 
 FRAMES_OF_LOOPNAV, WALKS_OF_LOOPNAV = 34_000, 144
 """Frames to imagine and walks of the standard evaluation: 18 trajectories x 8 cells. Frames from the mean lengths that
@@ -28,16 +28,16 @@ _CUT = "Cut the last chunk to what is left: chunk[: request.horizon - done]."
 
 
 @check("Does the same question get the same frames?")
-def same(trial: Trial) -> Iterator[Finding]:
+def same(trial: Trial) -> Iterator[CheckFinding]:
     """The plain question once more, at once; then with another seed, which is told and not judged."""
     first, again = trial.plain(), trial.ask()
     if again.error is not None:
-        yield Finding(f"Asked a second time, it {again.error}.", "Keep no state between two calls of rollout.")
+        yield CheckFinding(f"Asked a second time, it {again.error}.", "Keep no state between two calls of rollout.")
     elif (found := difference(first.frames, again.frames)) and found.small:
         advice = "Enough for a benchmark. For exact repeats: torch.use_deterministic_algorithms(True)."
-        yield Finding(f"Asked the same twice, {found.words}.", advice, grave=False)
+        yield CheckFinding(f"Asked the same twice, {found.words}.", advice, grave=False)
     elif found:
-        yield Finding(
+        yield CheckFinding(
             f"Asked the same twice, {found.words}.",
             "Take all randomness from request.seed: np.random.default_rng(request.seed), and for torch a "
             "torch.Generator(device).manual_seed(request.seed); no global generator and no clock.",
@@ -48,18 +48,18 @@ def same(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does it react to its control?", after=("values", "same"))
-def control(trial: Trial) -> Iterator[Finding]:
+def control(trial: Trial) -> Iterator[CheckFinding]:
     """The same context, then a turn to the left and one to the right."""
     left, right = trial.ask(turn=_TURN), trial.ask(turn=-_TURN)
     for asked, side in ((left, "left"), (right, "right")):
         if asked.error is not None:
-            yield Finding(f"Asked to turn {side}, it {asked.error}.", "Any move of the walk may be asked for.")
+            yield CheckFinding(f"Asked to turn {side}, it {asked.error}.", "Any move of the walk may be asked for.")
             return
     flat = sum(frame.ndim == 3 and bool((frame == frame[:1, :1]).all()) for frame in left.frames)
     distinct = len({frame.tobytes() for frame in left.frames})
     trial.measured |= {"distinct frames": f"{distinct} of {left.count}", "frames of one colour": flat}
     if not difference(left.frames, right.frames):
-        yield Finding(
+        yield CheckFinding(
             f"Turning to the left and turning to the right gave the same frames: it ignores its {trial.spec.control}.",
             "Look whether request.actions, request.poses or request.text (as its ModelSpec.control says) gets to the "
             "network, and whether turns are taken as radians a frame, positive to the left.",
@@ -68,29 +68,29 @@ def control(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does it give a single frame when one is asked for?", after=("shape", "count"))
-def one_frame(trial: Trial) -> Iterator[Finding]:
+def one_frame(trial: Trial) -> Iterator[CheckFinding]:
     """Horizon 1."""
     yield from complaints(trial.ask(horizon=1), _CUT)
 
 
 @check("Does it stop in the middle of a chunk?", after=("shape", "count"))
-def part_of_a_chunk(trial: Trial) -> Iterator[Finding]:
+def part_of_a_chunk(trial: Trial) -> Iterator[CheckFinding]:
     """A horizon that is no multiple of its chunk, nor of any usual one."""
     chunk = trial.spec.chunk
     if chunk == 1:
         raise NotApplicableError("its chunks hold one frame, so that any horizon suits them")
-    horizon = _UNSUITED_HORIZON if chunk is None else min(chunk + chunk // 2, room())
+    horizon = _UNSUITED_HORIZON if chunk is None else min(chunk + chunk // 2, longest_horizon())
     yield from complaints(trial.ask(horizon=horizon), _CUT)
 
 
 @check("Does it hold out for a long horizon, at the size of the recordings?", after=("shape", "count"))
-def long_horizon(trial: Trial) -> Iterator[Finding]:
+def long_horizon(trial: Trial) -> Iterator[CheckFinding]:
     """A hundred frames, or what takes it about a minute; ways back of loopnav have 60 to 380."""
     yield from complaints(trial.long(), "Make the rollout in pieces: each goes on from the frames before it.")
 
 
 @check("Is a context of a single frame enough?", after=("shape", "count"))
-def short_context(trial: Trial) -> Iterator[Finding]:
+def short_context(trial: Trial) -> Iterator[CheckFinding]:
     """One frame, so no past action."""
     yield from complaints(
         trial.ask(context=1), "Repeat the first frame where it needs more; one frame comes without a past action."
@@ -98,7 +98,7 @@ def short_context(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Can it take the longest context that it declares?", after=("shape", "count"))
-def long_context(trial: Trial) -> Iterator[Finding]:
+def long_context(trial: Trial) -> Iterator[CheckFinding]:
     """`max_context` frames, or 128; a suite never sends more than `max_context`."""
     if trial.suite == "closedloop":
         raise NotApplicableError("closedloop shows it a single frame")
@@ -109,7 +109,7 @@ def long_context(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does it draw another size when the context has another?", after=("shape", "count"))
-def other_size(trial: Trial) -> Iterator[Finding]:
+def other_size(trial: Trial) -> Iterator[CheckFinding]:
     """Only for models that declare no frame size."""
     if trial.spec.frame_size is not None:
         width, height = trial.spec.frame_size
@@ -121,7 +121,7 @@ def other_size(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Is an answer free of what was asked before?", after=("same",))
-def order(trial: Trial) -> Iterator[Finding]:
+def order(trial: Trial) -> Iterator[CheckFinding]:
     """The plain question, another one, and the plain one again."""
     first = trial.plain()
     trial.ask(start=OTHER_START, seed=SEED + 1)
@@ -129,7 +129,7 @@ def order(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does a rollout that is dropped half-way leave the next one unharmed?", after=("same",))
-def dropped(trial: Trial) -> Iterator[Finding]:
+def dropped(trial: Trial) -> Iterator[CheckFinding]:
     """One chunk of another question, then the plain question."""
     first = trial.plain()
     other = trial.start(start=OTHER_START, seed=SEED + 1)
@@ -139,7 +139,7 @@ def dropped(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Can two rollouts be taken in turn?", after=("same",), grave=False)
-def in_turn(trial: Trial) -> Iterator[Finding]:
+def in_turn(trial: Trial) -> Iterator[CheckFinding]:
     """Two questions, a chunk of the one and a chunk of the other."""
     if isinstance(trial.model, RemoteModel):
         raise NotApplicableError("it runs in a process of its own, which is asked one question at a time")
@@ -153,7 +153,7 @@ def in_turn(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does a batch give what its questions give one by one?", after=("same",))
-def batch(trial: Trial) -> Iterator[Finding]:
+def batch(trial: Trial) -> Iterator[CheckFinding]:
     """Only for models that have `rollout_batch`."""
     model = trial.model
     if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
@@ -165,21 +165,23 @@ def batch(trial: Trial) -> Iterator[Finding]:
     except NotApplicableError:
         raise
     except Exception as error:
-        yield Finding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then it is asked one by one.")
+        yield CheckFinding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then it is asked one by one.")
         return
     if len(found) != len(alone):
-        yield Finding(f"Asked a batch of {len(alone)}, it gave {len(found)} answers.", "Give one answer a request.")
+        yield CheckFinding(
+            f"Asked a batch of {len(alone)}, it gave {len(found)} answers.", "Give one answer a request."
+        )
         return
     for at, (first, chunks) in enumerate(zip(alone, found, strict=True), start=1):
         if (differs := difference(first.frames, frames_of(chunks))) and not differs.small:
-            yield Finding(
+            yield CheckFinding(
                 f"In a batch, for question {at} of {len(alone)}, {differs.words}.",
                 "Take seed, context and horizon from each request of the batch, and cut padding away.",
             )
 
 
 @check("How fast is it, and what does it take?", after=("long-horizon",))
-def speed(trial: Trial) -> Iterator[Finding]:
+def speed(trial: Trial) -> Iterator[CheckFinding]:
     """Told, not judged: one worker, one question at a time."""
     long = trial.long()
     rate = long.count / max(long.seconds, 1e-6)

@@ -10,15 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.tools.check_model.trial import Asked, Trial, some
+from worldgauge.tools.check_model.trial import ModelAnswer, Trial
 
 ROUNDING = 2
 """Grey levels by which two answers may differ and still count as the same: sums on a graphics card vary by as much."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing to know. explanation: what came. advice: what to do. grave: a broken promise, else a warning."""
+class CheckFinding:
+    """One thing that is wrong with a model.
+
+    Attributes:
+        explanation: What it gave.
+        advice: What to do.
+        grave: Whether a promise is broken; else it is a warning.
+    """
 
     explanation: str
     advice: str
@@ -35,54 +41,56 @@ class Check:
 
     name: str
     question: str
-    find: Callable[[Trial], Iterator[Finding]]
+    find: Callable[[Trial], Iterator[CheckFinding]]
     after: tuple[str, ...]
     grave: bool
 
 
 def check(
     question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
-) -> Callable[[Callable[[Trial], Iterator[Finding]]], Check]:
+) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], Check]:
     """Decorator that makes a check of a function; it has the function's name, with "-" for "_"."""
     return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
 
 
-def complaints(asked: Asked, advice: str) -> Iterator[Finding]:
+def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
     """What is wrong with the form of an answer whose question is special in one way, which `advice` is about."""
     if asked.error is not None:
-        yield Finding(f"Asked for {asked.described}, it {asked.error}.", advice)
+        yield CheckFinding(f"Asked for {asked.described}, it {asked.error}.", advice)
         return
     yield from miscounted(asked, advice)
     width, height = asked.request.frame_size
     for found, times in Counter(frame.shape for frame in asked.frames).items():
         if found != (height, width, 3):
-            yield Finding(f"Asked for frames ({height}, {width}, 3), it gave {some(times)} of shape {found}.", advice)
+            yield CheckFinding(
+                f"Asked for frames ({height}, {width}, 3), it gave {frames_in_words(times)} of shape {found}.", advice
+            )
 
 
-def miscounted(asked: Asked, advice: str | None = None) -> Iterator[Finding]:
+def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckFinding]:
     """What is wrong with the number of its frames; `advice` takes the place of the general one."""
     wanted = asked.request.horizon
     if asked.count < wanted:
         ended = "stopped after" if asked.count else "gave nothing, not one of"
-        yield Finding(
-            f"Asked for {some(wanted)}, it {ended} {some(asked.count or wanted)}.",
+        yield CheckFinding(
+            f"Asked for {frames_in_words(wanted)}, it {ended} {frames_in_words(asked.count or wanted)}.",
             advice or "Go on until request.horizon frames are made; it is the number of steps of the future.",
         )
     elif asked.count > wanted or asked.went_on:
         more = f"gave {asked.count}" if asked.count > wanted else "went on after them"
-        yield Finding(
-            f"Asked for {some(wanted)}, it {more}.",
+        yield CheckFinding(
+            f"Asked for {frames_in_words(wanted)}, it {more}.",
             advice or "Stop at request.horizon frames: cut the last chunk to chunk[: request.horizon - done].",
         )
 
 
-def changed(first: Asked, again: Asked, when: str, *, grave: bool = True) -> Iterator[Finding]:
+def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = True) -> Iterator[CheckFinding]:
     """What `when` did to the answer to the same question; differences within ROUNDING do not count."""
     advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it, anew."
     if again.error is not None:
-        yield Finding(f"{when}, the same question {again.error}.", advice, grave)
+        yield CheckFinding(f"{when}, the same question {again.error}.", advice, grave)
     elif (found := difference(first.frames, again.frames)) and not found.small:
-        yield Finding(f"{when}, for the same question {found.words}.", advice, grave)
+        yield CheckFinding(f"{when}, for the same question {found.words}.", advice, grave)
 
 
 class Difference(NamedTuple):
@@ -95,7 +103,7 @@ class Difference(NamedTuple):
 def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
     """How two answers differ; None when they do not."""
     if len(first) != len(again):
-        return Difference(f"it gave {some(len(again))} instead of {len(first)}", False)
+        return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)
     worst, differing = 0.0, []
     for at, (one, two) in enumerate(zip(first, again, strict=True)):
         if one.shape != two.shape or one.dtype != two.dtype:
@@ -106,5 +114,5 @@ def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> 
     if not differing:
         return None
     rounding = ROUNDING / 255 if first[0].dtype.kind == "f" else ROUNDING
-    words = f"{len(differing)} of {some(len(first))} differed (first: {differing[0]}), by up to {worst:.3g}"
+    words = f"{len(differing)} of {frames_in_words(len(first))} differed (first: {differing[0]}), by up to {worst:.3g}"
     return Difference(words, worst <= rounding)

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import Needs
-from worldgauge.tools.check_model.checks import Finding, check, miscounted
+from worldgauge.tools.check_model.checks import CheckFinding, check, miscounted
 from worldgauge.tools.check_model.trial import Trial, array_of
 
 
 @check("Does it describe itself fully and plainly?", after=())
-def spec(trial: Trial) -> Iterator[Finding]:
+def spec(trial: Trial) -> Iterator[CheckFinding]:
     """Name, settings and needs; the other fields were judged when the ModelSpec was made."""
     told = trial.spec
     size = "any" if told.frame_size is None else "{}x{}".format(*told.frame_size)
     trial.measured |= {"control": told.control, "frame size": size, "longest context": told.max_context or "any"}
     if not told.name.isprintable() or told.name != told.name.strip():
-        yield Finding(
+        yield CheckFinding(
             f"Its name {told.name!r} holds characters that cannot be shown in a table.",
             "Name it with letters, digits, spaces and punctuation on one line.",
         )
     for key, value in told.settings.items():
         if not _is_plain(key, value):
-            yield Finding(
+            yield CheckFinding(
                 f"Its setting {key!r} is {type(value).__name__} {_short(value)}, which is no plain JSON value.",
                 "Settings are part of a task's identity and are stored: give text, finite numbers, booleans, None, and "
                 "lists or dicts of those; of weights, their name or digest.",
@@ -37,13 +37,13 @@ def spec(trial: Trial) -> Iterator[Finding]:
     try:
         needs = Needs.of(trial.model)
     except UsageError as error:
-        yield Finding(f"{error}.", 'Declare them as a class attribute: needs = {"gpus": 1, "memory_gb": 24}.')
+        yield CheckFinding(f"{error}.", 'Declare them as a class attribute: needs = {"gpus": 1, "memory_gb": 24}.')
         return
     trial.measured["needs"] = f"gpus {needs.gpus:g}, cpus {needs.cpus:g}, memory {needs.memory_gb:g} GB"
     # A proxy of ours repeats, on the object, what a model in another process has declared.
     ours = type(trial.model).__module__.startswith("worldgauge.")
     if not ours and hasattr(trial.model, "needs") and not hasattr(type(trial.model), "needs"):
-        yield Finding(
+        yield CheckFinding(
             "It declares its needs on the object, and they are read before there is one.",
             "Make `needs` an attribute of the class.",
             grave=False,
@@ -51,45 +51,47 @@ def spec(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Does it answer a plain question at all?", after=())
-def answers(trial: Trial) -> Iterator[Finding]:
+def answers(trial: Trial) -> Iterator[CheckFinding]:
     """A few frames after a short context; the checks that follow look at the same answer."""
     trial.plain()  # raises where there is none
     yield from ()
 
 
 @check("Are its frames numpy arrays of bytes?")
-def values(trial: Trial) -> Iterator[Finding]:
+def values(trial: Trial) -> Iterator[CheckFinding]:
     """Type, dtype, and range of values, with the fix that fits what came."""
     chunks = trial.plain().chunks
     for kind in dict.fromkeys(type(chunk) for chunk in chunks if not isinstance(chunk, np.ndarray)):
         name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         fix = "chunk.detach().cpu().numpy()" if hasattr(kind, "detach") else "np.stack(frames), or np.asarray(chunk)"
-        yield Finding(f"Its chunks are {name}, not numpy.ndarray.", f"Return {fix}.")
+        yield CheckFinding(f"Its chunks are {name}, not numpy.ndarray.", f"Return {fix}.")
     arrays = [chunk for chunk in chunks if isinstance(chunk, np.ndarray)]
     for dtype in dict.fromkeys(array.dtype for array in arrays):
         yield from _not_bytes(np.concatenate([array.reshape(-1) for array in arrays if array.dtype == dtype]))
 
 
-def _not_bytes(numbers: NDArray[Any]) -> Iterator[Finding]:
+def _not_bytes(numbers: NDArray[Any]) -> Iterator[CheckFinding]:
     """What is wrong with the values of one dtype, (N,)."""
     kind, name = numbers.dtype.kind, numbers.dtype.name
     if kind not in "biuf":
-        yield Finding(f"Its chunks are arrays of {name}.", "Give uint8; frames of different sizes cannot be stacked.")
+        yield CheckFinding(
+            f"Its chunks are arrays of {name}.", "Give uint8; frames of different sizes cannot be stacked."
+        )
         return
     finite = numbers[np.isfinite(numbers)]
     if len(finite) < len(numbers):
-        yield Finding(
+        yield CheckFinding(
             f"{len(numbers) - len(finite)} of {len(numbers)} values are NaN or infinite.",
             "Look for a division by zero, or for an overflow of half precision.",
         )
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
     if name != "uint8":
-        yield Finding(
+        yield CheckFinding(
             f"Its frames are {name} with values from {low:.4g} to {high:.4g}, not uint8 from 0 to 255.",
             f"Return {_to_bytes(kind, low, high)}.",
         )
     elif len(finite) and high <= 1:
-        yield Finding(
+        yield CheckFinding(
             f"No value of its frames is above {high:g}: they are black.",
             "If they were made in 0..1, scale before the cast: (frames * 255).round().astype(np.uint8).",
             grave=False,
@@ -112,7 +114,7 @@ def _to_bytes(kind: str, low: float, high: float) -> str:
 
 
 @check("Are its chunks of shape (n, height, width, 3), in the size that was asked for?")
-def shape(trial: Trial) -> Iterator[Finding]:
+def shape(trial: Trial) -> Iterator[CheckFinding]:
     """Axes in order, sides in order, three channels."""
     plain = trial.plain()
     width, height = plain.request.frame_size
@@ -124,20 +126,20 @@ def shape(trial: Trial) -> Iterator[Finding]:
             yield _misshapen(found, width, height)
 
 
-def _without_four_axes(found: tuple[int, ...], width: int, height: int) -> Finding:
+def _without_four_axes(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
     """What is wrong with a chunk of shape `found`."""
     if found == (height, width, 3):
-        return Finding(f"It gave single frames {found}, not chunks.", "Yield frame[None], or stack some frames.")
+        return CheckFinding(f"It gave single frames {found}, not chunks.", "Yield frame[None], or stack some frames.")
     if len(found) == 3 and found[1:] == (height, width):
-        return Finding(
+        return CheckFinding(
             f"It gave chunks {found}: there is no axis of colours.", "Return np.repeat(chunk[..., None], 3, axis=-1)."
         )
     if len(found) == 5 and found[0] == 1:
-        return Finding(f"It gave chunks {found}: an axis for the batch is left.", "Return chunk[0].")
-    return Finding(f"It gave chunks {found}.", f"Return chunks of shape (n, {height}, {width}, 3).")
+        return CheckFinding(f"It gave chunks {found}: an axis for the batch is left.", "Return chunk[0].")
+    return CheckFinding(f"It gave chunks {found}.", f"Return chunks of shape (n, {height}, {width}, 3).")
 
 
-def _misshapen(found: tuple[int, ...], width: int, height: int) -> Finding:
+def _misshapen(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
     """What is wrong with frames of shape `found`."""
     what = f"Asked for frames ({height}, {width}, 3), it gave {found}"
     fixes = {
@@ -148,39 +150,39 @@ def _misshapen(found: tuple[int, ...], width: int, height: int) -> Finding:
     }
     if found in fixes:
         why, fix = fixes[found]
-        return Finding(f"{what}: {why}.", f"Return {fix}.")
+        return CheckFinding(f"{what}: {why}.", f"Return {fix}.")
     if found[2] == 3:
-        return Finding(
+        return CheckFinding(
             f"{what}: another size.",
             f"Resize to request.frame_size, or declare frame_size=({found[1]}, {found[0]}) in its ModelSpec, and it is "
             "asked in that size.",
         )
-    return Finding(f"{what}.", f"Return chunks of shape (n, {height}, {width}, 3).")
+    return CheckFinding(f"{what}.", f"Return chunks of shape (n, {height}, {width}, 3).")
 
 
 @check("Does it give as many frames as asked, no more and no fewer?")
-def count(trial: Trial) -> Iterator[Finding]:
+def count(trial: Trial) -> Iterator[CheckFinding]:
     """The number of frames, and chunks that hold none."""
     plain = trial.plain()
     sizes = [len(copy) if copy is not None and copy.ndim == 4 else 1 for copy in plain.copies]
     trial.measured["frames a chunk"] = ", ".join(str(size) for size in sorted(set(sizes)))
     if empty := sizes.count(0):
-        yield Finding(f"{empty} of its {len(sizes)} chunks hold no frame.", "Leave empty chunks out.")
+        yield CheckFinding(f"{empty} of its {len(sizes)} chunks hold no frame.", "Leave empty chunks out.")
     yield from miscounted(plain)
 
 
 @check("Does it leave the question as it was?")
-def untouched(trial: Trial) -> Iterator[Finding]:
+def untouched(trial: Trial) -> Iterator[CheckFinding]:
     """Arrays of the request, compared with copies taken before."""
     if touched := trial.plain().touched:
-        yield Finding(
+        yield CheckFinding(
             f"It wrote into {' and '.join(touched)} of its request.",
             "Work on a copy, such as request.context.clip[-1].copy(): a request may be asked again.",
         )
 
 
 @check("Do its frames stay what they were when it gave them?")
-def kept(trial: Trial) -> Iterator[Finding]:
+def kept(trial: Trial) -> Iterator[CheckFinding]:
     """Chunks at the end, compared with copies taken as they came."""
     plain = trial.plain()
     changed = [
@@ -189,7 +191,7 @@ def kept(trial: Trial) -> Iterator[Finding]:
         if now is not None and then is not None and not np.array_equal(now, then, equal_nan=then.dtype.kind == "f")
     ]
     if changed:
-        yield Finding(
+        yield CheckFinding(
             f"{len(changed)} of its {len(plain.chunks)} chunks (first: {changed[0]}) changed after it had given them: "
             "it uses one buffer again and again.",
             "Yield a copy: buffer.copy().",
@@ -197,7 +199,7 @@ def kept(trial: Trial) -> Iterator[Finding]:
 
 
 @check("Are red and blue where they belong?", after=("values", "shape", "count"))
-def colours(trial: Trial) -> Iterator[Finding]:
+def colours(trial: Trial) -> Iterator[CheckFinding]:
     """Whether the first frame is red where the last one it saw is blue, and the other way round."""
     plain = trial.plain()
     seen, drawn = (
@@ -207,7 +209,7 @@ def colours(trial: Trial) -> Iterator[Finding]:
     agreement = float((seen * drawn).sum()) / scale if scale else 0.0
     trial.measured["red and blue agree with the last frame seen by"] = f"{agreement:.2f} of -1..1"
     if agreement < SWAPPED:
-        yield Finding(
+        yield CheckFinding(
             "Its first frame is red where the last one it saw is blue, and the other way round "
             f"({agreement:.2f} on a scale from -1, all swapped, to 1).",
             "If it draws BGR, as OpenCV does, return chunk[..., ::-1].",

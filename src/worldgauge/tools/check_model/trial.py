@@ -50,11 +50,11 @@ _PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 _OURS = Path(worldgauge.__file__).parent
 
 
-Asking = Literal["loopnav", "mind", "closedloop"]
+CheckedSuite = Literal["loopnav", "mind", "closedloop"]
 """Suites whose actions a model can be asked with."""
 
 
-def room(start: int = START) -> int:
+def longest_horizon(start: int = START) -> int:
     """Frames of the walk from frame `start` on: the longest horizon that can be asked."""
     return len(_walk()[0]) - start
 
@@ -68,7 +68,7 @@ def make_question(
     seed: int = SEED,
     size: tuple[int, int] | None = None,
     turn: float | None = None,
-    suite: Asking = "loopnav",
+    suite: CheckedSuite = "loopnav",
 ) -> RolloutRequest:
     """A question of loopnav's form about a walk in an embedded settlement; nothing of it is shared with another.
 
@@ -112,7 +112,7 @@ def _as_keys(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-class Asked:
+class ModelAnswer:
     """One question while it is answered: every chunk as it came, and as it was when it came.
 
     error: what the model raised, one line that begins with a verb. went_on: whether more came after the last frame
@@ -145,7 +145,7 @@ class Asked:
             raise
         except (Exception, SystemExit) as error:
             verb = "failed:" if isinstance(error, WorldgaugeError) else "raised"
-            self.error = f"{verb} {one_line(error)} (after {some(self.count)}{_place(error)})"
+            self.error = f"{verb} {one_line(error)} (after {frames_in_words(self.count)}{_place(error)})"
             return False
         finally:
             self.seconds += time.monotonic() - began
@@ -188,7 +188,7 @@ class Asked:
         how = "actions" if request.actions is not None else "a camera path" if request.poses is not None else "text"
         width, height = request.frame_size
         return (
-            f"{some(request.horizon)} of {width}x{height} after {some(len(request.context))} of context, "
+            f"{frames_in_words(request.horizon)} of {width}x{height} after {frames_in_words(len(request.context))} of context, "
             f"driven by {how}, seed {request.seed}"
         )
 
@@ -207,12 +207,12 @@ class Trial:
     suite: whose actions it is driven by.
     """
 
-    def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: Asking = "loopnav") -> None:
+    def __init__(self, model: WorldModel, deadline_s: float | None = None, suite: CheckedSuite = "loopnav") -> None:
         self.model = model
         self.suite = suite
         self.spec = model.spec
         self._deadline_s = deadline_s
-        self._kept: dict[str, Asked] = {}
+        self._kept: dict[str, ModelAnswer] = {}
         self.begin(lambda done, total: None)
 
     def begin(self, report: Progress) -> None:
@@ -226,14 +226,14 @@ class Trial:
         """A question to this model; see `make_question`."""
         return make_question(self.spec, suite=self.suite, **question)
 
-    def start(self, *, keep: bool = True, **question: Any) -> Asked:
+    def start(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
         """Begin a question (see `make_question`); its chunks are taken by whoever calls this."""
-        asked = Asked(self.model, self.question(**question), self._heard, keep=keep)
+        asked = ModelAnswer(self.model, self.question(**question), self._heard, keep=keep)
         self.asked.append(asked.described)
         self._heard(0, 0)
         return asked
 
-    def ask(self, *, keep: bool = True, **question: Any) -> Asked:
+    def ask(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
         """The whole answer to a question."""
         asked = self.start(keep=keep, **question)
         while asked.step():
@@ -241,7 +241,7 @@ class Trial:
         asked.drop()
         return asked
 
-    def plain(self) -> Asked:
+    def plain(self) -> ModelAnswer:
         """The answer to the plain question, asked once; the first thing that this process asks of the model.
 
         Raises SubjectError when there is none.
@@ -251,7 +251,7 @@ class Trial:
             raise SubjectError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
         return plain
 
-    def long(self) -> Asked:
+    def long(self) -> ModelAnswer:
         """The answer to a long question at the size of the suite's recordings, asked once: 100 frames or a minute."""
         plain = self.plain()
         small, standard = SIZES[self.spec.view] if self.suite == "closedloop" else (SIZE, STANDARD_SIZE)
@@ -261,7 +261,7 @@ class Trial:
         horizon = max(2 * HORIZON, min(LONG_HORIZON, affordable))
         return self._once("long", horizon=horizon, size=size, keep=False)
 
-    def _once(self, name: str, **question: Any) -> Asked:
+    def _once(self, name: str, **question: Any) -> ModelAnswer:
         if name in self._kept:
             self.asked.append(self._kept[name].described)
         else:
@@ -294,7 +294,7 @@ def array_of(chunk: Any) -> NDArray[Any] | None:
     return array if array.dtype.kind in "biuf" else None
 
 
-def some(frames: int) -> str:
+def frames_in_words(frames: int) -> str:
     """A number of frames in words."""
     return "1 frame" if frames == 1 else f"{frames} frames"
 

@@ -3,8 +3,11 @@
     found = metric_study(scenes=40)
     print(tables(found))
 
-`samples` are what is looked at, `doses` what is done to it, `gauges` and `learned` what judges it, `finding` what came
-of it, `telling` says it in words. Source of the first six perturbations: LoopNav, figure 3a.
+`samples` holds the frames, `perturbations` the changes by severity, `metric_adapters` and `learned` the metrics,
+`study` runs them, `results` holds what comes out, `format` and `page` print it.
+
+`published_curves` is another study on the same perturbations and scenes: LoopNav's figure 3a, at the paper's own
+severities and with bounds that SGCS must keep. The metric study looks at every metric, over a range of severities.
 """
 
 from worldgauge.tools.validate_metrics.format import conclusions, tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from worldgauge.tools.validate_metrics.results import Column, Curve, Estimate, MetricStudy, Selectivity
+from worldgauge.tools.validate_metrics.results import Curve, Estimate, MetricStudy, PerturbationColumn, Selectivity
 
 MOST_TIMES = 100.0
 """Ratios beyond are not told apart."""
@@ -80,7 +80,7 @@ def ratio_words(found: Selectivity | None) -> str:
     return middle if found.low is None or low == middle == high else f"{middle} ({low} to {high})"
 
 
-def _named(found: MetricStudy, holds: Callable[[Column, Curve], bool]) -> str:
+def _named(found: MetricStudy, holds: Callable[[PerturbationColumn, Curve], bool]) -> str:
     """Metrics, and in brackets the perturbations of which something holds."""
     named = {row.metric: [c.name for c in found.applied if holds(c, row.curves[c.name])] for row in found.measured}
     return "; ".join(f"{metric} ({', '.join(names)})" for metric, names in named.items() if names)

@@ -16,7 +16,7 @@ from worldgauge.metrics.frame_pairs import prepared
 from worldgauge.perception import estimators
 from worldgauge.perception.loading import BATCH, Float32, Unavailable, open_perception
 from worldgauge.perception.naming import What
-from worldgauge.tools.validate_metrics.metric_adapters import Gauge, Score, Values, segmented
+from worldgauge.tools.validate_metrics.metric_adapters import MetricAdapter, Score, Values, segmented
 from worldgauge.tools.validate_metrics.samples import Samples, Shot
 from worldgauge.weights import AbsentWeightsError
 
@@ -31,7 +31,7 @@ _PERCEIVED: tuple[tuple[str, str, What, str], ...] = (
 """Name in the study, the metric that it is, what looks, the network that does."""
 
 
-def learned(networks: Mapping[str, str]) -> tuple[Gauge, ...]:
+def learned_adapters(networks: Mapping[str, str]) -> tuple[MetricAdapter, ...]:
     """All learned metrics of frames. networks: metric -> what it is asked of instead, as `open_perception` takes it.
 
     Raises UnknownNameError for a metric that is none of them.
@@ -41,14 +41,14 @@ def learned(networks: Mapping[str, str]) -> tuple[Gauge, ...]:
         if name not in names:
             raise UnknownNameError("learned metric", name, names)
     perceived = [
-        Gauge(
+        MetricAdapter(
             {name: metric},
             partial(_opened, name, what, networks.get(name, network)),
             alone=what in ("aesthetic", "imaging"),
         )
         for name, metric, what, network in _PERCEIVED
     ]
-    return (*perceived, Gauge({"sgcs_sam3": "sgcs"}, _sam3))
+    return (*perceived, MetricAdapter({"sgcs_sam3": "sgcs"}, _sam3))
 
 
 def _opened(name: str, what: What, text: str, samples: Samples) -> Score:

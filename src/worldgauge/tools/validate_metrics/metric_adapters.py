@@ -27,7 +27,7 @@ Score = Callable[[Shot, Sequence[Shot]], Values]
 
 
 @dataclass(frozen=True)
-class Gauge:
+class MetricAdapter:
     """Metrics that are computed together.
 
     metrics: name in the study -> name in `metrics.metrics`, whose facts say which way is better.
@@ -42,7 +42,7 @@ class Gauge:
     alone: bool = False
 
 
-def each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
+def score_each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
     """A function of (frame, truth) as what a gauge opens."""
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
@@ -124,15 +124,15 @@ def _same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
-WEIGHTLESS: tuple[Gauge, ...] = (
-    Gauge(
+WEIGHTLESS: tuple[MetricAdapter, ...] = (
+    MetricAdapter(
         _same("sgcs", "sgcs_macro", "sgcs_objects", "sgcs_relations"),
         _exact,
         blind=frozenset({"sgcs", "sgcs_macro", "sgcs_objects"}),
     ),
-    Gauge({"sgcs_colour": "sgcs"}, _colour),
+    MetricAdapter({"sgcs_colour": "sgcs"}, _colour),
     *(
-        Gauge(_same(name), each(function, name))
+        MetricAdapter(_same(name), score_each(function, name))
         for name, function in (
             ("ssim_table", ssim_table),
             ("ssim_320x180", ssim_320x180),
@@ -142,7 +142,7 @@ WEIGHTLESS: tuple[Gauge, ...] = (
             ("mse", mse),
         )
     ),
-    Gauge(_same("ssim_720p", "psnr_720p", "mse_720p"), lambda samples: _at_720p),
-    Gauge(_same("sharpness"), lambda samples: _sharpness, alone=True),
+    MetricAdapter(_same("ssim_720p", "psnr_720p", "mse_720p"), lambda samples: _at_720p),
+    MetricAdapter(_same("sharpness"), lambda samples: _sharpness, alone=True),
 )
 """In the order of the tables."""

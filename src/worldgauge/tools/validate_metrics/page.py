@@ -19,7 +19,7 @@ from worldgauge.report.page import asset, environment
 from worldgauge.report.wording import number
 from worldgauge.tools.validate_metrics.format import conclusions, ratio_words
 from worldgauge.tools.validate_metrics.perturbations import STRENGTHS
-from worldgauge.tools.validate_metrics.results import Column, Curve, Estimate, MetricStudy, Row
+from worldgauge.tools.validate_metrics.results import Curve, Estimate, MetricRow, MetricStudy, PerturbationColumn
 
 KINDS = {
     "keeps": ("k2", "keep the scene"),
@@ -120,7 +120,7 @@ def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> st
     return str(whole)
 
 
-def panel(row: Row, columns: Sequence[Column]) -> Markup:
+def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
     """Response of one metric against strength, a line for each perturbation; on the same axis for every metric."""
     lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
     told = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
@@ -136,7 +136,7 @@ def panel(row: Row, columns: Sequence[Column]) -> Markup:
     )
 
 
-def look_of(column: Column) -> SeriesStyle:
+def look_of(column: PerturbationColumn) -> SeriesStyle:
     """Its kind's colour; what is done to single things is dashed."""
     return SeriesStyle(column.name, KINDS[column.kind][0], _title(column.name), column.name.startswith("thing"))
 
@@ -162,7 +162,7 @@ def _interval(found: Estimate, digits: int = 2) -> str:
     return f"{number(found.low, digits=digits)} to {number(found.high, digits=digits)}"
 
 
-def _forests(rows: Sequence[Row]) -> list[tuple[str, Markup]]:
+def _forests(rows: Sequence[MetricRow]) -> list[tuple[str, Markup]]:
     """Selectivity of the largest masks, and of things."""
     asked = {
         "Of the largest masks, as in the paper": [row.selectivity for row in rows],
@@ -181,7 +181,9 @@ def _forests(rows: Sequence[Row]) -> list[tuple[str, Markup]]:
     return found
 
 
-def _details(row: Row, columns: Sequence[Column]) -> list[tuple[str, list[tuple[str, str, str]], str, str]]:
+def _details(
+    row: MetricRow, columns: Sequence[PerturbationColumn]
+) -> list[tuple[str, list[tuple[str, str, str]], str, str]]:
     """Of each perturbation: its responses (words, interval, n and skipped), monotonicity, first strength seen."""
     lines = []
     for column in columns:
@@ -202,7 +204,7 @@ def _details(row: Row, columns: Sequence[Column]) -> list[tuple[str, list[tuple[
     return lines
 
 
-def _strip(column: Column, pictures: Sequence[NDArray[np.uint8] | None]) -> Strip:
+def _strip(column: PerturbationColumn, pictures: Sequence[NDArray[np.uint8] | None]) -> Strip:
     """The truth and every strength, blank where there is none."""
     first = pictures[0]
     assert first is not None

@@ -33,7 +33,7 @@ THINGS = tuple(i for i, name in enumerate(CATEGORIES, start=1) if name not in ST
 
 
 @dataclass(frozen=True)
-class Ladder:
+class SeverityScale:
     """One way to change a frame.
 
     kind: what that does to the scene. what: the change in words. strengths: that it has, multiples of the usual dose.
@@ -54,12 +54,12 @@ def steps_m() -> tuple[float, ...]:
     return tuple(STEP_M * strength for strength in STRENGTHS)
 
 
-def ladders(seed: int) -> tuple[Ladder, ...]:
+def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
     """All, in the order of the tables; seed: of the noise. A ladder gives None for a frame that it cannot change so."""
     whole = tuple(s for s in STRENGTHS if s >= 1)
     p = perturbation
     return (
-        Ladder(
+        SeverityScale(
             "colour",
             "keeps",
             "contrast, light and saturation up",
@@ -76,7 +76,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             ),
             keeps_labels=True,
         ),
-        Ladder(
+        SeverityScale(
             "translation",
             "keeps",
             "the picture moved right and down",
@@ -84,7 +84,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda s: f"{100 * p.SHIFT * s:g} % of its size",
             _of(lambda rgb, labels, s: p.translation(rgb, labels, shift=p.SHIFT * s)),
         ),
-        Ladder(
+        SeverityScale(
             "rotation",
             "keeps",
             "the picture turned",
@@ -92,7 +92,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda s: f"{p.TURN_DEG * s:g}°",
             _of(lambda rgb, labels, s: p.rotation(rgb, labels, turn_deg=p.TURN_DEG * s)),
         ),
-        Ladder(
+        SeverityScale(
             "scaling",
             "keeps",
             "its centre blown up",
@@ -100,7 +100,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda s: f"centre {100 * (1 - (1 - p.CROP) * s):g} %",
             _of(lambda rgb, labels, s: p.scaling(rgb, labels, crop=1 - (1 - p.CROP) * s)),
         ),
-        Ladder(
+        SeverityScale(
             "deletion",
             "changes",
             "the largest objects painted over, sky and ground among them",
@@ -108,7 +108,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             _objects,
             _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s))),
         ),
-        Ladder(
+        SeverityScale(
             "swap",
             "changes",
             "the largest objects in each other's place, sky and ground among them",
@@ -116,7 +116,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             _pairs,
             _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s))),
         ),
-        Ladder(
+        SeverityScale(
             "thing_loss",
             "changes",
             "the largest buildings, trees or flowers painted over",
@@ -124,7 +124,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             _objects,
             _of(lambda rgb, labels, s: p.deletion(rgb, labels, count=int(s), among=THINGS)),
         ),
-        Ladder(
+        SeverityScale(
             "thing_swap",
             "changes",
             "the largest buildings, trees or flowers in each other's place",
@@ -132,7 +132,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             _pairs,
             _of(lambda rgb, labels, s: p.swap(rgb, labels, pairs=int(s), among=THINGS)),
         ),
-        Ladder(
+        SeverityScale(
             "noise",
             "degrades",
             "Gaussian noise",
@@ -141,7 +141,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda sample, s: _repainted(sample, _noisy(sample.shot.rgb, NOISE_LEVELS * s, (seed, sample.number))),
             keeps_labels=True,
         ),
-        Ladder(
+        SeverityScale(
             "blur",
             "degrades",
             "Gaussian blur",
@@ -150,7 +150,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda sample, s: _repainted(sample, _blurred(sample.shot.rgb, BLUR_PX * s)),
             keeps_labels=True,
         ),
-        Ladder(
+        SeverityScale(
             "jpeg",
             "degrades",
             "stored as JPEG",
@@ -159,7 +159,7 @@ def ladders(seed: int) -> tuple[Ladder, ...]:
             lambda sample, s: _repainted(sample, _compressed(sample.shot.rgb, JPEG_QUALITY[s])),
             keeps_labels=True,
         ),
-        Ladder(
+        SeverityScale(
             "step_aside",
             "moves",
             "the same place seen from a step to the right",

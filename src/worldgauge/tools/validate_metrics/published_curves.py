@@ -47,7 +47,7 @@ Distance = Callable[[Image, Image], float]
 
 
 @dataclass(frozen=True)
-class Bar:
+class PublishedBar:
     """One bar of the figure: a metric under a perturbation.
 
     mean, std: over units (drawn scenes, or videos), population std; None where n is 0. n: units with a value.
@@ -64,12 +64,12 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Study:
+class PublishedStudy:
     """The bars, what they were measured on, and whether they keep the acceptance bounds; `reasons` says which fail."""
 
     source: str
     segmenter: str
-    bars: tuple[Bar, ...]
+    bars: tuple[PublishedBar, ...]
     accepted: bool
     reasons: tuple[str, ...]
 
@@ -99,14 +99,14 @@ class Study:
         return "\n".join(lines)
 
 
-def study(
+def run_published_study(
     source: Path | None = None,
     *,
     scenes: int = 40,
     seed: int = 0,
     segmenter: Literal["exact", "colour"] = "exact",
     lpips: Distance | None = None,
-) -> Study:
+) -> PublishedStudy:
     """Run the study on `scenes` drawn scenes, or on the LoopNav folder `source`.
 
     source: type ABA, range 5, the first recording of each village, every fifth frame of all of it.
@@ -127,7 +127,7 @@ def study(
     return _study(name, segmenter, frames, again, lpips, fewest=1)
 
 
-def verdict(bars: Iterable[Bar], *, fewest: int = MIN_SCENES) -> tuple[str, ...]:
+def check_bounds(bars: Iterable[PublishedBar], *, fewest: int = MIN_SCENES) -> tuple[str, ...]:
     """The acceptance bounds that `bars` break, over at least `fewest` units a bar; empty when all hold."""
     by_name = {(bar.metric, bar.perturbation): bar for bar in bars}
 
@@ -160,7 +160,7 @@ def _study(
     lpips: Distance | None,
     *,
     fewest: int,
-) -> Study:
+) -> PublishedStudy:
     metrics = ("sgcs", "ssim", "sim-lpips")
     values: dict[tuple[str, str], list[float]] = {(m, p): [] for m in metrics for p in PERTURBATIONS}
     skipped = dict.fromkeys(PERTURBATIONS, 0)
@@ -179,8 +179,8 @@ def _study(
             if measured:
                 values[key].append(float(np.mean(measured)))
     bars = tuple(_bar(metric, name, values[metric, name], skipped[name], lpips) for metric, name in values)
-    broken = verdict(bars, fewest=fewest)
-    return Study(source, segmenter, bars, not broken, broken)
+    broken = check_bounds(bars, fewest=fewest)
+    return PublishedStudy(source, segmenter, bars, not broken, broken)
 
 
 def _scores(
@@ -199,12 +199,12 @@ def _scores(
     }
 
 
-def _bar(metric: str, perturbation: str, values: list[float], skipped: int, lpips: Distance | None) -> Bar:
+def _bar(metric: str, perturbation: str, values: list[float], skipped: int, lpips: Distance | None) -> PublishedBar:
     if values:
-        return Bar(metric, perturbation, float(np.mean(values)), float(np.std(values)), len(values), skipped)
+        return PublishedBar(metric, perturbation, float(np.mean(values)), float(np.std(values)), len(values), skipped)
     absent = metric == "sim-lpips" and lpips is None
     reason = "LPIPS weights were not given" if absent else "no frame has a value"
-    return Bar(metric, perturbation, None, None, 0, skipped, reason)
+    return PublishedBar(metric, perturbation, None, None, 0, skipped, reason)
 
 
 def _drawn(seed: int) -> tuple[Image, Labels]:

@@ -43,7 +43,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dose:
+class SeverityResponse:
     """A metric at one strength of a perturbation. skipped: frames that could not be changed so, or have no value."""
 
     strength: float
@@ -60,12 +60,12 @@ class Curve:
     """
 
     perturbation: str
-    doses: tuple[Dose, ...]
+    doses: tuple[SeverityResponse, ...]
     monotonicity: Estimate
     blind: bool = False
 
     @property
-    def usual(self) -> Dose:
+    def usual(self) -> SeverityResponse:
         """The dose that tables show."""
         return next(dose for dose in self.doses if dose.strength == USUAL)
 
@@ -94,7 +94,7 @@ class Selectivity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric. alone: it judges a frame without the truth. reason: why it has no curves.
 
     selectivity: of deletion and swap, as the paper has them; of things: of those that touch no sky and no ground.
@@ -111,7 +111,7 @@ class Row:
     reason: str | None = None
 
 
-class Column(NamedTuple):
+class PerturbationColumn(NamedTuple):
     """One perturbation. amounts: its strengths in words. reason: why it could not be applied."""
 
     name: str
@@ -133,21 +133,21 @@ class MetricStudy:
     n: int
     units: int
     seed: int
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PerturbationColumn, ...]
+    rows: tuple[MetricRow, ...]
     examples: Mapping[str, tuple[NDArray[np.uint8] | None, ...]] = field(default_factory=dict, compare=False)
 
     @cached_property
-    def measured(self) -> tuple[Row, ...]:
+    def measured(self) -> tuple[MetricRow, ...]:
         """Rows with curves."""
         return tuple(row for row in self.rows if row.curves)
 
     @property
-    def applied(self) -> tuple[Column, ...]:
+    def applied(self) -> tuple[PerturbationColumn, ...]:
         """Columns with values."""
         return tuple(column for column in self.columns if column.reason is None)
 
-    def row(self, metric: str) -> Row:
+    def row(self, metric: str) -> MetricRow:
         """The row of one metric."""
         return next(row for row in self.rows if row.metric == metric)
 
@@ -207,7 +207,7 @@ def _share(tables: Floats) -> Floats:
 
 def _curve(name: str, by_strength: Mapping[float, Floats], units: Sequence[str], blind: bool) -> Curve:
     doses = tuple(
-        Dose(strength, _estimate(_by_unit(values, units)), int(np.isnan(values).sum()))
+        SeverityResponse(strength, _estimate(_by_unit(values, units)), int(np.isnan(values).sum()))
         for strength, values in by_strength.items()
     )
     table = np.stack([np.zeros(len(units)), *by_strength.values()])
@@ -252,7 +252,7 @@ def _ranks(values: Floats) -> Floats:
     return ranks
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: MetricRow) -> dict[str, Any]:
     return {
         "metric": row.metric,
         "better": row.better,

@@ -66,7 +66,7 @@ class Samples:
         return Sample(number, self.shot(number), aside)
 
 
-def drawn(count: int, seed: int) -> Samples:
+def draw_samples(count: int, seed: int) -> Samples:
     """`count` drawn scenes, each a unit of its own."""
 
     def shot(number: int) -> Shot:
@@ -80,7 +80,7 @@ def drawn(count: int, seed: int) -> Samples:
     return Samples(f"{count} drawn scenes", units, True, False, False, shot, nothing)
 
 
-def recorded(source: Path, count: int) -> Samples:
+def read_samples(source: Path, count: int) -> Samples:
     """About `count` frames of the LoopNav folder `source`: evenly many of the first valid recording of each village.
 
     Where the world is known the frame is rendered again, without the losses of its file, else it is the file's own.

@@ -13,20 +13,20 @@ from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableEr
 from worldgauge.core.image import Image
 from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import in_order
-from worldgauge.tools.validate_metrics.learned import learned
-from worldgauge.tools.validate_metrics.metric_adapters import WEIGHTLESS, Gauge, Score
-from worldgauge.tools.validate_metrics.perturbations import Ladder, ladders, steps_m
+from worldgauge.tools.validate_metrics.learned import learned_adapters
+from worldgauge.tools.validate_metrics.metric_adapters import WEIGHTLESS, MetricAdapter, Score
+from worldgauge.tools.validate_metrics.perturbations import SeverityScale, severity_scales, steps_m
 from worldgauge.tools.validate_metrics.published_curves import CHANGE
 from worldgauge.tools.validate_metrics.results import (
     THINGS_CHANGE,
-    Column,
     Floats,
+    MetricRow,
     MetricStudy,
-    Row,
+    PerturbationColumn,
     curves_of,
     selectivity_of,
 )
-from worldgauge.tools.validate_metrics.samples import Sample, Samples, Shot, drawn, recorded
+from worldgauge.tools.validate_metrics.samples import Sample, Samples, Shot, draw_samples, read_samples
 from worldgauge.weights import AbsentWeightsError
 
 SCENES = 40
@@ -52,17 +52,17 @@ def metric_study(
     """Put every available metric of frames, or those in `names`, through every perturbation at every strength.
 
     data: LoopNav folder whose recordings give the frames; drawn scenes without. scenes: frames in all. networks: see
-    `learned`. progress: called with frames done and in all. Equal arguments give equal numbers on one machine.
+    `learned_adapters`. progress: called with frames done and in all. Equal arguments give equal numbers on one machine.
     Raises UnknownNameError for metrics, UsageError for fewer than two scenes, DataError for the folder.
     """
-    gauges = _chosen((*WEIGHTLESS, *learned(networks or {})), names)
+    gauges = _chosen((*WEIGHTLESS, *learned_adapters(networks or {})), names)
     if scenes < 2:
         raise UsageError(f"a study compares frames with each other, so it needs two or more, got {scenes}")
-    samples = drawn(scenes, seed) if data is None else recorded(Path(data), scenes)
+    samples = draw_samples(scenes, seed) if data is None else read_samples(Path(data), scenes)
     if len(samples) < 2:
         raise UsageError(f"{samples.title}: a study needs two or more; record more, or raise the number of scenes")
     scores, reasons = _open(gauges, samples)
-    steps = [each for each in ladders(seed) if samples.moves or each.kind != "moves"]
+    steps = [each for each in severity_scales(seed) if samples.moves or each.kind != "moves"]
     scored: list[_Scored] = []
     jobs = _jobs(samples) if scores else ()
     for found in in_order(lambda job: _scored(*job, steps, scores), jobs, _threads()):
@@ -77,13 +77,13 @@ def metric_study(
         len(samples),
         len(set(samples.units)),
         seed,
-        tuple(_column(ladder, samples) for ladder in ladders(seed)),
+        tuple(_column(ladder, samples) for ladder in severity_scales(seed)),
         tuple(row for row in rows if not names or row.metric in names),
         _examples(samples, steps, _richest(scored)) if scored else {},
     )
 
 
-def _chosen(gauges: Sequence[Gauge], names: Sequence[str]) -> list[Gauge]:
+def _chosen(gauges: Sequence[MetricAdapter], names: Sequence[str]) -> list[MetricAdapter]:
     known = [name for gauge in gauges for name in gauge.metrics]
     for name in names:
         if name not in known:
@@ -91,7 +91,7 @@ def _chosen(gauges: Sequence[Gauge], names: Sequence[str]) -> list[Gauge]:
     return [gauge for gauge in gauges if not names or not gauge.metrics.keys().isdisjoint(names)]
 
 
-def _open(gauges: Sequence[Gauge], samples: Samples) -> tuple[list[Score], dict[str, str]]:
+def _open(gauges: Sequence[MetricAdapter], samples: Samples) -> tuple[list[Score], dict[str, str]]:
     """What scores, and by metric why one does not."""
     scores, reasons = [], {}
     for gauge in gauges:
@@ -109,7 +109,7 @@ def _jobs(samples: Samples) -> Iterator[tuple[Sample, Shot]]:
         yield samples.sample(number, steps_m()), samples.shot((number + count // 2) % count)
 
 
-def _scored(sample: Sample, another: Shot, steps: Sequence[Ladder], scores: Sequence[Score]) -> _Scored:
+def _scored(sample: Sample, another: Shot, steps: Sequence[SeverityScale], scores: Sequence[Score]) -> _Scored:
     shown: dict[_Key, Shot] = {_TRUTH: sample.shot, _ANOTHER: another}
     for ladder in steps:
         for strength in ladder.strengths:
@@ -124,18 +124,23 @@ def _scored(sample: Sample, another: Shot, steps: Sequence[Ladder], scores: Sequ
 
 
 def _row(
-    gauge: Gauge, name: str, scored: Sequence[_Scored], samples: Samples, steps: Sequence[Ladder], reason: str | None
-) -> Row:
+    gauge: MetricAdapter,
+    name: str,
+    scored: Sequence[_Scored],
+    samples: Samples,
+    steps: Sequence[SeverityScale],
+    reason: str | None,
+) -> MetricRow:
     better = str(metrics.entry(gauge.metrics[name]).facts["better"])
     if reason is not None:
-        return Row(name, better, gauge.alone, reason=reason)
+        return MetricRow(name, better, gauge.alone, reason=reason)
     values = [each[name] for each in scored]
     truth = _column_of(values, _TRUTH)
     # Of a metric without a direction, higher counts as better: its curves need one to be drawn.
     sign = -1.0 if better == "lower" else 1.0
     unit = float(np.sqrt(np.nanmean((truth - _column_of(values, _ANOTHER)) ** 2)))
     if not unit > 0:
-        return Row(name, better, gauge.alone, reason="it gives the truth and every other scene the same value")
+        return MetricRow(name, better, gauge.alone, reason="it gives the truth and every other scene the same value")
     drops = {
         ladder.name: {s: sign * (truth - _column_of(values, (ladder.name, s))) / unit for s in ladder.strengths}
         for ladder in steps
@@ -143,18 +148,18 @@ def _row(
     blind = frozenset(ladder.name for ladder in steps if name in gauge.blind and ladder.keeps_labels)
     curves = curves_of(drops, samples.units, blind)
     overall, things = (selectivity_of(drops, samples.units, which) for which in (CHANGE, THINGS_CHANGE))
-    return Row(name, better, gauge.alone, unit, curves, overall, things)
+    return MetricRow(name, better, gauge.alone, unit, curves, overall, things)
 
 
 def _column_of(values: Sequence[Mapping[_Key, float]], key: _Key) -> Floats:
     return np.array([each.get(key, np.nan) for each in values], np.float64)
 
 
-def _column(ladder: Ladder, samples: Samples) -> Column:
+def _column(ladder: SeverityScale, samples: Samples) -> PerturbationColumn:
     stuck = ladder.kind == "moves" and not samples.moves
     reason = "these frames come without a world to move in: give recordings of one, --data DIR" if stuck else None
     amounts = {strength: ladder.amount(strength) for strength in ladder.strengths}
-    return Column(ladder.name, ladder.kind, ladder.what, amounts, reason)
+    return PerturbationColumn(ladder.name, ladder.kind, ladder.what, amounts, reason)
 
 
 def _richest(scored: Sequence[_Scored]) -> int:
@@ -163,7 +168,7 @@ def _richest(scored: Sequence[_Scored]) -> int:
     return counts.index(max(counts))
 
 
-def _examples(samples: Samples, steps: Sequence[Ladder], number: int) -> dict[str, tuple[Image | None, ...]]:
+def _examples(samples: Samples, steps: Sequence[SeverityScale], number: int) -> dict[str, tuple[Image | None, ...]]:
     sample = samples.sample(number, steps_m())
     shots = {ladder.name: (sample.shot, *(ladder.apply(sample, s) for s in ladder.strengths)) for ladder in steps}
     return {name: tuple(None if shot is None else _small(shot.rgb) for shot in row) for name, row in shots.items()}
