@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.samples import FOLDERS
 from support.table_sight import table
 from support.task_context import QuietContext
 from worldgauge.core.actions import HAND_POSES
@@ -31,7 +30,7 @@ from worldgauge.suites.closedloop.manipulation.imagination import TableImaginati
 from worldgauge.suites.closedloop.policies.contract import ActionPlan
 from worldgauge.suites.closedloop.task import TaskParameters
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds import World, open_world, worlds
 
@@ -96,7 +95,7 @@ def question(model: WorldModel, walk: tuple[Episode, int], context: int) -> Roll
         return table_question(model, context)
     if model.spec.view == "panorama":
         return steps_question(model.spec, start=30, horizon=4, seed=3, size=(160, 90), turn=None)
-    return make_request(*walk, model.spec, Settings(context=context), seed=3)
+    return make_request(*walk, model.spec, LoopNavSettings(context=context), seed=3)
 
 
 @pytest.mark.parametrize("name", [name for name in models.names() if stands_alone(name)])
@@ -213,7 +212,7 @@ class TestSuite:
 
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         suite = suites.get(name)()
-        task = next(iter(suite.tasks(request.getfixturevalue(FOLDERS[name]))))
+        task = next(iter(suite.tasks(request.getfixturevalue(f"{name}_data"))))
         asked = agents.get("random")() if suite.subject_kind == "agent" else models.get("freeze")()
         record = suite.perform(task, asked, QuietContext(tmp_path))
         for score in suite.score(record, QuietContext(tmp_path)):

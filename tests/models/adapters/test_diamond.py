@@ -23,7 +23,7 @@ from worldgauge.models.adapters.diamond import (
     to_signed,
 )
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 
 class Networks:
@@ -177,7 +177,7 @@ def test_declares_itself() -> None:
 def test_answers_a_task(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     model = Diamond(backend=Networks())
-    request = make_request(episode, start, model.spec, Settings(), seed=3)
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
     assert len(request.context) == 4
     frames = np.concatenate(list(checked_rollout(model, request)))
     assert len(frames) == len(episode) - start

@@ -21,7 +21,7 @@ from worldgauge.models.adapters.mineworld import (
     interleave,
 )
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 
 class Networks:
@@ -188,7 +188,7 @@ def test_context_and_step_must_fit(context: int, step: int) -> None:
 def test_answers_a_task(walk: tuple[Episode, int], settings: dict[str, int]) -> None:
     episode, start = walk
     model = MineWorld(backend=Networks(), **settings)
-    request = make_request(episode, start, model.spec, Settings(), seed=3)
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
     assert len(request.context) == settings.get("context", 31)
     frames = np.concatenate(list(checked_rollout(model, request)))
     assert len(frames) == len(episode) - start

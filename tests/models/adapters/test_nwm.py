@@ -24,7 +24,7 @@ from worldgauge.models.adapters.nwm import (
     wrapped,
 )
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.tools.check_model.steps import steps_question
 from worldgauge.worlds.walking.primitives import Primitive
 from worldgauge.worlds.walking.primitives import poses_of as poses_ahead
@@ -117,7 +117,7 @@ def test_published_deltas_from_the_records_themselves(walk: tuple[Episode, int],
     told = np.diff(np.column_stack([scaled, wrap_angle(yaw - yaw[0])]), axis=0)
 
     model = NWM(backend=Networks(), context=8, deltas="published")
-    request = make_request(episode, start, model.spec, Settings(), seed=3)
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
     for _ in model.rollout(request):
         pass
     moves = np.stack([move for _, move in model._backend.asked])
@@ -198,7 +198,7 @@ def test_declares_itself() -> None:
 def test_answers_a_task(walk: tuple[Episode, int], settings: dict[str, Any]) -> None:
     episode, start = walk
     model = NWM(backend=Networks(), context=8, **settings)
-    request = make_request(episode, start, model.spec, Settings(), seed=3)
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
     frames = np.concatenate(list(checked_rollout(model, request)))
     assert len(frames) == len(episode) - start
     elsewhere = NWM(backend=Networks(), context=8, **settings).rollout(as_served(request))

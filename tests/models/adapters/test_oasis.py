@@ -21,7 +21,7 @@ from worldgauge.models.adapters.oasis import (
     to_tokens,
 )
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 KEPT = np.linspace(0.9999, 0.0001, 1000)
 
@@ -164,7 +164,7 @@ def test_declares_itself() -> None:
 def test_answers_a_task(walk: tuple[Episode, int]) -> None:
     episode, start = walk
     model = Oasis(backend=Networks(), steps=1)
-    request = make_request(episode, start, model.spec, Settings(), seed=3)
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
     assert len(request.context) == 32
     frames = np.concatenate(list(checked_rollout(model, request)))
     assert len(frames) == len(episode) - start

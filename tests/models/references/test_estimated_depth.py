@@ -19,7 +19,7 @@ from worldgauge.models.references.depth_source import SKY_M, DepthSource
 from worldgauge.models.references.memory import Memory
 from worldgauge.models.references.warp import Warp
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 SERVER = '''
 import numpy as np
@@ -62,7 +62,7 @@ def published(walk: tuple[Episode, int], model: Any, horizon: int = 3) -> Rollou
     short = dataclasses.replace(
         episode, world=None, clip=episode.clip[:end], poses=episode.poses[:end], actions=episode.actions[: end - 1]
     )
-    return make_request(short, start, model.spec, Settings(), seed=0)
+    return make_request(short, start, model.spec, LoopNavSettings(), seed=0)
 
 
 def drawn(model: Any, request: RolloutRequest) -> np.ndarray:

@@ -11,7 +11,7 @@ from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.model import RolloutRequest, TellsPath
 from worldgauge.models import models
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.worlds import open_world
 
 TELLING = ("truth", "reencoded", "late", "render", "drift", "ahead", "freeze")
@@ -21,7 +21,7 @@ def ask(name: str, walk: tuple[Episode, int], horizon: int = 4, context: int | N
     """The model and a request to it, of `horizon` frames of the walk."""
     episode, start = walk
     model = models.get(name)(**settings)
-    request = make_request(episode, start, model.spec, Settings(context=context), seed=5)
+    request = make_request(episode, start, model.spec, LoopNavSettings(context=context), seed=5)
     truth = None if request.truth is None else request.truth[:horizon]
     poses = None if request.poses is None else request.poses[:horizon]
     known = episode.poses[start : start + horizon] if truth is not None else None

@@ -15,7 +15,7 @@ from worldgauge.models import models
 from worldgauge.models.references import forgetful
 from worldgauge.models.references.memory import Memory, plane_depth
 from worldgauge.suites.loopnav.protocol import make_request
-from worldgauge.suites.loopnav.settings import Settings
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.mind.walks.mirror import actions_of
 from worldgauge.worlds import open_world
 from worldgauge.worlds.third_person import feet_of, figure_mask
@@ -41,7 +41,7 @@ def request_for(model: object, walk: tuple[Episode, int], horizon: int, seed: in
         poses=episode.poses[: start + horizon],
         actions=episode.actions[: start + horizon - 1],
     )
-    return make_request(short, start, model.spec, Settings(), seed=seed)
+    return make_request(short, start, model.spec, LoopNavSettings(), seed=seed)
 
 
 def test_every_reference_of_the_suite_is_registered() -> None:
@@ -238,7 +238,7 @@ def test_references_say_what_a_published_recording_lacks(name: str, needs: str, 
     episode, start = walk
     published = dataclasses.replace(episode, world=None)
     model = models.get(name)()
-    request = make_request(published, start, model.spec, Settings(), seed=0)
+    request = make_request(published, start, model.spec, LoopNavSettings(), seed=0)
     with pytest.raises(NotApplicableError, match=needs):
         list(checked_rollout(model, request))
 
@@ -248,5 +248,5 @@ def test_memory_from_pictures_alone_needs_no_world(walk: tuple[Episode, int]) ->
     model = models.get("memory-plane")()
     assert not model.spec.privileged
     assert not model.spec.inputs
-    request = make_request(dataclasses.replace(episode, world=None), start, model.spec, Settings(), seed=0)
+    request = make_request(dataclasses.replace(episode, world=None), start, model.spec, LoopNavSettings(), seed=0)
     assert next(iter(model.rollout(request))).shape == (1, 90, 160, 3)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.tools.check_model.trial import ModelAnswer, Trial
+from worldgauge.tools.check_model.trial import ModelAnswer, Trial, frames_in_words
 
 ROUNDING = 2
 """Grey levels by which two answers may differ and still count as the same: sums on a graphics card vary by as much."""

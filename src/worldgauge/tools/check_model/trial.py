@@ -188,7 +188,8 @@ class ModelAnswer:
         how = "actions" if request.actions is not None else "a camera path" if request.poses is not None else "text"
         width, height = request.frame_size
         return (
-            f"{frames_in_words(request.horizon)} of {width}x{height} after {frames_in_words(len(request.context))} of context, "
+            f"{frames_in_words(request.horizon)} of {width}x{height} "
+            f"after {frames_in_words(len(request.context))} of context, "
             f"driven by {how}, seed {request.seed}"
         )
 

@@ -1,0 +1,53 @@
+"""Small data of the suite closedloop, for tests anywhere: made once a test run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.closedloop_fixture import make_closedloop_data
+from support.made_once import made_once
+from worldgauge.engine.run import run
+from worldgauge.report import write_report
+from worldgauge.suites.closedloop.recognition.recogniser.recognition import FILE_VARIABLE, save
+from worldgauge.suites.closedloop.recognition.recogniser.training import train
+
+
+@pytest.fixture(scope="session")
+def closedloop_data(episodes: Path) -> Path:
+    """What the conformance tests ask: a small data set of the suite."""
+    return episodes
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """File of a recogniser of four homes: poor, but trained in seconds."""
+    return made_once(tmp_path_factory, "eyes", lambda root: save(train(4, held_out=1), root / "eyes.npz")) / "eyes.npz"
+
+
+@pytest.fixture(scope="session")
+def eyes(trained: Path) -> Iterator[Path]:
+    """What agents see with from here on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FILE_VARIABLE, str(trained))
+        yield trained
+
+
+@pytest.fixture(scope="session")
+def episodes(tmp_path_factory: pytest.TempPathFactory, eyes: Path) -> Path:
+    """Folder of closed-loop data in one home: two episodes of each task, goal images 64x36."""
+    return made_once(tmp_path_factory, "episodes", lambda root: make_closedloop_data(root, 2))
+
+
+@pytest.fixture(scope="session")
+def loops(episodes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An agent in a home, with no world model and with the oracle: records whose films the suite makes."""
+    root = tmp_path_factory.mktemp("loops")
+    settings = {"view_px": 48, "panorama_px": 128, "decisions": 2, "task": "navigation"}
+    run("closedloop", model=["none", "oracle"], data=episodes, out=root, settings=settings)
+    return root
+
+
+@pytest.fixture(scope="session")
+def loop_page(loops: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([loops], tmp_path_factory.mktemp("loop_page"))

@@ -1,0 +1,21 @@
+"""Small data of the suite mind, for tests anywhere: made once a test run."""
+
+from pathlib import Path
+
+import pytest
+
+from support.made_once import made_once
+from worldgauge.engine.collection.kernel import collect
+
+
+@pytest.fixture(scope="session")
+def mind_data(clips: Path) -> Path:
+    """What the conformance tests ask: a small data set of the suite."""
+    return clips
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of MIND data in first and third person at 64x36: a clip of 48 frames and a start image of each."""
+    few = {"families": ("urban",), "train": 0, "mem": 1, "action_space": 0, "mirror": 1, "frames": 48, "size": (64, 36)}
+    return made_once(tmp_path_factory, "clips", lambda root: collect("mind", root, **few))

@@ -1,0 +1,20 @@
+"""Small data of the suite target, for tests anywhere: made once a test run."""
+
+from pathlib import Path
+
+import pytest
+
+from support.made_once import made_once
+from support.target_fixture import make_target_data
+
+
+@pytest.fixture(scope="session")
+def target_data(scenarios: Path) -> Path:
+    """What the conformance tests ask: a small data set of the suite."""
+    return scenarios
+
+
+@pytest.fixture(scope="session")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of three Target-Bench scenarios at 160x90 and 5 frames a second: a curve, straight ahead, a turn."""
+    return made_once(tmp_path_factory, "scenarios", make_target_data)
