@@ -61,7 +61,7 @@ def validate_metric(
 
         found = consistency.run_published_study(data, scenes=scenes, segmenter=segmenter.value, seed=seed)
     else:
-        from worldgauge.suites.build.validation import validation as critic
+        from worldgauge.suites.build.validation import critic_study as critic
 
         found = critic.study(data, structures=structures)
     if not show.studied(found, json):

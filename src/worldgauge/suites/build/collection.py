@@ -20,7 +20,7 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.build.curation.entries import StructureTasks, tasks_of_structure
+from worldgauge.suites.build.curation.structure_tasks import StructureTasks, tasks_of_structure
 from worldgauge.suites.build.format import Architecture, BuildTask, check, image_path, write, write_image
 from worldgauge.suites.build.generate.figures import shapes as figures
 from worldgauge.suites.build.generate.figures.mental_rotation import RotationQuestion, balanced_questions, sheet

@@ -13,7 +13,7 @@ from worldgauge.terminal.options import Json, Out, Seed, Settings, resumable, se
 
 if TYPE_CHECKING:
     from worldgauge.suites.build.curation.curate import CurationResult
-    from worldgauge.suites.build.curation.rules import Reason
+    from worldgauge.suites.build.curation.filters import Reason
 
 _SHOWN = 20
 """Lines of a list; the rest is counted."""
@@ -161,7 +161,7 @@ def _show_curated(made: CurationResult, json: bool) -> None:
 
 
 def _reason(name: str) -> Reason:
-    from worldgauge.suites.build.curation.rules import REASONS
+    from worldgauge.suites.build.curation.filters import REASONS
 
     for known in REASONS:
         if known == name:

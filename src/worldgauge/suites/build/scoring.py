@@ -12,7 +12,6 @@ from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.build.chance import Bounds, answer_bounds, build_bounds, choice_bounds, random_matching
 from worldgauge.suites.build.critics import (
     DIMENSIONS,
     AnswerMark,
@@ -45,6 +44,7 @@ from worldgauge.suites.build.metrics.scores import (
 )
 from worldgauge.suites.build.metrics.soundness import soundness
 from worldgauge.suites.build.protocol import answer_of, choices_of
+from worldgauge.suites.build.score_bounds import Bounds, answer_bounds, build_bounds, choice_bounds, random_matching
 from worldgauge.suites.build.settings import SUITE, BuildSettings
 from worldgauge.suites.build.tasks import row_of, truth_of
 from worldgauge.worlds.blocks.blueprint import Blueprint

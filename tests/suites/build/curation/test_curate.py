@@ -18,8 +18,8 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.suites.build import format as build
 from worldgauge.suites.build.agents.reader import read_layers
 from worldgauge.suites.build.curation.curate import curate
-from worldgauge.suites.build.curation.entries import MAX_WORDS, structure_json
 from worldgauge.suites.build.curation.marked_boxes import box_to_blueprint
+from worldgauge.suites.build.curation.structure_tasks import MAX_WORDS, structure_json
 from worldgauge.worlds.blocks.blueprint import Blueprint, difficulty_factor, material
 from worldgauge.worlds.blocks.structures import read_region_box, write_nbt, write_schem
 from worldgauge.worlds.blocks.views import picture

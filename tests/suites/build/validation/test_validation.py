@@ -10,14 +10,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.build.bars import BESIDE, criteria_of
 from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Submission, critics
 from worldgauge.suites.build.critics.rules import RulesCritic
 from worldgauge.suites.build.format import Architecture, write
 from worldgauge.suites.build.generate.structures import structures
 from worldgauge.suites.build.kinds import Kind
 from worldgauge.suites.build.validation.agreement import StudyCase, agreement_of, spearman
-from worldgauge.suites.build.validation.validation import CriticStudy, study
+from worldgauge.suites.build.validation.criteria import BESIDE, criteria_of
+from worldgauge.suites.build.validation.critic_study import CriticStudy, study
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 

@@ -11,7 +11,9 @@ from worldgauge.chat.client import Chat
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import dumps, write_file
-from worldgauge.suites.build.curation.entries import (
+from worldgauge.suites.build.curation.filters import Reason, Rejection, Selection, select_structures
+from worldgauge.suites.build.curation.sources import SourceStructure, Unreadable, read_files, read_world, spoken
+from worldgauge.suites.build.curation.structure_tasks import (
     PICTURES,
     ChatInstructions,
     InstructionWriter,
@@ -19,8 +21,6 @@ from worldgauge.suites.build.curation.entries import (
     tasks_of_structure,
     template_instruction,
 )
-from worldgauge.suites.build.curation.rules import Reason, Rejection, Selection, select_structures
-from worldgauge.suites.build.curation.sources import SourceStructure, Unreadable, read_files, read_world, spoken
 from worldgauge.suites.build.format import write, write_image
 from worldgauge.suites.build.format.files import ARCHITECTURES
 from worldgauge.worlds.blocks.views import RENDERER, flags_of, picture

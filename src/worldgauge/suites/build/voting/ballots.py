@@ -10,7 +10,7 @@ from worldgauge.engine.suite.contract import Cell, Record, Table, TableRow, Task
 from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.suites.build.critics import Critic, CriticError
 from worldgauge.suites.build.metrics.scores import comprehensive
-from worldgauge.suites.build.metrics.voting import swiss, voting_scores
+from worldgauge.suites.build.metrics.tournament import swiss, voting_scores
 from worldgauge.suites.build.protocol import answer_of
 from worldgauge.suites.build.scoring import reading_of, submission_of
 from worldgauge.suites.build.settings import BuildSettings, FailedPlans

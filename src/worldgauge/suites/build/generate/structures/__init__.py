@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.curation.rules import canonical
+from worldgauge.suites.build.curation.filters import canonical
 from worldgauge.suites.build.generate.structures import (  # noqa: F401  (entered into the list of designs by their import)
     creatures,
     defence,

@@ -5,7 +5,13 @@ import pytest
 from scipy import ndimage
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.curation.rules import REASONS, canonical, connected_share, rejections_of, select_structures
+from worldgauge.suites.build.curation.filters import (
+    REASONS,
+    canonical,
+    connected_share,
+    rejections_of,
+    select_structures,
+)
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.statistics import Interval
 from worldgauge.suites.build import format as build
-from worldgauge.suites.build.bars import GRADED, Criterion, Falling, criteria_of, falling_of
 from worldgauge.suites.build.critics import Critic, CriticKit, Submission, critics
 from worldgauge.suites.build.generate.instructions import describe, one_liners
 from worldgauge.suites.build.generate.structures import structures as starters
 from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
 from worldgauge.suites.build.metrics.scores import evaluation
 from worldgauge.suites.build.validation.agreement import MEASURES, Agreement, StudyCase, agreement_of
+from worldgauge.suites.build.validation.criteria import GRADED, Criterion, Falling, criteria_of, falling_of
 from worldgauge.suites.build.validation.damage import ANOTHER, DAMAGES, EMPTY, SAME, TRUTH
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.views import contact_sheet
