@@ -11,9 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from support.trajectories import pair, perturbed, trajectory
 from support.vectors import cases
-from worldgauge.core.alignment import Sim3, align
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.geometry import Sim3, align, pose_from_yaw_pitch
 from worldgauge.metrics import trajectory as module
 from worldgauge.metrics.trajectory import (
     absolute_errors,

@@ -14,9 +14,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.core.alignment import Alignment, Sim3, umeyama
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import FloatArray, rotation_angle
+from worldgauge.core.geometry import Alignment, FloatArray, Sim3, rotation_angle, umeyama
 from worldgauge.metrics import metrics
 
 _SOURCE = "MIND, section 4.7 of the specification: umeyama_sim3, compute_rpe"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
-from worldgauge.core.alignment import align
 from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import align
 from worldgauge.perception.decoders.crosscheck import align_path, disagreement
 
 CURVE = np.stack([np.sin(np.linspace(0, 1.5, 9)), np.zeros(9), np.linspace(0, 4, 9)], -1)

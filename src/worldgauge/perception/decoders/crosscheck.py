@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from worldgauge.core import polyline
-from worldgauge.core.alignment import Sim3
 from worldgauge.core.errors import ShapeError, WorldgaugeError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray, Sim3
 from worldgauge.perception.decoders.contract import DecodedPath, Decoder, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worldgauge.core.alignment import align
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray, align
 from worldgauge.perception.decoders.sfm._mapping import Model
 
 MAX_DIFFERENCE = 0.03

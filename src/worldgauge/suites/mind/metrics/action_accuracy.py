@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.alignment import Shape
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray, Shape
 from worldgauge.metrics.trajectory import aligned, fit_points, relative_errors
 
 MIN_STEPS = 8
