@@ -9,8 +9,13 @@ import numpy as np
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
-from worldgauge.suites.closedloop.training_data.coverage.record import Depth
-from worldgauge.suites.closedloop.training_data.demonstrations import layout as dm
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import Depth
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
+    DemoFacts,
+    DemoStep,
+    DemoThing,
+    write_demonstration,
+)
 from worldgauge.worlds.tabletop.picture import front_pose
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.splits import SEEDS
@@ -21,7 +26,7 @@ DOWN = (1.0, 0.0, 0.0, 0.0)
 GOALS = (HandPose(0.1, 0.2, 0.9, *DOWN, 0.0), HandPose(0.1, 0.2, 0.8, *DOWN, 0.0))
 REACHED = (4, 6)
 SEED = SEEDS["train"].start + 7
-FACTS = dm.DemoFacts(
+FACTS = DemoFacts(
     task="push_buttons",
     number=0,
     variation=3,
@@ -29,7 +34,7 @@ FACTS = dm.DemoFacts(
     world=WorldFacts("tabletop", {"task": "push_buttons", "variation": 3, "seed": SEED}, "ab" * 32),
     instruction="push the red button",
     wordings=("press the red one",),
-    things=(dm.DemoThing("red button", "button", "red"), dm.DemoThing("blue button", "button", "blue")),
+    things=(DemoThing("red button", "button", "red"), DemoThing("blue button", "button", "blue")),
     camera=Camera.from_vertical_fov(*SIZE, 40.0),
     camera_pose=front_pose(),
     fps=20 / 3,
@@ -40,14 +45,14 @@ FACTS = dm.DemoFacts(
 )
 
 
-def steps() -> list[dm.DemoStep]:
+def steps() -> list[DemoStep]:
     """The hand comes down from above; the first button goes down with it in the end."""
     rows = []
     for k in range(FRAMES):
         sub_goal = int(k > REACHED[0])
         hand = HandPose(0.1, 0.2, 1.3 - 0.1 * k if k <= 4 else 0.9 - 0.05 * (k - 4), *DOWN, 0.0)
         places = np.array([[0.1, 0.2, 0.78 - 0.001 * k], [0.3, -0.2, 0.78]])
-        rows.append(dm.DemoStep(GOALS[sub_goal], hand, sub_goal, float(k == FRAMES - 1), places))
+        rows.append(DemoStep(GOALS[sub_goal], hand, sub_goal, float(k == FRAMES - 1), places))
     return rows
 
 
@@ -64,4 +69,6 @@ def shots(depth: bool = False, seed: int = 0) -> Iterator[tuple[Image, Depth | N
 def written(root: Path, number: int = 0, seed: int = SEED, *, depth: bool = False) -> Path:
     """One more demonstration in `root`; its folder."""
     world = WorldFacts("tabletop", {"task": "push_buttons", "variation": 3, "seed": seed}, "ab" * 32)
-    return dm.write(root, replace(FACTS, number=number, seed=seed, world=world), shots(depth, number), steps())
+    return write_demonstration(
+        root, replace(FACTS, number=number, seed=seed, world=world), shots(depth, number), steps()
+    )

@@ -25,7 +25,7 @@ from worldgauge.suites.closedloop.episodes.table import find_trials
 from worldgauge.suites.closedloop.format import check as checking
 from worldgauge.suites.closedloop.format.check import PUBLISHED
 from worldgauge.suites.closedloop.format.episode import KINDS
-from worldgauge.suites.closedloop.format.scenes import MANIFEST_FORMAT
+from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
 from worldgauge.suites.closedloop.training_data.coverage import collection as _coverage  # noqa: F401

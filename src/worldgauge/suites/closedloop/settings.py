@@ -17,7 +17,7 @@ from worldgauge.perception.naming import What
 from worldgauge.suites.closedloop.policies.contract import proposers, revisers
 from worldgauge.suites.closedloop.questions.judge import judges
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, task_names
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import read_index
+from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})

@@ -17,7 +17,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.collection.kernel import collect
 from worldgauge.metrics.pixel import psnr
 from worldgauge.suites.closedloop.models.nearest_demonstration import NearestDemonstration
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration, load
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration, load_demonstrations
 from worldgauge.worlds.tabletop.pose_plans import as_actions
 
 SIZE = (96, 96)
@@ -47,7 +47,7 @@ def imagined(folder: Path, request: RolloutRequest) -> Frames:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_what_was_recorded_is_found_and_shown(folder: Path, number: int) -> None:
-    one = load(folder)[number]
+    one = load_demonstrations(folder)[number]
     frames = np.linspace(0, one.reached[1], 14).astype(int)[1:]
     request = question(one, frames)
     made = imagined(folder, request)
@@ -61,14 +61,14 @@ def test_what_was_recorded_is_found_and_shown(folder: Path, number: int) -> None
 
 
 def test_a_hand_that_is_asked_behind_the_camera_goes_to_the_edge_of_the_workspace(folder: Path) -> None:
-    one = load(folder)[0]
+    one = load_demonstrations(folder)[0]
     request = question(one, np.arange(3))
     wild = replace(request, actions=as_actions([one.hand[0], [5.0, 0, 1, 1, 0, 0, 0, 1], [0.2, 900, 1, 1, 0, 0, 0, 1]]))
     assert imagined(folder, wild).shape == (3, *SIZE, 3)
 
 
 def test_it_goes_on_from_where_the_hand_is(folder: Path) -> None:
-    one = load(folder)[1]
+    one = load_demonstrations(folder)[1]
     start = one.reached[1]
     frames = np.linspace(start, one.reached[-1], 14).astype(int)[1:]
     made = imagined(folder, question(one, frames, seen=(0, one.reached[0], start)))
@@ -77,7 +77,9 @@ def test_it_goes_on_from_where_the_hand_is(folder: Path) -> None:
 
 
 def test_same_question_same_frames_and_a_batch_is_its_single_requests(folder: Path) -> None:
-    requests = [question(one, np.linspace(0, len(one) - 1, 5).astype(int)[1:]) for one in load(folder)[:2]]
+    requests = [
+        question(one, np.linspace(0, len(one) - 1, 5).astype(int)[1:]) for one in load_demonstrations(folder)[:2]
+    ]
     for request, frames in zip(requests, checked_batch(NearestDemonstration(str(folder)), requests), strict=True):
         np.testing.assert_array_equal(imagined(folder, request), frames)
         np.testing.assert_array_equal(imagined(folder, replace(request, seed=99)), frames)
@@ -96,7 +98,7 @@ def test_other_demonstrations_are_another_model(folder: Path, tmp_path: Path) ->
 
 
 def test_demonstrations_of_another_size_are_resized(folder: Path) -> None:
-    one = load(folder)[0]
+    one = load_demonstrations(folder)[0]
     request = question(one, np.arange(1, 4))
     context = request.context.resized(64, 64)
     context = replace(context, clip=Clip.from_array(context.clip.to_array(), 7.0))
@@ -104,7 +106,7 @@ def test_demonstrations_of_another_size_are_resized(folder: Path) -> None:
 
 
 def test_what_cannot_be_answered_is_refused(folder: Path, tmp_path: Path) -> None:
-    one = load(folder)[0]
+    one = load_demonstrations(folder)[0]
     request = question(one, np.arange(1, 4))
     wide = Camera.from_vertical_fov(*SIZE, 60)
     for context in (

@@ -9,7 +9,7 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.video import Clip
 from worldgauge.suites.closedloop.models._recorded_paths import GRIP_M, MOVED_M, TURN_M_RAD, RecordedPaths
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration
 
 
 def recorded(hand: FloatArray, reached: tuple[int, ...] | None = None) -> Demonstration:

@@ -14,8 +14,8 @@ from worldgauge.core.io import write_file
 from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.episodes.parts import goal_path
 from worldgauge.suites.closedloop.episodes.plan import Share, name_of
+from worldgauge.suites.closedloop.format.coordinates import as_stored
 from worldgauge.suites.closedloop.format.episode import AT_HOME, Kind
-from worldgauge.suites.closedloop.format.frame import as_stored
 from worldgauge.suites.closedloop.navigation.episodes import navigations
 from worldgauge.suites.closedloop.questions.generate.episodes import ask_questions
 from worldgauge.suites.closedloop.recognition.episodes import recognitions

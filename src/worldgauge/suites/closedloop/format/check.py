@@ -22,8 +22,7 @@ from worldgauge.suites.closedloop.format.episode import (
     NavigationEpisode,
 )
 from worldgauge.suites.closedloop.format.files import goal_image, image_size
-from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.format.scenes import scene_missing
+from worldgauge.suites.closedloop.format.load import load, scene_missing
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.primitives import STEP_M

@@ -1,6 +1,6 @@
 """Episodes of the closed loop as everything else sees them: where an agent is, what it is sent for, in which scene.
 
-Stances are in the world frame, metres and radians; files keep them in the simulator's (`closedloop_frame`).
+Stances are in the world frame, metres and radians; files keep them in the simulator's frame (`coordinates`).
 """
 
 from __future__ import annotations

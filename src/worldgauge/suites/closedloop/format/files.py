@@ -14,7 +14,7 @@ from typing import Any
 
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError
-from worldgauge.core.image import Image, decode_png
+from worldgauge.core.image import Image, decode_png, png_header_size
 from worldgauge.core.io import parse_json
 from worldgauge.suites.closedloop.format.episode import Episode, NavigationEpisode
 
@@ -65,7 +65,7 @@ def goal_image(episode: NavigationEpisode) -> Image:
 
 def image_size(path: Path) -> tuple[int, int]:
     """(width, height) of a PNG, from its header; `path` may lead into a zip. Raises DataError when it is none."""
-    return _size(_bytes_of(path, 24), str(path))
+    return png_header_size(_bytes_of(path, 24), str(path))
 
 
 def digest_of(path: Path) -> str:
@@ -126,13 +126,6 @@ def _bytes_of(path: Path, n: int | None = None) -> bytes:
     if len(data) > MAX_IMAGE_BYTES:
         raise DataError(f"{path}: passes the limit of {MAX_IMAGE_BYTES} bytes for a picture")
     return data
-
-
-def _size(data: bytes, where: str) -> tuple[int, int]:
-    if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
-        raise DataError(f"{where}: not a PNG picture; write or download it again")
-    width, height = struct.unpack(">II", data[16:24])
-    return int(width), int(height)
 
 
 def _depth(value: Any) -> int:

@@ -10,6 +10,15 @@ data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_miss
 """
 
 from worldgauge.suites.closedloop.format.check import EpisodeStatistics, KindStatistics, check
+from worldgauge.suites.closedloop.format.coordinates import (
+    as_stored,
+    habitat_point,
+    habitat_rotation,
+    habitat_stance,
+    our_point,
+    our_stance,
+    our_yaw,
+)
 from worldgauge.suites.closedloop.format.episode import (
     AT_HOME,
     KINDS,
@@ -24,17 +33,7 @@ from worldgauge.suites.closedloop.format.episode import (
     RecognitionEpisode,
 )
 from worldgauge.suites.closedloop.format.files import fingerprint_of, goal_image
-from worldgauge.suites.closedloop.format.frame import (
-    as_stored,
-    habitat_point,
-    habitat_rotation,
-    habitat_stance,
-    our_point,
-    our_stance,
-    our_yaw,
-)
-from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.format.scenes import MANIFEST, MANIFEST_FORMAT, scene_missing, worlds_of
+from worldgauge.suites.closedloop.format.load import MANIFEST, MANIFEST_FORMAT, load, scene_missing, worlds_of
 from worldgauge.suites.closedloop.format.write import (
     write_manipulation,
     write_navigation,

@@ -12,21 +12,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
-from worldgauge.core.errors import DataError
-from worldgauge.core.fields import number_of, short, whole_of
-from worldgauge.core.io import check_inside, list_folder
-from worldgauge.suites.closedloop.format import rows
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.fields import MAX_COORDINATE_M, number_of, short, whole_of, world_of
+from worldgauge.core.io import check_inside, check_name, list_folder
+from worldgauge.engine.collection.manifest import MANIFEST
+from worldgauge.suites.closedloop.format.coordinates import as_stored, our_stance
 from worldgauge.suites.closedloop.format.episode import (
+    GOAL_RADIUS_M,
+    HFOV_DEG,
     KINDS,
     ClosedLoop,
     Episode,
     Fault,
     Kind,
+    ManipulationEpisode,
     NavigationEpisode,
     QuestionEpisode,
+    RecognitionEpisode,
 )
 from worldgauge.suites.closedloop.format.files import members_of, read_json
-from worldgauge.suites.closedloop.format.scenes import MANIFEST, worlds_of
+from worldgauge.worlds.indoor.homes import LABELS
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
 
 FOLDERS: Mapping[Kind, tuple[str, ...]] = {
     "recognition": ("recognition", "AR"),
@@ -41,8 +50,8 @@ MAX_FILES = 64
 MAX_EPISODES = 100_000
 LONGEST_M = 1e5
 
-Part = Literal["recognition", "navigation", "questions", "manipulation", "lengths", "blind", "evidence"]
-_WORDS: Mapping[Part, str] = {
+FileContent = Literal["recognition", "navigation", "questions", "manipulation", "lengths", "blind", "evidence"]
+_WORDS: Mapping[FileContent, str] = {
     "recognition": "recognition episodes",
     "navigation": "navigation episodes",
     "questions": "questions",
@@ -53,13 +62,42 @@ _WORDS: Mapping[Part, str] = {
 }
 _E = TypeVar("_E", bound=Episode)
 
+MAX_TEXT = 4000
+"""Characters of a question, an answer or a name."""
+MAX_WHOLE = 2**31 - 1
+EYE_M = (0.05, 3.0)
+"""Heights that an eye can have above the floor, metres."""
+
+EpisodeRow = Mapping[str, Any]
+REFUSALS = (KeyError, ValueError, TypeError, OverflowError, DataError)
+"""What reading a row raises when it is no episode."""
+
+MANIFEST_FORMAT = "closedloop"
+MANIFEST_VERSION = 1
+
+_SCAN = r"[A-Za-z0-9]{11}"
+_AGREEMENTS = (
+    (r"mp3d", "Matterport3D, under its Terms of Use (https://niessner.github.io/Matterport)"),
+    (
+        rf"hm3d|(^|/)\d{{5}}-{_SCAN}(/|$)",
+        "HM3D, under Matterport's End User License Agreement for academic use (https://aihabitat.org/datasets/hm3d)",
+    ),
+    (rf"^(.*/)?{_SCAN}(\.glb)?$", "Matterport3D, under its Terms of Use (https://niessner.github.io/Matterport)"),
+)
+
 
 def load(root: Path) -> ClosedLoop:
     """All episodes of a folder, or of one episode file; no picture is decoded.
 
-    root: holds the folders recognition, navigation, questions (published: AR, IGNav, AEQA) and manipulation, any of
-    them, or the files themselves. Rows that cannot be used are `faults`, what is worth knowing beside is in `notes`.
-    Raises DataError when nothing is there, a file cannot be read, or two files hold the same.
+    Args:
+        root: Holds the folders recognition, navigation, questions (published: AR, IGNav, AEQA) and manipulation, any of
+            them, or the files themselves.
+
+    Returns:
+        The usable episodes. Rows that cannot be used are `faults`, what else is worth knowing is in `notes`.
+
+    Raises:
+        DataError: When nothing is there, a file cannot be read, or two files hold the same.
     """
     root = Path(root)
     found = _Found(root if root.is_dir() else root.parent)
@@ -69,10 +107,10 @@ def load(root: Path) -> ClosedLoop:
         )
     for path in [root] if root.is_file() else _files(root, found.notes):
         found.take(path)
-    recognition = tuple(found.episodes("recognition", rows.recognition_of, _rows_of("episodes")))
-    navigation = tuple(_with_images(found, found.episodes("navigation", rows.navigation_of, _rows_of("data"))))
-    questions = tuple(_with_answers(found, found.episodes("questions", rows.question_of, list)))
-    manipulation = tuple(found.episodes("manipulation", rows.manipulation_of, _rows_of("trials")))
+    recognition = tuple(found.episodes("recognition", recognition_of, _rows_of("episodes")))
+    navigation = tuple(_with_images(found, found.episodes("navigation", navigation_of, _rows_of("data"))))
+    questions = tuple(_with_answers(found, found.episodes("questions", question_of, list)))
+    manipulation = tuple(found.episodes("manipulation", manipulation_of, _rows_of("trials")))
     if not found.parts.keys() & set(KINDS):
         seen = "; ".join(found.notes) or "no JSON file is there"
         raise DataError(f"{root}: holds no episodes of the closed loop ({seen})")
@@ -89,12 +127,142 @@ def load(root: Path) -> ClosedLoop:
     )
 
 
+def recognition_of(row: EpisodeRow) -> RecognitionEpisode:
+    """Raises KeyError, ValueError or DataError naming the field (specification, 5.1)."""
+    start, floor = _stance(row, "start")
+    label = text_of(row, "target_categrory").strip().replace("_", " ")  # so spelled in the files
+    if label not in LABELS:
+        raise ValueError(f"field 'target_categrory' is {short(label)}; give one of the {len(LABELS)} labels")
+    return RecognitionEpisode(
+        id=id_of(row, "id" if "id" in row else "episode_id"),
+        scene=text_of(row, "scene_id"),
+        difficulty=whole_of(row, "difficulty", 0, 2),
+        target=whole_of(row, "target_id", 0, MAX_WHOLE),
+        category=label,
+        start=start,
+        height_m=_eye(row),
+        floor_m=floor,
+    )
+
+
+def navigation_of(row: EpisodeRow) -> NavigationEpisode:
+    """As `recognition_of` (specification, 5.2); the image is looked up by the caller."""
+    start, floor = _stance(row, "start")
+    goal, _ = _stance(row, "goal")
+    return NavigationEpisode(
+        id=id_of(row, "datum_id"),
+        scene=text_of(row, "scene_relpath"),
+        start=start,
+        goal=goal,
+        radius_m=number_of(row, "goal_radius", 1e-3, 100.0) if "goal_radius" in row else GOAL_RADIUS_M,
+        step_to_goal=whole_of(row, "step_to_goal", 0, 100_000),
+        height_m=_eye(row),
+        floor_m=floor,
+    )
+
+
+def question_of(row: EpisodeRow) -> QuestionEpisode:
+    """As `recognition_of` (specification, 5.3); what the files beside it say is added by the caller."""
+    start, floor = _stance(row, "start")
+    extra = row.get("extra_answers") or []
+    if not isinstance(extra, list) or len(extra) > 100:
+        raise ValueError(f"field 'extra_answers' is {short(extra)}; give a list of at most 100 texts")
+    return QuestionEpisode(
+        id=id_of(row, "question_id"),
+        scene=text_of(row, "scene_id"),
+        question=text_of(row, "question", lines=True),
+        answer=text_of(row, "answer", lines=True),
+        extra_answers=tuple(text_of({"extra_answers": one}, "extra_answers", lines=True) for one in extra),
+        category=text_of(row, "category"),
+        start=start,
+        hfov_deg=number_of(row, "hfov", 10.0, 170.0) if row.get("hfov") is not None else HFOV_DEG,
+        height_m=_eye(row),
+        floor_m=floor,
+    )
+
+
+def manipulation_of(row: EpisodeRow) -> ManipulationEpisode:
+    """As `recognition_of`."""
+    wordings = row.get("wordings") or []
+    if not isinstance(wordings, list) or len(wordings) > 100:
+        raise ValueError(f"field 'wordings' is {short(wordings)}; give a list of at most 100 texts")
+    return ManipulationEpisode(
+        id=id_of(row, "episode_id"),
+        scene=text_of(row, "scene_id"),
+        table_task=check_name(text_of(row, "table_task"), "field 'table_task'"),
+        variation=whole_of(row, "variation", 0, MAX_WHOLE),
+        instruction=text_of(row, "instruction"),
+        wordings=tuple(text_of({"wordings": one}, "wordings") for one in wordings),
+        reference_poses=whole_of(row, "reference_poses", 0, 100_000) if "reference_poses" in row else 0,
+    )
+
+
+def id_of(row: EpisodeRow, key: str) -> str:
+    """A whole number or a name that can be a part of a path."""
+    value = row[key]
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"field '{key}' is {short(value)}; give a whole number or a name")
+    return check_name(_plain(str(value), key), f"field '{key}'")
+
+
+def text_of(row: EpisodeRow, key: str, *, lines: bool = False) -> str:
+    """Words that are not empty, within `MAX_TEXT` characters and without control characters.
+
+    lines: there may be several, and tabs.
+    """
+    value = row[key]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"field '{key}' is {short(value)}; give words")
+    return _plain(value, key, r"\n\r\t" if lines else "")
+
+
+def wrong(error: Exception) -> str:
+    """What an error of this module says, in one line."""
+    if isinstance(error, KeyError):
+        return f"field {error} is missing"
+    return " ".join(str(error).split())
+
+
+def worlds_of(folder: Path) -> dict[str, WorldFacts]:
+    """World of every scene, from the manifest of a collected folder; empty for published files, which have none.
+
+    Raises DataError naming the field when the manifest is there but is not one of ours.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        return {}
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        raise DataError(f"{path}: field 'format' is not '{MANIFEST_FORMAT}'; give a folder of closed-loop episodes")
+    version = content.get("version")
+    if version != MANIFEST_VERSION:
+        raise DataError(f"{path}: version {short(version)} is not {MANIFEST_VERSION}; collect the data again")
+    worlds = content.get("worlds")
+    if not isinstance(worlds, dict):
+        raise DataError(f"{path}: field 'worlds' is {short(worlds)}; remove or repair the manifest")
+    return {scene: _world(row, f"{path}: scene {short(scene)}") for scene, row in worlds.items()}
+
+
+def scene_missing(scene: str) -> str:
+    """Why a scene without a world cannot be entered, and what to do: one line."""
+    for pattern, agreement in _AGREEMENTS:
+        if re.search(pattern, scene):
+            return (
+                f"scene {short(scene)} is a scan of {agreement}, and does not come with worldgauge: sign it and name "
+                f"a world that opens the scan in {MANIFEST}, or collect homes: worldgauge collect closedloop"
+            )
+    return (
+        f"scene {short(scene)} is not in field 'worlds' of {MANIFEST}: put the manifest of the collection back, or "
+        "collect again: worldgauge collect closedloop"
+    )
+
+
 @dataclass
 class _Found:
     """What the files of a folder hold, as it is found."""
 
     place: Path
-    parts: dict[Part, tuple[Path, Any]] = field(default_factory=dict)
+    parts: dict[FileContent, tuple[Path, Any]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -111,7 +279,7 @@ class _Found:
             self.parts[part] = path, value
 
     def episodes(
-        self, kind: Kind, read: Callable[[rows.Row], _E], rows_of: Callable[[Any], Sequence[Any]]
+        self, kind: Kind, read: Callable[[EpisodeRow], _E], rows_of: Callable[[Any], Sequence[Any]]
     ) -> Iterator[_E]:
         """The usable rows of a kind; the others become faults."""
         if kind not in self.parts:
@@ -128,8 +296,8 @@ class _Found:
                 episode = read(row)
                 if episode.id in seen:
                     raise ValueError(f"the id '{episode.id}' is there twice; rename one of the two")
-            except rows.REFUSALS as error:
-                self.fault(kind, f"row-{number}", f"{path.name}: row {number}: {rows.wrong(error)}")
+            except REFUSALS as error:
+                self.fault(kind, f"row-{number}", f"{path.name}: row {number}: {wrong(error)}")
                 continue
             seen.add(episode.id)
             yield episode
@@ -138,13 +306,13 @@ class _Found:
         self.faults.append(Fault(kind, id, text))
 
 
-def _part_of(value: Any, path: Path) -> Part | None:
+def _part_of(value: Any, path: Path) -> FileContent | None:
     """What the value of a JSON file is; None for what is nothing of ours. Raises DataError for a broken one."""
     if isinstance(value, list):
         return "questions" if all("question" in row for row in value if isinstance(row, dict)) else None
     if not isinstance(value, dict) or not value:
         return None
-    named: tuple[tuple[str, Part], ...] = (
+    named: tuple[tuple[str, FileContent], ...] = (
         ("episodes", "recognition"),
         ("data", "navigation"),
         ("trials", "manipulation"),
@@ -154,7 +322,7 @@ def _part_of(value: Any, path: Path) -> Part | None:
             if not isinstance(value[key], list):
                 raise DataError(f"{path}: field '{key}' is {short(value[key])}; give a list of episodes")
             return part
-    kinds: tuple[tuple[type | tuple[type, ...], Part], ...] = (
+    kinds: tuple[tuple[type | tuple[type, ...], FileContent], ...] = (
         ((int, float), "lengths"),
         (str, "blind"),
         (list, "evidence"),
@@ -254,8 +422,59 @@ def _with_answers(found: _Found, episodes: Iterator[QuestionEpisode]) -> Iterato
             yield replace(
                 episode,
                 reference_m=number_of(lengths, id, 0.0, LONGEST_M) if id in lengths else None,
-                blind_answer=rows.text_of(blind, id, lines=True) if id in blind else None,
-                evidence=tuple(whole_of({id: one}, id, 0, rows.MAX_WHOLE) for one in evidence.get(id, ())),
+                blind_answer=text_of(blind, id, lines=True) if id in blind else None,
+                evidence=tuple(whole_of({id: one}, id, 0, MAX_WHOLE) for one in evidence.get(id, ())),
             )
-        except rows.REFUSALS as error:
-            found.fault("questions", id, f"a file beside the questions: {rows.wrong(error)}")
+        except REFUSALS as error:
+            found.fault("questions", id, f"a file beside the questions: {wrong(error)}")
+
+
+def _plain(value: str, key: str, but: str = "") -> str:
+    """A text without control characters but those in `but`."""
+    if len(value) > MAX_TEXT:
+        raise ValueError(f"field '{key}' has {len(value)} characters; give at most {MAX_TEXT}")
+    if re.search(rf"[^\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff{but}]|[\u2028\u2029]", value):
+        raise ValueError(f"field '{key}' is {short(value)}; leave out control characters and halves of characters")
+    return value
+
+
+def _eye(row: EpisodeRow) -> float:
+    """Height of the camera above the floor: ours say it, published ones all have the same."""
+    return number_of(row, "camera_height", *EYE_M) if "camera_height" in row else EYE_HEIGHT_M
+
+
+def _stance(row: EpisodeRow, which: str) -> tuple[Stance, float]:
+    """Stance and floor of the fields `<which>_position` and `<which>_rotation`.
+
+    The rotation is w, x, y, z; x, y, z, w, which the simulator's own files have, is no rotation of an agent that stands
+    upright, so that order is accepted as well where only it makes sense.
+    """
+    position = _numbers(row, f"{which}_position", 3)
+    rotation = _numbers(row, f"{which}_rotation", 4)
+    for order in (rotation, np.roll(rotation, 1)):
+        try:
+            stance, floor = our_stance(position, order)
+        except ShapeError:
+            continue
+        return as_stored(stance), round(floor, 9) + 0.0
+    raise ValueError(
+        f"field '{which}_rotation' is {short(rotation.tolist())}; give a turn about the vertical as w, x, y, z"
+    )
+
+
+def _numbers(row: EpisodeRow, key: str, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    value = row[key]
+    if not isinstance(value, list) or len(value) != n:
+        raise ValueError(f"field '{key}' is {short(value)}; give a list of {n} numbers")
+    return np.array([number_of({key: one}, key, -MAX_COORDINATE_M, MAX_COORDINATE_M) for one in value])
+
+
+def _world(row: object, where: str) -> WorldFacts:
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: {short(row)} is no world; remove or repair the manifest")
+    try:
+        return world_of({"name": row["world"], "params": row["params"], "digest": row.get("digest")})
+    except KeyError as error:
+        raise DataError(f"{where}: field {error} is missing; remove or repair the manifest") from error
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: {error}; remove or repair the manifest") from error

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.image import png
 from worldgauge.core.io import atomic_file, check_name, write_file
+from worldgauge.suites.closedloop.format.coordinates import habitat_stance
 from worldgauge.suites.closedloop.format.episode import (
     Episode,
     ManipulationEpisode,
@@ -23,7 +24,6 @@ from worldgauge.suites.closedloop.format.episode import (
     QuestionEpisode,
     RecognitionEpisode,
 )
-from worldgauge.suites.closedloop.format.frame import habitat_stance
 from worldgauge.worlds.walking.stance import Stance
 
 VERSION = "worldgauge-1"

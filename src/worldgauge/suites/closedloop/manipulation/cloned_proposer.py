@@ -13,7 +13,7 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.manipulation.cloning import ClonedPolicy, Moves, roles
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, History, PolicyKit, TableObservation, proposers
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import load
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import load_demonstrations
 
 
 @proposers.register("cloned", tasks=("manipulation",), chat=False)
@@ -51,4 +51,4 @@ class ClonedProposer:
 @lru_cache(maxsize=2)
 def _learned(folder: str, moves: Moves) -> ClonedPolicy:
     """Of a folder, read once by a process."""
-    return ClonedPolicy(load(Path(folder)), moves)
+    return ClonedPolicy(load_demonstrations(Path(folder)), moves)

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration
 from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses, inside_workspace
 
 Moves = Literal["together", "apart"]

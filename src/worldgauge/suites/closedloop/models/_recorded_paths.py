@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration
 
 TURN_M_RAD, GRIP_M = 0.1, 0.2
 """What a radian of turn, and a gripper that is open where it should be closed, count as."""

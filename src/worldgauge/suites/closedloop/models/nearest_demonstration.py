@@ -20,7 +20,7 @@ from worldgauge.models import models
 from worldgauge.suites.closedloop.models._backdrop import Backdrop
 from worldgauge.suites.closedloop.models._recorded_paths import Piece, RecordedPaths
 from worldgauge.suites.closedloop.models._transplant import in_picture, transplanted
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import Demonstration, load
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import Demonstration, load_demonstrations
 from worldgauge.worlds.tabletop.arm import HOME_RAD, tip_pose
 from worldgauge.worlds.tabletop.pose_plans import from_actions, inside_workspace
 
@@ -119,7 +119,7 @@ class _Library:
 @lru_cache(maxsize=2)
 def _opened(folder: str) -> _Library:
     """Of a folder, read once by a process."""
-    return _Library(load(Path(folder)))
+    return _Library(load_demonstrations(Path(folder)))
 
 
 def _seen_at(hand: FloatArray, camera: Camera, camera_pose: FloatArray) -> FloatArray:

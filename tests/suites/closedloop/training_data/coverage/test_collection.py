@@ -20,14 +20,10 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine.collection import collection as base
 from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data.coverage import collection as coverage
-from worldgauge.suites.closedloop.training_data.coverage.layout import (
-    check,
-    folders,
-    overlap,
-    read_index,
-    read_trajectory,
-)
+from worldgauge.suites.closedloop.training_data.coverage.check import check
+from worldgauge.suites.closedloop.training_data.coverage.index import overlap, read_index
 from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_trajectory, trajectory_folders
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.splits import scene_name, world_of
 
@@ -136,7 +132,7 @@ def test_a_lost_clip_is_walked_again(collected: tuple[Path, Collected], tmp_path
 
 def test_the_released_rules_make_a_clip_a_leg(tmp_path: Path) -> None:
     result = collect("coverage", tmp_path, **{**SMALL, "scenes": 1, "steps": 60, "parity": True}, images="png")
-    clips = [read_trajectory(folder) for folder in folders(tmp_path)]
+    clips = [read_trajectory(folder) for folder in trajectory_folders(tmp_path)]
     assert len(clips) > 1
     assert sum(map(len, clips)) == result.frames == 60 + len(clips)
     assert [clip.number for clip in clips] == [clip.steps[0].goal_index for clip in clips] == list(range(len(clips)))

@@ -14,23 +14,39 @@ from support.closedloop_fixture import make_published_data
 from support.folders import contents
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.suites.closedloop.training_data.coverage import layout as cv
-from worldgauge.suites.closedloop.training_data.coverage.record import View
+from worldgauge.suites.closedloop.training_data.coverage.check import check
+from worldgauge.suites.closedloop.training_data.coverage.index import (
+    overlap,
+    read_index,
+    scene_hash,
+    split_hash,
+    write_index,
+)
+from worldgauge.suites.closedloop.training_data.coverage.released import read_released, write_released
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
+    TrajectoryFacts,
+    TrajectoryStep,
+    View,
+    read_trajectory,
+    write_trajectory,
+)
 from worldgauge.worlds.walking.primitives import Primitive as P
 from worldgauge.worlds.walking.primitives import poses_of
 from worldgauge.worlds.walking.stance import Stance
 
 WORLD = WorldFacts("indoor", {"seed": 1000003}, "ab" * 32)
-FACTS = cv.Facts(WORLD, camera_height_m=1.25, seed=7, more={"alpha": 1.7})
+FACTS = TrajectoryFacts(WORLD, camera_height_m=1.25, seed=7, more={"alpha": 1.7})
 WALK = (P.STOP, P.FORWARD, P.FORWARD, P.TURN_LEFT, P.FORWARD, P.TURN_RIGHT, P.TURN_RIGHT, P.FORWARD)
 SIZE = (32, 18)
 
 
-def steps(seed: int = 0) -> list[cv.Step]:
+def steps(seed: int = 0) -> list[TrajectoryStep]:
     rng = np.random.default_rng(seed)
     start = Stance(*rng.uniform(-3, 3, 3).tolist()).eye(1.25)
     poses = poses_of(WALK, start)
-    return [cv.Step(action, pose, False, k // 5) for k, (action, pose) in enumerate(zip(WALK, poses, strict=True))]
+    return [
+        TrajectoryStep(action, pose, False, k // 5) for k, (action, pose) in enumerate(zip(WALK, poses, strict=True))
+    ]
 
 
 def views(n: int = len(WALK), seed: int = 0) -> Iterator[View]:
@@ -42,7 +58,7 @@ def views(n: int = len(WALK), seed: int = 0) -> Iterator[View]:
 
 
 def write(root: Path, scene: str = "home-train-0003", number: int = 0, **more: object) -> Path:
-    return cv.write_trajectory(root, scene, number, views(seed=number), steps(number), FACTS, **more)
+    return write_trajectory(root, scene, number, views(seed=number), steps(number), FACTS, **more)
 
 
 @pytest.fixture
@@ -52,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("images", ["video", "png"])
 def test_what_was_written_comes_back(tmp_path: Path, images: str) -> None:
-    walk = cv.read_trajectory(write(tmp_path, images=images))
+    walk = read_trajectory(write(tmp_path, images=images))
     assert (walk.scene, walk.number, walk.facts) == ("home-train-0003", 0, FACTS)
     for (frame, depth), k in zip(views(), range(len(walk)), strict=True):
         np.testing.assert_array_equal(walk.frames[k], frame)
@@ -84,7 +100,7 @@ def test_rows_are_those_of_the_specification(folder: Path) -> None:
 
 
 def test_clips_begin_with_null(folder: Path) -> None:
-    walk = cv.read_trajectory(folder)
+    walk = read_trajectory(folder)
     part = walk.part(2, 4)
     assert part.actions == (P.STOP, P.TURN_LEFT, P.FORWARD, P.TURN_RIGHT)
     assert len(part.frames) == len(part.poses) == 4
@@ -96,9 +112,9 @@ def test_clips_begin_with_null(folder: Path) -> None:
 
 def test_the_index_draws_in_proportion_to_frames(tmp_path: Path) -> None:
     write(tmp_path, number=0)
-    cv.write_trajectory(tmp_path, "home-train-0003", 1, views(2), steps()[:2], FACTS)
-    index = cv.write_index(tmp_path, "train")
-    assert index == cv.read_index(tmp_path)
+    write_trajectory(tmp_path, "home-train-0003", 1, views(2), steps()[:2], FACTS)
+    index = write_index(tmp_path, "train")
+    assert index == read_index(tmp_path)
     assert index.n_frames == 10
     rng = np.random.default_rng(0)
     drawn = [index.draw(2, rng) for _ in range(2000)]
@@ -112,24 +128,22 @@ def test_the_index_draws_in_proportion_to_frames(tmp_path: Path) -> None:
 
 def test_scenes_are_told_by_what_they_are(tmp_path: Path) -> None:
     write(tmp_path)
-    index = cv.write_index(tmp_path, "train")
-    assert cv.overlap(index, {"home-test-0001": WorldFacts("indoor", {"seed": 1000003}, "ab" * 32)}) == (
-        "home-test-0001",
-    )
+    index = write_index(tmp_path, "train")
+    assert overlap(index, {"home-test-0001": WorldFacts("indoor", {"seed": 1000003}, "ab" * 32)}) == ("home-test-0001",)
     other = {"home-train-0003": WorldFacts("indoor", {"seed": 5}, "cd" * 32), "scan": None}
-    assert cv.overlap(index, other) == (), "a name says nothing"
+    assert overlap(index, other) == (), "a name says nothing"
     one, two = "mp3d/17DRP5sb8fy/17DRP5sb8fy.glb", "17DRP5sb8fy"
-    assert cv.scene_hash(one, None) == cv.scene_hash(two, None) != cv.scene_hash("17DRP5sb8fz", None)
-    assert cv.split_hash(["b", "a", "a"]) == cv.split_hash(["a", "b"]) != cv.split_hash(["a"])
+    assert scene_hash(one, None) == scene_hash(two, None) != scene_hash("17DRP5sb8fz", None)
+    assert split_hash(["b", "a", "a"]) == split_hash(["a", "b"]) != split_hash(["a"])
 
 
 def test_check_finds_what_is_tested_on(tmp_path: Path) -> None:
     scan = "17DRP5sb8fy"
-    cv.write_trajectory(tmp_path / "train", scan, 0, views(), steps(), cv.Facts(None, licence="mp3d"))
+    write_trajectory(tmp_path / "train", scan, 0, views(), steps(), TrajectoryFacts(None, licence="mp3d"))
     test = make_published_data(tmp_path / "test")
-    assert [one.severity for one in cv.check(tmp_path / "train").findings] == ["warning"], "no index"
-    cv.write_index(tmp_path / "train", "train")
-    report = cv.check(tmp_path / "train", decode=True, against=test)
+    assert [one.severity for one in check(tmp_path / "train").findings] == ["warning"], "no index"
+    write_index(tmp_path / "train", "train")
+    report = check(tmp_path / "train", decode=True, against=test)
     assert [one.text for one in report.findings] == [
         "1 scenes are tested on as well (first: mp3d/17DRP5sb8fy/17DRP5sb8fy.glb): remove them, index again"
     ]
@@ -140,15 +154,15 @@ def test_check_finds_what_is_tested_on(tmp_path: Path) -> None:
     shutil.move(tmp_path / "train" / scan, tmp_path / "moved")
     shutil.rmtree(tmp_path / "moved")
     write(tmp_path / "train")
-    assert "write it again" in cv.check(tmp_path / "train").findings[0].text
-    cv.write_index(tmp_path / "train", "train")
-    (found,) = cv.check(tmp_path / "train", against=test).findings
+    assert "write it again" in check(tmp_path / "train").findings[0].text
+    write_index(tmp_path / "train", "train")
+    (found,) = check(tmp_path / "train", against=test).findings
     assert (found.severity, found.text[:27]) == ("info", "no scene of split 'train' (")
 
 
 def test_the_layout_of_the_release(folder: Path, tmp_path: Path) -> None:
-    walk = cv.read_trajectory(folder)
-    out = cv.write_released(tmp_path / "released", walk)
+    walk = read_trajectory(folder)
+    out = write_released(tmp_path / "released", walk)
     assert out == tmp_path / "released" / "home-train-0003" / "traj-0"
     assert sorted(path.name for path in (out / "waypoint-1").iterdir()) == [
         "metadata.json",
@@ -162,7 +176,7 @@ def test_the_layout_of_the_release(folder: Path, tmp_path: Path) -> None:
     told = json.loads((out / "waypoint-1" / "metadata.json").read_text())
     row = told["scene-home-train-0003"]["traj-0"]["steps"]["waypoint-1"]["step-0"]
     assert set(row) == {"action", "coord", "habitat_camera_coord"}
-    first, second = cv.read_released(tmp_path / "released")
+    first, second = read_released(tmp_path / "released")
     assert (len(first), len(second)) == (5, 3)
     assert [step.action for clip in (first, second) for step in clip.steps] == list(WALK)
     np.testing.assert_allclose(np.concatenate([first.poses, second.poses]), walk.poses, atol=1e-12)
@@ -177,18 +191,18 @@ def test_the_layout_of_the_release(folder: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="8 frames for 7 steps"):
-        cv.write_trajectory(tmp_path, "s", 0, views(), steps()[:-1], FACTS)
+        write_trajectory(tmp_path, "s", 0, views(), steps()[:-1], FACTS)
     with pytest.raises(DataError, match="0 frames for 0 steps"):
-        cv.write_trajectory(tmp_path, "s", 0, [], [], FACTS)
+        write_trajectory(tmp_path, "s", 0, [], [], FACTS)
     with pytest.raises(DataError, match="rename it"):
-        cv.write_trajectory(tmp_path, "../s", 0, views(), steps(), FACTS)
+        write_trajectory(tmp_path, "../s", 0, views(), steps(), FACTS)
     with pytest.raises(DataError, match="number them from 0"):
-        cv.write_trajectory(tmp_path, "s", -1, views(), steps(), FACTS)
+        write_trajectory(tmp_path, "s", -1, views(), steps(), FACTS)
     with pytest.raises(ShapeError, match="frame 0 needs a panorama"):
-        cv.write_trajectory(tmp_path, "s", 0, [(np.zeros((4, 8, 3)), np.zeros((4, 8)))], steps()[:1], FACTS)
+        write_trajectory(tmp_path, "s", 0, [(np.zeros((4, 8, 3)), np.zeros((4, 8)))], steps()[:1], FACTS)
     odd = (np.zeros((4, 8, 3), np.uint8), np.zeros((4, 8), np.float32))
     with pytest.raises(ShapeError, match="frame 8 is 8x4, the first was 32x18"):
-        cv.write_trajectory(tmp_path, "s", 0, [*views(), odd], steps(), FACTS)
+        write_trajectory(tmp_path, "s", 0, [*views(), odd], steps(), FACTS)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "nothing is left half written"
 
 
@@ -217,10 +231,10 @@ def edit(path: Path, **changes: object) -> None:
 def test_broken_manifests(folder: Path, changes: dict[str, object], words: str) -> None:
     edit(folder / "manifest.json", **changes)
     with pytest.raises(DataError) as error:
-        cv.read_trajectory(folder)
+        read_trajectory(folder)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
-    report = cv.check(folder.parents[1])
+    report = check(folder.parents[1])
     assert (report.n_trajectories, report.n_valid) == (1, 0)
     assert report.findings[0].severity == "error"
 
@@ -241,12 +255,12 @@ def test_broken_steps(folder: Path, line: str, words: str) -> None:
     lines[2] = line
     (folder / "steps.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError) as error:
-        cv.read_trajectory(folder)
+        read_trajectory(folder)
     assert words in str(error.value)
 
 
 def test_broken_pictures_and_depth(folder: Path) -> None:
-    walk = cv.read_trajectory(folder)
+    walk = read_trajectory(folder)
     assert walk.depth is not None
     with zipfile.ZipFile(folder / "depth.npz", "w") as packed, packed.open("000000.npy", "w") as file:
         np.lib.format.write_array(file, np.zeros((10**4, 10), np.uint16))
@@ -258,42 +272,42 @@ def test_broken_pictures_and_depth(folder: Path) -> None:
         np.lib.format.write_array(file, np.array([{"a": 1}]), allow_pickle=True)
     with pytest.raises(DataError, match="cannot be read"):
         walk.depth(0)
-    assert "is not the file that was written" in cv.check(folder.parents[1], decode=True).findings[0].text
+    assert "is not the file that was written" in check(folder.parents[1], decode=True).findings[0].text
     (folder / "frames.mp4").unlink()
     with pytest.raises(DataError, match=r"frames\.mp4"):
-        cv.read_trajectory(folder)
+        read_trajectory(folder)
 
 
 def test_moves_that_are_not_their_actions(tmp_path: Path) -> None:
     rows = steps()
     rows[2] = rows[2]._replace(action=P.TURN_LEFT)
-    cv.write_trajectory(tmp_path, "s", 0, views(), rows, FACTS)
+    write_trajectory(tmp_path, "s", 0, views(), rows, FACTS)
     rows = steps()
     still = [row._replace(pose=rows[0].pose, action=P.FORWARD, collided=True) for row in rows]
-    cv.write_trajectory(tmp_path, "s", 1, views(), [rows[0], *still[1:]], FACTS)
-    cv.write_index(tmp_path, "train")
-    (found,) = cv.check(tmp_path).findings
+    write_trajectory(tmp_path, "s", 1, views(), [rows[0], *still[1:]], FACTS)
+    write_index(tmp_path, "train")
+    (found,) = check(tmp_path).findings
     assert found.text == "1 trajectory, odd (first: s/000000): step 2, turn_left, moves 0.20 m"
 
 
 def test_broken_index(folder: Path) -> None:
     root = folder.parents[1]
-    cv.write_index(root, "train")
+    write_index(root, "train")
     edit(root / "index.json", scenes={"home-train-0003": "0" * 64})
     with pytest.raises(DataError, match="'split_hash' is not that of its scenes"):
-        cv.read_index(root)
+        read_index(root)
     edit(root / "index.json", trajectories=[{"scene": "s"}])
     with pytest.raises(DataError, match="field 'number' is missing"):
-        cv.read_index(root)
+        read_index(root)
     (root / "index.json").write_text("[]")
     with pytest.raises(DataError, match="write the index again"):
-        cv.read_index(root)
+        read_index(root)
     with pytest.raises(DataError, match="no such folder"):
-        cv.write_index(root / "nowhere", "train")
+        write_index(root / "nowhere", "train")
 
 
 def test_broken_releases(folder: Path, tmp_path: Path) -> None:
-    out = cv.write_released(tmp_path / "released", cv.read_trajectory(folder)) / "waypoint-0"
+    out = write_released(tmp_path / "released", read_trajectory(folder)) / "waypoint-0"
     good = json.loads((out / "metadata.json").read_text())
     rows = good["scene-home-train-0003"]["traj-0"]["steps"]["waypoint-0"]
     for key, value, words in (
@@ -305,17 +319,17 @@ def test_broken_releases(folder: Path, tmp_path: Path) -> None:
         rows["step-1"] = {**before, key: value}
         (out / "metadata.json").write_text(json.dumps(good))
         with pytest.raises(DataError) as error:
-            list(cv.read_released(tmp_path / "released"))
+            list(read_released(tmp_path / "released"))
         assert "step-1: " in str(error.value)
         assert words in str(error.value)
         rows["step-1"] = before
     (out / "metadata.json").write_text("{}")
     with pytest.raises(DataError, match="holds no steps of traj-0, waypoint-0"):
-        list(cv.read_released(tmp_path / "released"))
+        list(read_released(tmp_path / "released"))
     (out / "metadata.json").write_text(json.dumps(good))
     (out / "step-1_type-rgb.png").write_bytes(b"")
     (out / "step-1_type-depth.png").write_bytes(b"")
-    clip = next(cv.read_released(tmp_path / "released"))
+    clip = next(read_released(tmp_path / "released"))
     assert clip.depth is not None
     with pytest.raises(DataError, match="not a PNG picture"):
         clip.depth(1)

@@ -12,8 +12,8 @@ from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.suites.closedloop.training_data.coverage.tour import (
     PAPER,
     RELEASED,
-    Rules,
     Tour,
+    TourRules,
     leaf_count,
     leaf_scores,
     point_count,
@@ -46,7 +46,7 @@ def edges_of(case: dict[str, Any]) -> dict[int, dict[int, float]]:
 @pytest.mark.parametrize("case", cases("wiw_waypoints", "cases"))
 def test_reference_traces(case: dict[str, Any]) -> None:
     expected, metres = case["expected"], np.array(case["geodesic_m"])
-    rules = Rules(alpha=case["alpha"], spacing_m=case["r_f"], visit_radius_m=case["r_f"])
+    rules = TourRules(alpha=case["alpha"], spacing_m=case["r_f"], visit_radius_m=case["r_f"])
     scores = leaf_scores(metres, case["P"], rules.alpha)
     np.testing.assert_allclose(scores, [expected["leaf_score"][str(v)] for v in case["P"]], atol=1e-6)
     assert list(ranked(metres, case["P"], rules.alpha)) == expected["order"]
@@ -76,8 +76,8 @@ def test_reference_traces(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("wiw_waypoints", "counts"))
 def test_reference_counts(case: dict[str, Any]) -> None:
-    paper = Rules(density_m2=case["rho"], leaf_ratio=case["eta_example"])
-    released = Rules(density_m2=case["rho"], leaf_ratio=case["eta_example"], n_points="min")
+    paper = TourRules(density_m2=case["rho"], leaf_ratio=case["eta_example"])
+    released = TourRules(density_m2=case["rho"], leaf_ratio=case["eta_example"], n_points="min")
     assert point_count(case["area_m2"], paper) == case["paper_n"]
     assert point_count(case["area_m2"], released) == case["released_n"]
     assert leaf_count(case["paper_n"], paper) == case["paper_n_leaf"]
@@ -86,7 +86,7 @@ def test_reference_counts(case: dict[str, Any]) -> None:
 
 def test_a_share_that_is_whole_is_not_rounded_up() -> None:
     """In floating point 0.07 * 100 is a little more than 7."""
-    assert leaf_count(100, Rules(leaf_ratio=0.07)) == 7
+    assert leaf_count(100, TourRules(leaf_ratio=0.07)) == 7
     assert leaf_count(1, RELEASED) == 1
 
 
@@ -122,7 +122,7 @@ def test_equal_scores_are_ranked_by_number_whatever_the_order_of_their_sums() ->
 def test_the_next_goal_is_the_nearest_or_the_one_2_m_away() -> None:
     metres = line(0, 1, 2.1, 30)
     for next_goal, goals in (("nearest", [2, 1, 0]), ("near_2m", [2, 0, 1])):
-        rules = Rules(spacing_m=0.5, visit_radius_m=0.5, next_goal=next_goal)  # type: ignore[arg-type]
+        rules = TourRules(spacing_m=0.5, visit_radius_m=0.5, next_goal=next_goal)  # type: ignore[arg-type]
         tour = Tour(metres, 4, rules)
         legs = list(tour.legs(along(metres), 3))
         assert legs[0].start == 3
@@ -131,7 +131,7 @@ def test_the_next_goal_is_the_nearest_or_the_one_2_m_away() -> None:
 
 def test_leaves_are_few_at_a_time_and_what_is_passed_is_done() -> None:
     metres = line(*range(0, 40, 4))
-    tour = Tour(metres, 2, Rules())
+    tour = Tour(metres, 2, TourRules())
     assert len(tour.waypoints) == 10
     assert tour.leaves == (0, 9)
     legs = list(tour.legs(lambda start, goal: metres[[start, goal]].min(0), 0))

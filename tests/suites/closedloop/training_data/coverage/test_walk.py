@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse.csgraph import dijkstra
 
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.suites.closedloop.training_data.coverage.paths import Ways
-from worldgauge.suites.closedloop.training_data.coverage.tour import RELEASED, Rules
+from worldgauge.suites.closedloop.training_data.coverage.paths import PathLengths
+from worldgauge.suites.closedloop.training_data.coverage.tour import RELEASED, TourRules
 from worldgauge.suites.closedloop.training_data.coverage.walk import ARRIVED_M, CoverageWalk, coverage_walk
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.floor import FloorPlan
@@ -45,7 +45,7 @@ def two_rooms() -> np.ndarray:
 
 def test_ways_round_a_wall_by_hand() -> None:
     geodesic = Geodesic(plan(two_rooms()))
-    ways = Ways(geodesic)
+    ways = PathLengths(geodesic)
     a, b = (0.0, 3.0), (4.0, 3.0)
     free = geodesic.navigable
     column = np.flatnonzero(free[60])[0]
@@ -85,13 +85,13 @@ def test_ways_are_those_of_a_visibility_graph_over_all_corners_of_all_cells(seed
     for i, node in enumerate(nodes):
         lengths[i] = np.where(seen(node, nodes), np.linalg.norm(nodes - node, axis=1), 0)
     expected = dijkstra(lengths, directed=False, indices=range(8))[:, :8] * CELL_M
-    np.testing.assert_allclose(Ways(geodesic).all_pairs(places), expected, atol=2e-3)
+    np.testing.assert_allclose(PathLengths(geodesic).all_pairs(places), expected, atol=2e-3)
 
 
 def test_ways_in_a_home_are_never_longer_than_those_of_the_grid_and_never_shorter_than_a_line() -> None:
     geodesic, rng = home(), np.random.default_rng(1)
     places = np.stack([geodesic.random_point(rng) for _ in range(25)])
-    metres = Ways(geodesic).all_pairs(places)
+    metres = PathLengths(geodesic).all_pairs(places)
     lines = np.linalg.norm(places[:, None] - places, axis=-1)
     assert (metres >= lines - 1e-9).all()
     assert (metres == metres.T).all()
@@ -104,15 +104,15 @@ def test_ways_in_a_home_are_never_longer_than_those_of_the_grid_and_never_shorte
 def test_no_way_leads_through_a_wall_or_from_where_no_one_can_stand() -> None:
     free = two_rooms()
     free[60:62] = False
-    metres = Ways(Geodesic(plan(free))).distances([(0.0, 3.0), (-1.0, 2.0)], [(0.5, 3.0), (4.0, 3.0)])
+    metres = PathLengths(Geodesic(plan(free))).distances([(0.0, 3.0), (-1.0, 2.0)], [(0.5, 3.0), (4.0, 3.0)])
     assert np.isfinite(metres).tolist() == [[True, False], [False, False]]
     with pytest.raises(ShapeError, match=r"\(n, 2\)"):
-        Ways(Geodesic(plan(free))).distances([0.0, 3.0], [(0.5, 3.0)])
+        PathLengths(Geodesic(plan(free))).distances([0.0, 3.0], [(0.5, 3.0)])
 
 
-@pytest.mark.parametrize("rules", [Rules(), RELEASED], ids=["paper", "released"])
-def test_every_row_follows_from_the_one_before(rules: Rules) -> None:
-    walk = paper_walk() if rules == Rules() else coverage_walk(home(), np.random.default_rng(0), rules=rules)
+@pytest.mark.parametrize("rules", [TourRules(), RELEASED], ids=["paper", "released"])
+def test_every_row_follows_from_the_one_before(rules: TourRules) -> None:
+    walk = paper_walk() if rules == TourRules() else coverage_walk(home(), np.random.default_rng(0), rules=rules)
     assert len(walk.clips) == (len(walk.goals) if rules.turned else 1)
     for clip in walk.clips:
         assert clip[0].action is Primitive.STOP
@@ -134,7 +134,7 @@ def test_a_walk_comes_within_3_m_of_the_floor_of_a_home() -> None:
     assert walk.covered(3.0) > 0.98
     assert 0.5 < walk.covered(1.0) <= walk.covered(3.0)
     waypoints = walk.points[list(walk.waypoints)]
-    apart = Ways(home()).all_pairs(waypoints) + 9 * np.eye(len(waypoints))
+    apart = PathLengths(home()).all_pairs(waypoints) + 9 * np.eye(len(waypoints))
     assert apart.min() >= 3.0
     # All of them are visited: what else would the walk end for?
     assert (walk.near_m[list(walk.waypoints)] < 3.0).all()

@@ -19,14 +19,10 @@ from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.engine.collection import collection as base
 from worldgauge.engine.collection.kernel import Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data.demonstrations import collection as dm
+from worldgauge.suites.closedloop.training_data.demonstrations.check import check
 from worldgauge.suites.closedloop.training_data.demonstrations.collection import TRIES
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
-    MAX_NUMBER,
-    check,
-    load,
-    overlap,
-    read_index,
-)
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import MAX_NUMBER, load_demonstrations
+from worldgauge.suites.closedloop.training_data.demonstrations.index import overlap, read_index
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.simulation import Simulation
@@ -52,7 +48,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected
 
 def test_what_was_done_can_be_seen_and_done_again(collected: tuple[Path, Collected]) -> None:
     root, result = collected
-    demos = load(root)
+    demos = load_demonstrations(root)
     assert (result.items, result.frames) == (2, sum(map(len, demos)))
     assert (result.failures, result.discarded) == ((), {})
     report = check(root, decode=True)
@@ -78,7 +74,7 @@ def test_what_was_done_can_be_seen_and_done_again(collected: tuple[Path, Collect
 
 def test_the_index_shows_that_no_table_of_the_test_is_here(collected: tuple[Path, Collected]) -> None:
     index = read_index(collected[0])
-    mine = {demo.id: demo.world for demo in load(collected[0])}
+    mine = {demo.id: demo.world for demo in load_demonstrations(collected[0])}
     assert overlap(index, mine) == tuple(mine)
     tested = {name: replace(world, params={**world.params, "seed": 5}) for name, world in mine.items()}
     assert overlap(index, tested) == ()
@@ -147,7 +143,7 @@ def test_tables_that_are_not_solved_are_counted_and_another_is_tried(
     one = {**SMALL, "per_task": 1}
     result = collect("demonstrations", tmp_path, **one)
     assert (result.discarded, result.failures) == ({"it has no plan": 2}, ())
-    assert load(tmp_path)[0].seed == first + 2
+    assert load_demonstrations(tmp_path)[0].seed == first + 2
     assert check(tmp_path).discarded == {"it has no plan": 2}
     assert collect("demonstrations", tmp_path, **one) == result, "also when it was done before"
 
@@ -164,7 +160,7 @@ def test_what_the_expert_cannot_do_is_a_failure_and_is_tried_again(
     result = collect("demonstrations", out, **SMALL)
     assert (result.items, result.discarded) == (1, {"not today": TRIES})
     assert result.failures == ("push_buttons/000000: the expert solved none of 10 tables; the last one: not today",)
-    assert [demo.id for demo in load(out)] == ["push_buttons/000001"]
+    assert [demo.id for demo in load_demonstrations(out)] == ["push_buttons/000001"]
     monkeypatch.undo()
     collect("demonstrations", out, **SMALL)
     assert contents(out) == contents(collected[0])
@@ -235,7 +231,7 @@ def test_the_command(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["ok"], told["demonstrations"], told["discarded"]) == (True, 1, {})
     assert told["split_hash"] == read_index(tmp_path).split_hash
-    assert load(tmp_path)[0].depth is None
+    assert load_demonstrations(tmp_path)[0].depth is None
     again = CliRunner().invoke(collect_app, given, catch_exceptions=False)
     assert f"1 demonstrations, {told['frames']} frames" in again.stdout
     with pytest.raises(UsageError, match="width and height"):

@@ -15,7 +15,18 @@ from support import demonstrations_fixture as fx
 from support.folders import contents
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.suites.closedloop.training_data.demonstrations import layout as dm
+from worldgauge.suites.closedloop.training_data.demonstrations.check import check
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
+    load_demonstrations,
+    write_demonstration,
+)
+from worldgauge.suites.closedloop.training_data.demonstrations.index import (
+    DemonstrationEntry,
+    overlap,
+    read_index,
+    table_hash,
+    write_index,
+)
 
 HUGE = {"width": 10**7, "height": 10**7}
 
@@ -32,7 +43,7 @@ def edit(path: Path, **changes: object) -> None:
 @pytest.mark.parametrize("depth", [False, True])
 def test_what_was_written_comes_back(tmp_path: Path, depth: bool) -> None:
     fx.written(tmp_path, depth=depth)
-    (demo,) = dm.load(tmp_path)
+    (demo,) = load_demonstrations(tmp_path)
     for name in ("id", "task", "variation", "seed", "instruction", "wordings", "things", "camera", "world", "reached"):
         assert getattr(demo, name) == getattr(fx.FACTS, name), name
     assert (len(demo), demo.seconds, demo.clip.fps) == (fx.FRAMES, 1.05, 20 / 3)
@@ -67,7 +78,7 @@ def test_rows_are_those_that_were_agreed(folder: Path) -> None:
 
 def test_loading_decodes_nothing_and_opens_no_video(folder: Path) -> None:
     (folder / "frames.mp4").write_bytes(b"no video")
-    (demo,) = dm.load(folder.parents[1])
+    (demo,) = load_demonstrations(folder.parents[1])
     assert len(demo.clip) == fx.FRAMES
     with pytest.raises(DataError, match="not a readable video"):
         demo.clip[0]
@@ -75,7 +86,7 @@ def test_loading_decodes_nothing_and_opens_no_video(folder: Path) -> None:
 
 def test_a_demonstration_can_be_sent_to_a_worker(tmp_path: Path) -> None:
     fx.written(tmp_path, depth=True)
-    (demo,) = dm.load(tmp_path)
+    (demo,) = load_demonstrations(tmp_path)
     again = pickle.loads(pickle.dumps(demo))  # noqa: S301
     np.testing.assert_array_equal(again.clip[3], demo.clip[3])
     assert again.depth(3).shape == fx.SIZE[::-1]
@@ -86,15 +97,15 @@ def test_they_come_by_task_and_number(tmp_path: Path) -> None:
         fx.written(tmp_path, number, fx.SEED + number)
     shutil.copytree(tmp_path / "push_buttons" / "000001", tmp_path / "insert_ring" / "000001")
     edit(tmp_path / "insert_ring" / "000001" / "manifest.json", task="insert_ring")
-    found = [demo.id for demo in dm.load(tmp_path)]
+    found = [demo.id for demo in load_demonstrations(tmp_path)]
     assert found == ["insert_ring/000001", *(f"push_buttons/{number:06d}" for number in (1, 2, 10))]
 
 
 def test_the_index_tells_tables_by_what_they_are(tmp_path: Path) -> None:
     fx.written(tmp_path)
-    index = dm.write_index(tmp_path)
-    assert index == dm.read_index(tmp_path)
-    assert index.demonstrations == (dm.Entry("push_buttons", 0, 3, fx.SEED, fx.FRAMES),)
+    index = write_index(tmp_path)
+    assert index == read_index(tmp_path)
+    assert index.demonstrations == (DemonstrationEntry("push_buttons", 0, 3, fx.SEED, fx.FRAMES),)
     assert index.n_frames == fx.FRAMES
 
     def table(**changes: object) -> WorldFacts:
@@ -108,14 +119,14 @@ def test_the_index_tells_tables_by_what_they_are(tmp_path: Path) -> None:
         "home": WorldFacts("indoor", dict(fx.FACTS.world.params)),
         "scan": None,
     }
-    assert dm.overlap(index, scenes) == ("same",)
-    assert dm.table_hash("push_buttons", 3, 7) != dm.table_hash("push_buttons", 37, 7)
+    assert overlap(index, scenes) == ("same",)
+    assert table_hash("push_buttons", 3, 7) != table_hash("push_buttons", 37, 7)
 
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:
     def wrong(rows: Any = None, shots: Any = None, **facts: Any) -> None:
         rows, shots = (fx.steps() if rows is None else rows), (fx.shots() if shots is None else shots)
-        dm.write(tmp_path, replace(fx.FACTS, **facts), shots, rows)
+        write_demonstration(tmp_path, replace(fx.FACTS, **facts), shots, rows)
 
     with pytest.raises(DataError, match="7 frames for 6 steps"):
         wrong(fx.steps()[:-1])
@@ -178,10 +189,10 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 def test_broken_manifests(folder: Path, changes: dict[str, object], words: str) -> None:
     edit(folder / "manifest.json", **changes)
     with pytest.raises(DataError) as error:
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
     assert words in str(error.value)
     assert "\n" not in str(error.value)
-    report = dm.check(folder.parents[1])
+    report = check(folder.parents[1])
     assert (report.n_trajectories, report.n_valid) == (1, 0)
     assert report.findings[0].severity == "error"
 
@@ -192,7 +203,7 @@ def test_missing_fields(folder: Path, field: str) -> None:
     del content[field]
     (folder / "manifest.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match=f"field '{field}' is missing"):
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
 
 
 @pytest.mark.parametrize(
@@ -222,7 +233,7 @@ def test_broken_steps(folder: Path, change: str | bytes | dict[str, object], wor
     lines[2] = told if isinstance(told, bytes) else told.encode()
     (folder / "steps.jsonl").write_bytes(b"\n".join(lines))
     with pytest.raises(DataError) as error:
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -231,32 +242,32 @@ def test_steps_that_are_too_few_or_too_large(folder: Path) -> None:
     lines = (folder / "steps.jsonl").read_text().splitlines()
     (folder / "steps.jsonl").write_text("\n".join(lines[:-1]))
     with pytest.raises(DataError, match="6 steps for 7 frames"):
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
     os.truncate(folder / "steps.jsonl", 2**30)
     with pytest.raises(DataError, match="passes the limit of"):
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
 
 
 @pytest.mark.parametrize("name", ["frames.mp4", "steps.jsonl", "manifest.json"])
 def test_files_that_are_gone_or_lie_elsewhere(folder: Path, tmp_path: Path, name: str) -> None:
     shutil.move(folder / name, tmp_path / name)
     with pytest.raises(DataError):
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
     (folder / name).symlink_to(tmp_path / name)
     with pytest.raises(DataError, match="a link that leads out of"):
-        dm.load(folder.parents[1])
+        load_demonstrations(folder.parents[1])
 
 
 def test_folders_that_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "push_buttons").symlink_to(folder.parent)
     with pytest.raises(DataError, match="a link that leads out of"):
-        dm.load(tmp_path / "other")
+        load_demonstrations(tmp_path / "other")
     with pytest.raises(DataError, match="no such folder"):
-        dm.load(tmp_path / "nowhere")
+        load_demonstrations(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no demonstration"):
-        dm.load(tmp_path / "empty")
+        load_demonstrations(tmp_path / "empty")
 
 
 def test_a_video_of_another_length_is_noticed(folder: Path) -> None:
@@ -264,15 +275,15 @@ def test_a_video_of_another_length_is_noticed(folder: Path) -> None:
     row = json.loads(lines[-1])
     (folder / "steps.jsonl").write_text("\n".join([*lines, json.dumps({**row, "k": 7})]))
     edit(folder / "manifest.json", frames=8, reached=[4, 7])
-    (demo,) = dm.load(folder.parents[1])
+    (demo,) = load_demonstrations(folder.parents[1])
     with pytest.raises(DataError, match="7 frames of 32x18, not 8"):
         demo.clip[0]
-    assert "7 frames of 32x18" in dm.check(folder.parents[1]).findings[0].text
+    assert "7 frames of 32x18" in check(folder.parents[1]).findings[0].text
 
 
 def test_broken_index(folder: Path) -> None:
     root = folder.parents[1]
-    dm.write_index(root)
+    write_index(root)
     good = json.loads((root / "index.json").read_text())
     for changes, words in (
         ({"split_hash": "0" * 64}, "'split_hash' is not that of its tables"),
@@ -282,9 +293,9 @@ def test_broken_index(folder: Path) -> None:
     ):
         (root / "index.json").write_text(json.dumps({**good, **changes}))
         with pytest.raises(DataError, match=words):
-            dm.read_index(root)
+            read_index(root)
     (root / "index.json").write_text("[]")
     with pytest.raises(DataError, match="write the index again"):
-        dm.read_index(root)
+        read_index(root)
     with pytest.raises(DataError, match="no such folder"):
-        dm.write_index(root / "nowhere")
+        write_index(root / "nowhere")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.suites.closedloop.training_data.demonstrations import expert as way
-from worldgauge.suites.closedloop.training_data.demonstrations.expert import FRAMES, Solved, demonstrate, shown_again
+from worldgauge.suites.closedloop.training_data.demonstrations.expert import FRAMES, Solution, demonstrate, replay
 from worldgauge.worlds.tabletop.expert import Done, carried_out
 from worldgauge.worlds.tabletop.simulation import Move, Simulation, State
 from worldgauge.worlds.tabletop.world import Tabletop
@@ -18,29 +18,29 @@ def table() -> Tabletop:
 
 
 @pytest.fixture(scope="module")
-def solved(table: Tabletop) -> Solved:
+def solved(table: Tabletop) -> Solution:
     found = demonstrate(table)
-    assert isinstance(found, Solved)
+    assert isinstance(found, Solution)
     return found
 
 
-def test_every_end_of_a_move_is_a_frame(table: Tabletop, solved: Solved) -> None:
+def test_every_end_of_a_move_is_a_frame(table: Tabletop, solved: Solution) -> None:
     done = carried_out(table)
     states = [solved.start, *(state for _, kept in solved.moves for state in kept)]
     assert len(solved) == len(states) == solved.reached[-1] + 1
     assert [states[frame] for frame in solved.reached] == [move.states[-1] for move in done.moves]
     assert tuple(pose for pose, _ in solved.moves) == done.poses
     assert len(set(states)) == len(states), "none twice"
-    assert (solved.every, solved.fps) == (2, 25.0)
+    assert (solved.stride, solved.fps) == (2, 25.0)
     clock = [state.physics[0] for state in states]
     assert solved.seconds == pytest.approx(clock[-1] - clock[0])
     assert (np.diff(clock) > 0).all()
 
 
-def test_states_put_back_are_what_was_there(table: Tabletop, solved: Solved) -> None:
+def test_states_put_back_are_what_was_there(table: Tabletop, solved: Solution) -> None:
     simulation = Simulation(table)
     hands, progress = [], []
-    for k, shown in enumerate(shown_again(simulation, solved)):
+    for k, shown in enumerate(replay(simulation, solved)):
         assert shown.asked == solved.moves[shown.sub_goal][0]
         assert shown.sub_goal == np.searchsorted(solved.reached, k)
         np.testing.assert_array_equal(simulation.hand, shown.hand)
@@ -54,29 +54,29 @@ def test_states_put_back_are_what_was_there(table: Tabletop, solved: Solved) -> 
     assert np.linalg.norm(ends - asked, axis=1).max() < 0.03
 
 
-def test_a_things_place_is_its_middle(table: Tabletop, solved: Solved) -> None:
+def test_a_things_place_is_its_middle(table: Tabletop, solved: Solution) -> None:
     simulation = Simulation(table)
     task = simulation.task
     things = tuple(replace(thing, middle_m=0.1) for thing in task.things)
-    low = next(iter(shown_again(simulation, solved))).things
+    low = next(iter(replay(simulation, solved))).things
     task.things, kept = things, task.things
     try:
-        high = next(iter(shown_again(simulation, solved))).things
+        high = next(iter(replay(simulation, solved))).things
     finally:
         task.things = kept
     np.testing.assert_allclose(high - low, [[0, 0, 0.1]] * 3, atol=1e-6)
 
 
-def test_fewer_states_are_kept_of_a_long_way(table: Tabletop, solved: Solved) -> None:
+def test_fewer_states_are_kept_of_a_long_way(table: Tabletop, solved: Solution) -> None:
     whole, fewer = demonstrate(table, frames=10_000), demonstrate(table, frames=len(solved) // 3)
-    assert isinstance(whole, Solved)
-    assert isinstance(fewer, Solved)
-    assert whole.every == 1 < solved.every < fewer.every
-    assert fewer.fps == pytest.approx(50 / fewer.every)
+    assert isinstance(whole, Solution)
+    assert isinstance(fewer, Solution)
+    assert whole.stride == 1 < solved.stride < fewer.stride
+    assert fewer.fps == pytest.approx(50 / fewer.stride)
     assert fewer.seconds == solved.seconds
     for (pose, kept), (same, all_) in zip(fewer.moves, whole.moves, strict=True):
         assert pose == same
-        assert kept == all_[::-1][:: fewer.every][::-1]
+        assert kept == all_[::-1][:: fewer.stride][::-1]
         assert kept[-1] == all_[-1]
 
 
@@ -86,7 +86,7 @@ def test_fewer_states_are_kept_of_a_long_way(table: Tabletop, solved: Solved) ->
 )
 def test_as_many_as_come_nearest(counts: list[int], every: int) -> None:
     """By hand: 1 + the sum of counts over `every`, rounded up, is nearest to 150."""
-    assert way._every(counts, FRAMES) == every
+    assert way._stride(counts, FRAMES) == every
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,15 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
 from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.training_data.coverage import write as written
-from worldgauge.suites.closedloop.training_data.coverage.read import (
-    INDEX,
-    Entry,
-    folders,
-    overlap,
-    read_index,
+from worldgauge.suites.closedloop.training_data.coverage.index import INDEX, TrajectoryEntry, overlap, read_index
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
+    MANIFEST,
+    Trajectory,
+    digest_of,
     read_manifest,
     read_trajectory,
+    trajectory_folders,
 )
-from worldgauge.suites.closedloop.training_data.coverage.record import Trajectory
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive
 
 _SEVERITIES = ("error", "warning", "info")
@@ -86,7 +84,7 @@ def check(root: Path, *, decode: bool = False, against: Path | None = None) -> T
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
     count = 0
-    for folder in folders(root):
+    for folder in trajectory_folders(root):
         count += 1
         name = f"{folder.parent.name}/{folder.name}"
         try:
@@ -123,9 +121,7 @@ def _read_all(folder: Path, walk: Trajectory) -> None:
     """Raises DataError when a file is not the one that was written, or cannot be read to its end."""
     told = read_manifest(folder).get("sha256")
     for path in sorted(folder.iterdir()):
-        if path.name != written.MANIFEST and (
-            not isinstance(told, dict) or told.get(path.name) != written.digest_of(path)
-        ):
+        if path.name != MANIFEST and (not isinstance(told, dict) or told.get(path.name) != digest_of(path)):
             raise DataError(f"{path}: is not the file that was written; collect it again")
     for k, _ in enumerate(walk.frames):
         if walk.depth is not None:
@@ -160,7 +156,7 @@ def _of_index(
     except DataError as error:
         yield Finding("error", str(error))
         return
-    here = {Entry(walk.scene, walk.number, len(walk)) for walk in walks}
+    here = {TrajectoryEntry(walk.scene, walk.number, len(walk)) for walk in walks}
     if not errors and here != set(index.trajectories):
         text = f"{INDEX} lists {len(index.trajectories)} trajectories, {len(here)} are here; write it again"
         yield Finding("error", text)

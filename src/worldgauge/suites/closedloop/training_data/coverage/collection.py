@@ -21,17 +21,16 @@ from worldgauge.engine.collection.kernel import SEEDS, plain_facts
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.training_data.coverage import check as checking
-from worldgauge.suites.closedloop.training_data.coverage.layout import (
-    Facts,
-    Step,
-    read_index,
+from worldgauge.suites.closedloop.training_data.coverage.index import read_index, write_index
+from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, RELEASED, TourRules, crowding, point_count
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
+    TrajectoryFacts,
+    TrajectoryStep,
+    View,
     trajectory_name,
-    write_index,
     write_trajectory,
 )
-from worldgauge.suites.closedloop.training_data.coverage.read import read_manifest as read_clip
-from worldgauge.suites.closedloop.training_data.coverage.record import View
-from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, RELEASED, Rules, crowding, point_count
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import read_manifest as read_clip
 from worldgauge.suites.closedloop.training_data.coverage.walk import MOST_STEPS, CoverageWalk, coverage_walk, floor_area
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
@@ -84,7 +83,7 @@ class CoverageOptions:
     seed: int = option(42, "Same seed, same bytes.", low=0, high=SEEDS - 1)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> TourRules:
         """The rules of the walk: the paper's or the released ones, with what is given."""
         given = {name: getattr(self, name) for name in _RULES[1:] if getattr(self, name) is not None}
         return replace(RELEASED if self.parity else PAPER, **given)
@@ -191,7 +190,7 @@ class CoverageCollection(Collection):
 def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], progress: Tell) -> None:
     world = open_world(world_of(scene))
     walk = _walk(world, home, settings)
-    facts = Facts(
+    facts = TrajectoryFacts(
         world=WorldFacts(**plain_facts(world.facts)),
         camera_height_m=settings["height_m"],
         seed=settings["seed"],
@@ -209,14 +208,17 @@ def _collect(out: Path, scene: str, home: int, settings: Mapping[str, Any], prog
     )
     before = 0
     for number, clip in enumerate(walk.clips):
-        rows = [Step(row.action, row.stance.eye(settings["height_m"]), row.collided, row.goal_index) for row in clip]
+        rows = [
+            TrajectoryStep(row.action, row.stance.eye(settings["height_m"]), row.collided, row.goal_index)
+            for row in clip
+        ]
         views = _views(world, rows, Panorama(*settings["size"]), before, walk.frames, progress)
         write_trajectory(out, scene, number, views, rows, facts, images=settings["images"])
         before += len(rows)
 
 
 def _views(
-    world: World, rows: list[Step], panorama: Panorama, before: int, total: int, progress: Tell
+    world: World, rows: list[TrajectoryStep], panorama: Panorama, before: int, total: int, progress: Tell
 ) -> Iterator[View]:
     for number, row in enumerate(rows):
         progress(before + number, total)
@@ -235,7 +237,7 @@ def _walk(world: World, home: int, settings: Mapping[str, Any]) -> CoverageWalk:
     return coverage_walk(
         Geodesic(world.floor),
         np.random.default_rng([settings["seed"], SPLITS.index(settings["split"]), home]),
-        rules=Rules(**settings["rules"]),
+        rules=TourRules(**settings["rules"]),
         points=settings["points"],
         most_steps=settings["steps"],
     )

@@ -12,7 +12,7 @@ from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 
-class Ways:
+class PathLengths:
     """Lengths of the shortest ways over the floor of `geodesic`, which bend at corners of its cells only.
 
     They are those of `Geodesic.distance` or shorter: exact, but for 1e-4 of a cell a corner. A home has some hundred

@@ -20,18 +20,19 @@ from worldgauge.core.fields import MAX_COORDINATE_M, number_of, short, whole_of
 from worldgauge.core.image import png, write_png
 from worldgauge.core.io import atomic_folder, check_inside, check_name, list_folder
 from worldgauge.core.video import Clip
+from worldgauge.suites.closedloop.format.coordinates import our_camera
 from worldgauge.suites.closedloop.format.files import MAX_IMAGE_BYTES, image_size, read_json
-from worldgauge.suites.closedloop.format.frame import our_camera
-from worldgauge.suites.closedloop.training_data.coverage.read import MAX_STEPS, picture
-from worldgauge.suites.closedloop.training_data.coverage.record import (
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import (
+    MAX_STEPS,
     Depth,
-    Facts,
-    Source,
-    Step,
+    FrameSource,
     Trajectory,
+    TrajectoryFacts,
+    TrajectoryStep,
     checked_view,
+    picture,
+    step_row,
 )
-from worldgauge.suites.closedloop.training_data.coverage.write import step_row
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive
 
 DEPTH_RANGE_M = 20.0
@@ -100,12 +101,12 @@ def _clip(folder: Path, scene: str, number: int, goal: int) -> Trajectory:
             position, rotation = _coordinate(row, "habitat_camera_coord")
             pose = our_camera(position, rotation)
             height = position[1] - _coordinate(row, "coord")[0][1]
-            steps.append(Step(Primitive(whole_of(row, "action", 1, 4)), pose, False, goal))
+            steps.append(TrajectoryStep(Primitive(whole_of(row, "action", 1, 4)), pose, False, goal))
         except (KeyError, TypeError, ValueError, ShapeError) as error:
             why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise DataError(f"{where}: {why}; download the folder again") from error
     size = image_size(folder / "step-0_type-rgb.png")
-    source = Source(lambda j: picture(folder / f"step-{j}_type-rgb.png", size))
+    source = FrameSource(lambda j: picture(folder / f"step-{j}_type-rgb.png", size))
     frames = Clip(source, range(len(steps)), NAV_STEPS.fps, size)
     with_depth = (folder / "step-0_type-depth.png").exists()
     return Trajectory(
@@ -114,7 +115,7 @@ def _clip(folder: Path, scene: str, number: int, goal: int) -> Trajectory:
         steps=tuple(steps),
         frames=frames,
         depth=(lambda j: _read_depth(folder / f"step-{j}_type-depth.png", size)) if with_depth else None,
-        facts=Facts(world=None, licence="unknown", camera_height_m=round(height, 6)),
+        facts=TrajectoryFacts(world=None, licence="unknown", camera_height_m=round(height, 6)),
     )
 
 

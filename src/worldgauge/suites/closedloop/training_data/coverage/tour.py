@@ -34,7 +34,7 @@ None when it could not be walked."""
 
 
 @dataclass(frozen=True)
-class Rules:
+class TourRules:
     """The settings of the algorithm; as they are, those of the paper.
 
     density_m2: points a square metre (rho). alpha: weight of the mean distance. spacing_m: between waypoints (r_f).
@@ -56,8 +56,8 @@ class Rules:
     turned: bool = False
 
 
-PAPER = Rules()
-RELEASED = Rules(n_points="min", next_goal="near_2m", visit_radius_m=0.5, reserve=True, turned=True)
+PAPER = TourRules()
+RELEASED = TourRules(n_points="min", next_goal="near_2m", visit_radius_m=0.5, reserve=True, turned=True)
 
 
 class Leg(NamedTuple):
@@ -84,7 +84,7 @@ class Tour:
     """
 
     def __init__(
-        self, distances_m: ArrayLike, n_leaf: int, rules: Rules = PAPER, *, points: Sequence[int] | None = None
+        self, distances_m: ArrayLike, n_leaf: int, rules: TourRules = PAPER, *, points: Sequence[int] | None = None
     ) -> None:
         distances = np.asarray(distances_m, np.float64)
         if distances.ndim != 2 or len(set(distances.shape)) != 1 or not (distances >= 0).all():
@@ -142,7 +142,7 @@ class Tour:
         return (*kept, *reserve), tuple(kept[: self.n_leaf])
 
 
-def point_count(area_m2: float, rules: Rules = PAPER) -> int:
+def point_count(area_m2: float, rules: TourRules = PAPER) -> int:
     """How many points are sampled on a floor of `area_m2`. Raises UsageError for no area."""
     if not (math.isfinite(area_m2) and area_m2 > 0):
         raise UsageError(f"a floor of {area_m2} m2 holds no points")
@@ -160,7 +160,7 @@ def crowding(n_points: int) -> str | None:
     )
 
 
-def leaf_count(n_points: int, rules: Rules = PAPER) -> int:
+def leaf_count(n_points: int, rules: TourRules = PAPER) -> int:
     """How many leaves are open at a time, 1 or more.
 
     The share is rounded up; by the "min" rule down, of all points but the start, which is one of them there.

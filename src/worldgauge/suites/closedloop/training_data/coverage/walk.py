@@ -11,8 +11,8 @@ import numpy as np
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.training_data.coverage.paths import Ways
-from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, Rules, Tour, leaf_count, point_count
+from worldgauge.suites.closedloop.training_data.coverage.paths import PathLengths
+from worldgauge.suites.closedloop.training_data.coverage.tour import PAPER, Tour, TourRules, leaf_count, point_count
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 from worldgauge.worlds.walking.stance import Stance, walked
@@ -23,7 +23,7 @@ ARRIVED_M = 0.2
 """A walker that is as close has reached a waypoint: one step."""
 
 
-class Row(NamedTuple):
+class WalkStep(NamedTuple):
     """Where the walker stands after an action; STOP where a clip begins. goal_index: of the leg it is on."""
 
     action: Primitive
@@ -42,7 +42,7 @@ class CoverageWalk:
     is not reached where steps ran out. given_up: goals that steps of 0.2 m do not lead to.
     """
 
-    clips: tuple[tuple[Row, ...], ...]
+    clips: tuple[tuple[WalkStep, ...], ...]
     area_m2: float
     points: FloatArray
     near_m: FloatArray
@@ -64,7 +64,7 @@ def coverage_walk(
     geodesic: Geodesic,
     rng: np.random.Generator,
     *,
-    rules: Rules = PAPER,
+    rules: TourRules = PAPER,
     points: int | None = None,
     most_steps: int = MOST_STEPS,
 ) -> CoverageWalk:
@@ -78,7 +78,7 @@ def coverage_walk(
     area_m2 = floor_area(geodesic)
     count = min(point_count(area_m2, rules), points or point_count(area_m2, rules))
     places = np.stack([geodesic.random_point(rng) for _ in range(count)])
-    ways = Ways(geodesic)
+    ways = PathLengths(geodesic)
     # Of the released rules, the last point is where the walker was put.
     put = rules.n_points == "min" and count > 1
     tour = Tour(ways.all_pairs(places), leaf_count(count, rules), rules, points=range(count - put))
@@ -106,12 +106,12 @@ class _Walker:
     """Walks legs and keeps their rows. turned: towards the way before each leg, which begins a clip."""
 
     def __init__(
-        self, geodesic: Geodesic, ways: Ways, places: FloatArray, start: Stance, most_steps: int, *, turned: bool
+        self, geodesic: Geodesic, ways: PathLengths, places: FloatArray, start: Stance, most_steps: int, *, turned: bool
     ) -> None:
         self._geodesic, self._ways, self._places = geodesic, ways, places
         self._left, self._turned = most_steps, turned
         self._goal_index = -1
-        self.clips = [[Row(Primitive.STOP, start, False, 0)]]
+        self.clips = [[WalkStep(Primitive.STOP, start, False, 0)]]
         self.near_m = ways.distances([start[:2]], places)[0]
 
     @property
@@ -131,7 +131,7 @@ class _Walker:
         rows = list(self._rows(here, steps[: self._left]))
         self._left -= len(rows)
         if self._turned:
-            begin = Row(Primitive.STOP, here, False, self._goal_index)
+            begin = WalkStep(Primitive.STOP, here, False, self._goal_index)
             self.clips = [*(self.clips if self._goal_index else []), [begin, *rows]]
         else:
             self.clips[-1] += rows
@@ -140,10 +140,10 @@ class _Walker:
         np.minimum(self.near_m, near_m, out=self.near_m)
         return near_m
 
-    def _rows(self, here: Stance, steps: Steps) -> Iterator[Row]:
+    def _rows(self, here: Stance, steps: Steps) -> Iterator[WalkStep]:
         for step in steps:
             here, collided = walked(self._geodesic.floor, here, step, radius_m=self._geodesic.radius_m)
-            yield Row(step, here, collided, self._goal_index)
+            yield WalkStep(step, here, collided, self._goal_index)
 
     def _towards(self, here: Stance, place: FloatArray) -> Stance:
         path = self._geodesic.path(here[:2], place)

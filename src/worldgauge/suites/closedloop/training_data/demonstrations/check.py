@@ -13,11 +13,15 @@ import numpy as np
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection.findings import Finding, Spread, grouped, spread
 from worldgauge.engine.collection.report import DataReport, DataTable, mean_text
-from worldgauge.suites.closedloop.training_data.coverage.write import digest_of
-from worldgauge.suites.closedloop.training_data.demonstrations import write as written
-from worldgauge.suites.closedloop.training_data.demonstrations.index import INDEX, Entry, read_index
-from worldgauge.suites.closedloop.training_data.demonstrations.read import folders, read, read_manifest
-from worldgauge.suites.closedloop.training_data.demonstrations.record import Demonstration
+from worldgauge.suites.closedloop.training_data.coverage.trajectory import digest_of
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
+    MANIFEST,
+    Demonstration,
+    demonstration_folders,
+    read_demonstration,
+    read_manifest,
+)
+from worldgauge.suites.closedloop.training_data.demonstrations.index import INDEX, DemonstrationEntry, read_index
 from worldgauge.worlds.tabletop.splits import SEEDS
 
 _SEVERITIES = ("error", "warning", "info")
@@ -108,11 +112,11 @@ def check(root: Path, *, decode: bool = False) -> DemonstrationStatistics:
     reasons: dict[str, tuple[str, ...]] = {}
     errors: list[tuple[str, str]] = []
     count = 0
-    for folder in folders(root):
+    for folder in demonstration_folders(root):
         count += 1
         name = f"{folder.parent.name}/{folder.name}"
         try:
-            demo = read(folder, root)
+            demo = read_demonstration(folder, root)
             # Opens the video, which must have as many frames as it is said to have.
             demo.clip[0]
             manifest, facts = read_manifest(folder, root)
@@ -124,7 +128,7 @@ def check(root: Path, *, decode: bool = False) -> DemonstrationStatistics:
         demos.append(demo)
         reasons[demo.id] = facts.discarded
     findings = [
-        *([] if count else [Finding("error", f"holds no demonstration: <task>/<number>/{written.MANIFEST}")]),
+        *([] if count else [Finding("error", f"holds no demonstration: <task>/<number>/{MANIFEST}")]),
         *grouped("error", "not usable", errors, "demonstration"),
         *grouped("warning", "odd", [(demo.id, text) for demo in demos for text in _odd(demo)], "demonstration"),
         *_of_tables(root, demos, errors),
@@ -158,7 +162,7 @@ def _read_all(folder: Path, demo: Demonstration, manifest: dict[str, Any]) -> No
     """Raises DataError when a file is not the one that was written, or cannot be read to its end."""
     told = manifest.get("sha256")
     for path in sorted(folder.iterdir()):
-        if path.name != written.MANIFEST and (not isinstance(told, dict) or told.get(path.name) != digest_of(path)):
+        if path.name != MANIFEST and (not isinstance(told, dict) or told.get(path.name) != digest_of(path)):
             raise DataError(f"{path}: is not the file that was written; collect it again")
     for k, _ in enumerate(demo.clip):
         if demo.depth is not None:
@@ -192,7 +196,10 @@ def _of_tables(root: Path, demos: list[Demonstration], errors: list[tuple[str, s
     except DataError as error:
         yield Finding("error", str(error))
         return
-    here = {Entry(demo.task, int(demo.id.rpartition("/")[2]), demo.variation, demo.seed, len(demo)) for demo in demos}
+    here = {
+        DemonstrationEntry(demo.task, int(demo.id.rpartition("/")[2]), demo.variation, demo.seed, len(demo))
+        for demo in demos
+    }
     if not errors and here != set(index.demonstrations):
         text = f"{INDEX} lists {len(index.demonstrations)} demonstrations, {len(here)} are here; write it again"
         yield Finding("error", text)

@@ -22,19 +22,18 @@ from worldgauge.engine.collection.kernel import SEEDS, plain_facts
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.training_data.demonstrations import check as checking
-from worldgauge.suites.closedloop.training_data.demonstrations.expert import Solved, demonstrate, shown_again
-from worldgauge.suites.closedloop.training_data.demonstrations.layout import (
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
     MAX_NUMBER,
     DemoFacts,
     DemoStep,
     DemoThing,
+    FrontView,
     folder_name,
-    read_index,
     read_manifest,
-    write,
-    write_index,
+    write_demonstration,
 )
-from worldgauge.suites.closedloop.training_data.demonstrations.write import Shot
+from worldgauge.suites.closedloop.training_data.demonstrations.expert import Solution, demonstrate, replay
+from worldgauge.suites.closedloop.training_data.demonstrations.index import read_index, write_index
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.picture import front_camera, front_pose
 from worldgauge.worlds.tabletop.simulation import Simulation
@@ -163,7 +162,7 @@ class _Attempt(NamedTuple):
     """The last table that was tried, and why those before it were given up; this one too where it is not solved."""
 
     world: Tabletop
-    solved: Solved | None
+    solved: Solution | None
     discarded: tuple[str, ...]
 
 
@@ -174,7 +173,7 @@ def _attempt(task: str, number: int, seed: int) -> _Attempt:
     for attempt in range(TRIES):
         world = Tabletop(task, variation, _table_seed(seed, number, attempt))
         solved = demonstrate(world)
-        if isinstance(solved, Solved):
+        if isinstance(solved, Solution):
             return _Attempt(world, solved, tuple(discarded))
         discarded.append(solved)
     return _Attempt(world, None, tuple(discarded))
@@ -201,8 +200,8 @@ def _record(
     simulation = Simulation(world)
     steps: list[DemoStep] = []
 
-    def shots() -> Iterator[Shot]:
-        for shown in shown_again(simulation, solved):
+    def shots() -> Iterator[FrontView]:
+        for shown in replay(simulation, solved):
             progress(len(steps), len(solved))
             steps.append(DemoStep(shown.asked, shown.hand, shown.sub_goal, shown.progress, shown.things))
             if settings["depth"]:
@@ -228,7 +227,7 @@ def _record(
         reached=solved.reached,
         discarded=attempt.discarded,
     )
-    write(out, facts, shots(), steps)
+    write_demonstration(out, facts, shots(), steps)
 
 
 def _camera(size: Sequence[int]) -> Camera:

@@ -19,16 +19,20 @@ FRAMES = 150
 
 
 @dataclass(frozen=True)
-class Solved:
-    """What the expert did. moves: each pose asked for, and the states on the way to it, the last one where it ended.
+class Solution:
+    """What the expert did.
 
-    start: the state before. every: of the states that the simulation keeps, every so manieth is here, counted back from
-    the end of each move, so that every end is among them. seconds: simulated.
+    Attributes:
+        start: The state before.
+        moves: Each pose asked for, and the states on the way to it; the last one is where it ended.
+        stride: One in `stride` of the states that the simulation keeps is here, counted back from the end of each
+            move, so that every end is among them.
+        seconds: Simulated time.
     """
 
     start: State
     moves: tuple[tuple[HandPose, tuple[State, ...]], ...]
-    every: int
+    stride: int
     seconds: float
 
     def __len__(self) -> int:
@@ -37,7 +41,7 @@ class Solved:
     @property
     def fps(self) -> float:
         """States a second of simulated time; at the start of a move the first may follow sooner."""
-        return 1 / (RECORD_S * self.every)
+        return 1 / (RECORD_S * self.stride)
 
     @property
     def reached(self) -> tuple[int, ...]:
@@ -45,10 +49,15 @@ class Solved:
         return tuple(np.cumsum([len(states) for _, states in self.moves]).tolist())
 
 
-class Shown(NamedTuple):
-    """A state put back into a simulation. asked: the pose under way; sub_goal: its number.
+class ReplayedState(NamedTuple):
+    """A state put back into a simulation.
 
-    things: (n, 3) metres in the world, the middle of each thing of the task.
+    Attributes:
+        asked: The pose under way.
+        sub_goal: Its number.
+        hand: Where the hand is.
+        progress: Of the task, 0 to 1.
+        things: (n, 3) metres in the world, the middle of each thing of the task.
     """
 
     asked: HandPose
@@ -58,10 +67,12 @@ class Shown(NamedTuple):
     things: FloatArray
 
 
-def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solved | str:
+def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
     """What the task's expert does from the start, or why that is no demonstration.
 
-    frames: about so many states are kept, 50 a second at most.
+    Args:
+        table: The table, as at its start.
+        frames: About as many states are kept, 50 a second at most.
     """
     done = carried_out(table)
     if not done.solved:
@@ -70,15 +81,15 @@ def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solved | str:
         return "it is solved from the start"
     # A move that ends as a state is due keeps it twice.
     moves = [tuple(dict.fromkeys(move.states)) for move in done.moves]
-    every = _every([len(states) for states in moves], frames)
+    stride = _stride([len(states) for states in moves], frames)
     start = Simulation(table).state()
     # The engine's state begins with its clock.
     seconds = round(moves[-1][-1].physics[0] - start.physics[0], 6)
-    kept = (states[::-1][::every][::-1] for states in moves)
-    return Solved(start, tuple(zip(done.poses, kept, strict=True)), every, seconds)
+    kept = (states[::-1][::stride][::-1] for states in moves)
+    return Solution(start, tuple(zip(done.poses, kept, strict=True)), stride, seconds)
 
 
-def shown_again(simulation: Simulation, solved: Solved) -> Iterator[Shown]:
+def replay(simulation: Simulation, solved: Solution) -> Iterator[ReplayedState]:
     """Every state of a demonstration, put back into `simulation` to be looked at before the next one is asked for."""
     first = solved.moves[0][0]
     todo = [(0, first, solved.start)]
@@ -86,13 +97,13 @@ def shown_again(simulation: Simulation, solved: Solved) -> Iterator[Shown]:
     for sub_goal, pose, state in todo:
         simulation.restore(state)
         places = np.array([simulation.middle(thing) for thing in simulation.task.things]).reshape(-1, 3)
-        yield Shown(pose, sub_goal, simulation.hand, float(simulation.progress), places)
+        yield ReplayedState(pose, sub_goal, simulation.hand, float(simulation.progress), places)
 
 
-def _every(counts: Sequence[int], frames: int) -> int:
-    """Which of the counted states of each move to keep, so that there are about `frames` with the start."""
+def _stride(counts: Sequence[int], frames: int) -> int:
+    """One in how many of the states of each move to keep, so that there are about `frames` with the start."""
 
-    def kept(every: int) -> int:
-        return 1 + sum(-(-count // every) for count in counts)
+    def kept(stride: int) -> int:
+        return 1 + sum(-(-count // stride) for count in counts)
 
-    return min(range(1, max(counts) + 1), key=lambda every: abs(kept(every) - frames))
+    return min(range(1, max(counts) + 1), key=lambda stride: abs(kept(stride) - frames))

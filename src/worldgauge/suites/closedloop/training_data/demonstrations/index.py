@@ -14,16 +14,22 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.fields import short, whole_of
 from worldgauge.core.io import write_file
 from worldgauge.suites.closedloop.format.files import read_json
-from worldgauge.suites.closedloop.training_data.coverage.read import split_hash
-from worldgauge.suites.closedloop.training_data.demonstrations import write as written
-from worldgauge.suites.closedloop.training_data.demonstrations.read import MAX_FRAMES, MAX_SEED, folders, read_manifest
-from worldgauge.suites.closedloop.training_data.demonstrations.record import MAX_NUMBER
+from worldgauge.suites.closedloop.training_data.coverage.index import split_hash
+from worldgauge.suites.closedloop.training_data.demonstrations.demonstration import (
+    FORMAT,
+    MAX_FRAMES,
+    MAX_NUMBER,
+    MAX_SEED,
+    VERSION,
+    demonstration_folders,
+    read_manifest,
+)
 from worldgauge.worlds.tabletop.splits import SEEDS
 
 INDEX = "index.json"
 
 
-class Entry(NamedTuple):
+class DemonstrationEntry(NamedTuple):
     """A demonstration in the index."""
 
     task: str
@@ -34,10 +40,10 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Index:
+class DemonstrationIndex:
     """All demonstrations of a folder. split_hash: SHA-256 over the sorted `table_hash` of them."""
 
-    demonstrations: tuple[Entry, ...]
+    demonstrations: tuple[DemonstrationEntry, ...]
     split_hash: str
 
     @property
@@ -46,18 +52,18 @@ class Index:
         return sum(entry.frames for entry in self.demonstrations)
 
 
-def write_index(root: Path) -> Index:
+def write_index(root: Path) -> DemonstrationIndex:
     """Look through the demonstrations of a folder and put <root>/index.json in place.
 
     Raises DataError when one cannot be read.
     """
     entries = []
-    for folder in folders(root):
+    for folder in demonstration_folders(root):
         manifest, facts = read_manifest(folder, root)
-        entries.append(Entry(facts.task, facts.number, facts.variation, facts.seed, manifest["frames"]))
+        entries.append(DemonstrationEntry(facts.task, facts.number, facts.variation, facts.seed, manifest["frames"]))
     content = {
-        "format": written.FORMAT,
-        "version": written.VERSION,
+        "format": FORMAT,
+        "version": VERSION,
         "split_hash": split_hash(map(_hash_of, entries)),
         "evaluation_seeds": [SEEDS["test"].start, SEEDS["test"].stop - 1],
         "frames": sum(entry.frames for entry in entries),
@@ -67,15 +73,15 @@ def write_index(root: Path) -> Index:
     return read_index(root)
 
 
-def read_index(root: Path) -> Index:
+def read_index(root: Path) -> DemonstrationIndex:
     """The index of a folder. Raises DataError naming the field when it is none, or a hash is not of its table."""
     path = Path(root) / INDEX
     content = read_json(path)
     try:
-        if content["format"] != written.FORMAT or content["version"] != written.VERSION:
+        if content["format"] != FORMAT or content["version"] != VERSION:
             raise ValueError(f"format {short(content['format'])}, version {short(content['version'])} is not ours")
         entries = tuple(_entry(row) for row in content["demonstrations"])
-        found = Index(entries, str(content["split_hash"]))
+        found = DemonstrationIndex(entries, str(content["split_hash"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{path}: {why}; write the index again") from error
@@ -89,7 +95,7 @@ def table_hash(task: str, variation: int, seed: int) -> str:
     return hashlib.sha256(json.dumps(["tabletop", task, variation, seed]).encode()).hexdigest()
 
 
-def overlap(index: Index, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
+def overlap(index: DemonstrationIndex, scenes: Mapping[str, WorldFacts | None]) -> tuple[str, ...]:
     """Those of the evaluation's `scenes` whose tables were demonstrated on as well; () when disjoint."""
     shown = {(entry.task, entry.variation, entry.seed) for entry in index.demonstrations}
     return tuple(name for name, world in scenes.items() if world is not None and _table(world) in shown)
@@ -102,12 +108,12 @@ def _table(world: WorldFacts) -> tuple[Any, ...] | None:
     return table if world.name == "tabletop" else None
 
 
-def _hash_of(entry: Entry) -> str:
+def _hash_of(entry: DemonstrationEntry) -> str:
     return table_hash(entry.task, entry.variation, entry.seed)
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
-    entry = Entry(
+def _entry(row: Mapping[str, Any]) -> DemonstrationEntry:
+    entry = DemonstrationEntry(
         task=str(row["task"]),
         number=whole_of(row, "number", 0, MAX_NUMBER - 1),
         variation=whole_of(row, "variation", 0, MAX_NUMBER),

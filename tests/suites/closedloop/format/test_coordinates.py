@@ -11,7 +11,7 @@ from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.suites.closedloop.format import layout as cl
-from worldgauge.suites.closedloop.format.frame import habitat_camera, our_camera
+from worldgauge.suites.closedloop.format.coordinates import habitat_camera, our_camera
 from worldgauge.worlds.walking.primitives import Primitive, world_trajectory
 from worldgauge.worlds.walking.stance import Stance
 

@@ -1,0 +1,413 @@
+"""Trajectories of post-training data: panoramas with depth, poses and actions; written whole or not at all, read back.
+
+On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres a frame, 0 for
+none), steps.jsonl and manifest.json (specification: world_in_world, 10.4).
+
+write_trajectory(root, scene, 0, views, steps, facts);  read_trajectory(folder).part(start, 14)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge import __version__
+from worldgauge.core.episode import WorldFacts
+from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.fields import number_of, poses_of, short, whole_of, world_of
+from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
+from worldgauge.core.image import MAX_PIXELS, Image, decode_png, write_png
+from worldgauge.core.io import atomic_folder, check_inside, check_name, list_folder, parse_json
+from worldgauge.core.video import Clip, Writer
+from worldgauge.suites.closedloop.format.coordinates import habitat_camera, habitat_stance
+from worldgauge.suites.closedloop.format.files import read_json
+from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Steps
+from worldgauge.worlds.walking.stance import EYE_HEIGHT_M, Stance
+
+Depth = NDArray[np.float32]
+View = tuple[Image, Depth]
+"""A panorama (H, W, 3) uint8 RGB of 360 by 180 degrees, and its depth (H, W) in metres along the ray, infinite where
+nothing is hit."""
+
+FORMAT, VERSION = "worldgauge-coverage", 1
+VIDEO, IMAGES, DEPTH, STEPS, MANIFEST = "frames.mp4", "frames", "depth.npz", "steps.jsonl", "manifest.json"
+FARTHEST_MM = 2**16 - 1
+"""Depth is whole millimetres in 16 bits; 0 is what is farther, or nothing."""
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+MAX_STEPS_BYTES = 256 * 2**20
+MAX_STEPS = 200_000
+
+
+class TrajectoryStep(NamedTuple):
+    """One row: frame k is what is seen after the action of row k.
+
+    action: of row 0 STOP, which is null on the wire. pose: (4, 4) camera-to-world. collided: the action met something.
+    goal_index: of the waypoint that the walker was going to.
+    """
+
+    action: Primitive
+    pose: FloatArray
+    collided: bool
+    goal_index: int
+
+
+@dataclass(frozen=True)
+class TrajectoryFacts:
+    """How a trajectory was made.
+
+    licence: of its scene, "none" where there is no restriction. more: plain JSON values.
+    """
+
+    world: WorldFacts | None
+    licence: str = "none"
+    camera_height_m: float = EYE_HEIGHT_M
+    seed: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One walk. frames: T panoramas, read when asked for; steps: T rows; depth: frame number -> metres, or None."""
+
+    scene: str
+    number: int
+    steps: tuple[TrajectoryStep, ...]
+    frames: Clip
+    depth: Callable[[int], Depth] | None
+    facts: TrajectoryFacts
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def poses(self) -> FloatArray:
+        """(T, 4, 4) camera-to-world."""
+        return np.stack([step.pose for step in self.steps])
+
+    def part(self, start: int, n: int) -> TrainingClip:
+        """A training clip of n consecutive frames. Raises ShapeError when the walk has not as many."""
+        if not (start >= 0 and n >= 1 and start + n <= len(self)):
+            raise ShapeError(
+                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} of {len(self)} are asked for"
+            )
+        rows = self.steps[start : start + n]
+        # What led to the first frame is no part of the clip.
+        actions = (Primitive.STOP, *(row.action for row in rows[1:]))
+        return TrainingClip(self.frames[start : start + n], actions, np.stack([row.pose for row in rows]))
+
+
+class TrainingClip(NamedTuple):
+    """A training clip: n frames, n actions of which the first is null, poses (n, 4, 4)."""
+
+    frames: Clip
+    actions: Steps
+    poses: FloatArray
+
+
+class FrameSource:
+    """Frames that are read one by one, as a source of a `Clip`."""
+
+    def __init__(self, read: Callable[[int], Image]) -> None:
+        self._read = read
+
+    def frame(self, index: int) -> Image:
+        """One frame."""
+        return self._read(index)
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        """Frames in the order of `indices`."""
+        return (self._read(index) for index in indices)
+
+
+def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
+    """The view, when it is a panorama with depth, of the size (width, height) of the others. Raises ShapeError."""
+    rgb, depth = np.asarray(view[0]), np.asarray(view[1])
+    if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
+        raise ShapeError(
+            f"frame {k} needs a panorama (H, W, 3) uint8 and depth (H, W), "
+            f"got {rgb.shape} {rgb.dtype} and {depth.shape}"
+        )
+    height, width = depth.shape
+    if size is not None and size != (width, height):
+        raise ShapeError(f"frame {k} is {width}x{height}, the first was {size[0]}x{size[1]}")
+    return rgb, depth
+
+
+def write_trajectory(
+    root: Path,
+    scene: str,
+    number: int,
+    frames: Iterable[View],
+    steps: Iterable[TrajectoryStep],
+    facts: TrajectoryFacts,
+    *,
+    images: Literal["video", "png"] = "video",
+) -> Path:
+    """Write a walk as <root>/<scene>/<number>/; returns the folder. One that is there is replaced.
+
+    frames: panoramas with depth, taken one at a time; steps: as many rows, read after the last frame, so a list that
+    grows with the frames will do. images: a lossless video, or a PNG a frame. The same walk gives the same bytes, and
+    trajectories may be written by several processes at once; `write_index` comes after them.
+    Raises DataError for a scene that cannot be a folder, another number of rows than frames, none at all, and when a
+    file cannot be written; ShapeError for other shapes.
+    """
+    folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
+    with atomic_folder(folder) as part:
+        size, count = _write_views(part, frames, images)
+        rows = list(steps)
+        if len(rows) != count or not count:
+            raise DataError(f"{folder}: {count} frames for {len(rows)} steps; give one frame a step, and one at least")
+        lines = [json.dumps(step_row(k, row, scene, facts.camera_height_m)) for k, row in enumerate(rows)]
+        (part / STEPS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "scene": scene,
+            "number": number,
+            "frames": count,
+            "width": size[0],
+            "height": size[1],
+            "projection": "equirectangular",
+            "fov_deg": [360, 180],
+            "images": images,
+            "world": None if facts.world is None else asdict(facts.world),
+            "licence": facts.licence,
+            "camera_height_m": facts.camera_height_m,
+            "seed": facts.seed,
+            "more": dict(facts.more),
+            "worldgauge": __version__,
+            "sha256": {path.name: digest_of(path) for path in sorted(part.iterdir())},
+        }
+        text = json.dumps(manifest, indent=1, allow_nan=False)
+        (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def trajectory_name(number: int) -> str:
+    """Name of the folder of trajectory `number` of a scene."""
+    if not 0 <= number < 10**6:
+        raise DataError(f"trajectory {number} of a scene; number them from 0 to 999999")
+    return f"{number:06d}"
+
+
+def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -> dict[str, Any]:
+    """One line of steps.jsonl, JSON values.
+
+    coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's frame, as
+    published; pose: the camera's, twelve numbers of camera-to-world in ours. Raises ShapeError for no rigid pose.
+    """
+    pose = np.asarray(step.pose, np.float64)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ShapeError(f"step {k} needs a finite camera-to-world pose (4, 4), got {pose.shape}")
+    x, y, z = pose[:3, 3].tolist()
+    stance = Stance(x, y, float(yaw_pitch_from_pose(pose)[0]))
+    return {
+        "k": k,
+        "action": int(Primitive(step.action)),
+        "pose": pose[:3].ravel().tolist(),
+        "coord": habitat_stance(stance, z - camera_height_m),
+        "habitat_camera_coord": habitat_camera(pose),
+        "collided": bool(step.collided),
+        "scene": scene,
+        "goal_index": int(step.goal_index),
+    }
+
+
+def millimetres(depth: Depth) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Depth (H, W) in metres as whole millimetres, uint16; 0 where it is infinite, missing or beyond 65.5 m."""
+    scaled = np.rint(np.nan_to_num(np.asarray(depth, np.float64), nan=0.0, posinf=0.0, neginf=0.0) * 1000)
+    return np.where((scaled >= 1) & (scaled <= FARTHEST_MM), scaled, 0).astype(np.uint16)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, or of the files of a folder by name."""
+    if path.is_file():
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    whole = hashlib.sha256()
+    for inner in sorted(path.iterdir()):
+        whole.update(f"{inner.name}\0{digest_of(inner)}\n".encode())
+    return whole.hexdigest()
+
+
+def read_trajectory(folder: Path) -> Trajectory:
+    """The trajectory in a folder; steps are read and checked, frames and depth when asked for.
+
+    Raises DataError naming the file and the field or line.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    count, size = manifest["frames"], (manifest["width"], manifest["height"])
+    try:
+        facts = TrajectoryFacts(
+            world=scene_world(manifest, folder),
+            licence=str(manifest["licence"]),
+            camera_height_m=number_of(manifest, "camera_height_m", 0.0, 10.0),
+            seed=manifest.get("seed"),
+            more=dict(manifest.get("more") or {}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / MANIFEST}: {error}; collect it again") from error
+    steps = tuple(_steps(folder, manifest["scene"]))
+    if len(steps) != count:
+        raise DataError(f"{folder / STEPS}: {len(steps)} steps for {count} frames; collect it again")
+    return Trajectory(
+        scene=manifest["scene"],
+        number=manifest["number"],
+        steps=steps,
+        frames=_frames(folder, manifest["images"], count, size),
+        depth=lambda k: read_depth(folder, k, size),
+        facts=facts,
+    )
+
+
+def trajectory_folders(root: Path) -> Iterator[Path]:
+    """Folders of the trajectories below `root`, by scene and number. Raises DataError for links that lead out."""
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    for scene in (path for path in list_folder(root) if path.is_dir()):
+        for folder in list_folder(check_inside(scene, root)):
+            if folder.is_dir() and (folder / MANIFEST).exists():
+                yield check_inside(folder, root)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a trajectory, with scene, number, frames, width, height and images checked. Raises DataError."""
+    path = folder / MANIFEST
+    content = read_json(path)
+    try:
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise ValueError(f"format {short(content['format'])}, version {short(content['version'])} is not ours")
+        whole_of(content, "frames", 1, MAX_STEPS)
+        number = whole_of(content, "number", 0, 10**6 - 1)
+        width, height = whole_of(content, "width", 2, MAX_PIXELS), whole_of(content, "height", 1, MAX_PIXELS)
+        if width * height > MAX_PIXELS:
+            raise ValueError(f"fields 'width' and 'height': {width}x{height} pixels pass the limit of {MAX_PIXELS}")
+        if (content["scene"], trajectory_name(number)) != (folder.parent.name, folder.name):
+            raise ValueError(
+                f"fields 'scene' and 'number' are {short(content['scene'])} and {number}, not its folder's"
+            )
+        if content["images"] not in ("video", "png"):
+            raise ValueError(f"field 'images' is {short(content['images'])}; give video or png")
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{path}: {why}; collect it again") from error
+    return dict(content)
+
+
+def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
+    """Depth (H, W) in metres of frame k, infinite where nothing was hit. Raises DataError when it cannot be read."""
+    path = folder / DEPTH
+    try:
+        with zipfile.ZipFile(path) as packed, packed.open(f"{k:06d}.npy") as file:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(file)
+            if shape != (size[1], size[0]) or dtype != np.uint16:
+                raise ValueError(f"frame {k} is {short(shape)} {dtype}, not {(size[1], size[0])} uint16")
+            data = file.read(2 * size[0] * size[1])
+            values = np.frombuffer(data, np.uint16).reshape(shape)
+    except KeyError as error:
+        raise DataError(f"{path}: frame {k} is missing; collect it again") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); collect it again") from error
+    return np.where(values > 0, values / np.float32(1000), np.float32(np.inf)).astype(np.float32)
+
+
+def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A PNG of a known size (width, height). Raises DataError for another, and when it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    image = decode_png(data, str(path))
+    if image.shape[1::-1] != size:
+        raise DataError(f"{path}: is {image.shape[1]}x{image.shape[0]}, the others {size[0]}x{size[1]}")
+    return image
+
+
+def scene_world(manifest: Mapping[str, Any], folder: Path) -> WorldFacts | None:
+    """The world that the manifest of a trajectory names, None for none. Raises DataError naming the field."""
+    told = manifest.get("world")
+    try:
+        return None if told is None else world_of(told)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{folder / MANIFEST}: field 'world': {error}; collect it again") from error
+
+
+def _write_views(part: Path, frames: Iterable[View], images: str) -> tuple[tuple[int, int], int]:
+    """Write pictures and depth; returns (width, height) and how many there were."""
+    count, size = 0, None
+    if images == "png":
+        (part / IMAGES).mkdir()
+    with zipfile.ZipFile(part / DEPTH, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+
+        def kept() -> Iterator[Image]:
+            nonlocal count, size
+            for view in frames:
+                rgb, depth = checked_view(view, size, count)
+                size = (rgb.shape[1], rgb.shape[0])
+                with packed.open(_member(count), "w") as file:
+                    np.lib.format.write_array(file, millimetres(depth), allow_pickle=False)
+                yield rgb
+                count += 1
+
+        if images == "png":
+            for rgb in kept():
+                write_png(part / IMAGES / f"{count:06d}.png", rgb)
+        else:
+            video: Writer | None = None
+            for rgb in kept():
+                video = video or Writer(part / VIDEO, fps=NAV_STEPS.fps, kind="lossless")
+                video.write(rgb)
+            if video is not None:
+                video.close()
+    return size or (0, 0), count
+
+
+def _member(k: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(f"{k:06d}.npy", _LONG_AGO)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _frames(folder: Path, images: str, count: int, size: tuple[int, int]) -> Clip:
+    if images == "png":
+        place = folder / IMAGES
+        source = FrameSource(lambda k: picture(place / f"{k:06d}.png", size))
+        return Clip(source, range(count), NAV_STEPS.fps, size)
+    clip = Clip.open(folder / VIDEO)
+    if (len(clip), clip.width, clip.height) != (count, *size):
+        raise DataError(f"{folder / VIDEO}: {len(clip)} frames of {clip.width}x{clip.height}; collect it again")
+    return clip
+
+
+def _steps(folder: Path, scene: str) -> Iterator[TrajectoryStep]:
+    path = folder / STEPS
+    try:
+        if path.stat().st_size > MAX_STEPS_BYTES:
+            raise DataError(f"{path}: passes the limit of {MAX_STEPS_BYTES} bytes; collect shorter walks")
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    for k, line in enumerate(lines):
+        row = parse_json(line, f"{path}: line {k + 1}")
+        try:
+            if whole_of(row, "k", 0, MAX_STEPS) != k or row["scene"] != scene or type(row["collided"]) is not bool:
+                raise ValueError("field 'k', 'scene' or 'collided' is not what it should be")
+            action = Primitive(whole_of(row, "action", 1, 4))
+            pose = poses_of([row["pose"]], "pose")[0]
+            yield TrajectoryStep(action, pose, row["collided"], whole_of(row, "goal_index", 0, MAX_STEPS))
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise DataError(f"{path}: line {k + 1}: {why}; collect it again") from error
