@@ -221,6 +221,6 @@ def test_environment_of_the_build_page_steps(tmp_path: Path) -> None:
 
 
 def test_environment_of_the_closedloop_page_steps(tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "suites" / "closedloop.md", "python", "gymnasium.make")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "closedloop" / "README.md", "python", "gymnasium.make")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
