@@ -22,7 +22,7 @@ def make(root: Path, *trials: cl.ManipulationEpisode, params: dict[str, Any] | N
     facts = TABLE.facts
     world = {"world": facts.name, "params": {**facts.params, **(params or {})}, "digest": facts.digest}
     manifest = {"format": cl.MANIFEST_FORMAT, "version": 1, "settings": {}, "worlds": {TRIAL.scene: world}}
-    (root / cl.MANIFEST).write_text(json.dumps(manifest))
+    (root / "worldgauge.json").write_text(json.dumps(manifest))
     return root
 
 

@@ -33,7 +33,7 @@ from worldgauge.suites.closedloop.format.episode import (
     RecognitionEpisode,
 )
 from worldgauge.suites.closedloop.format.files import fingerprint_of, goal_image
-from worldgauge.suites.closedloop.format.load import MANIFEST, MANIFEST_FORMAT, load, scene_missing, worlds_of
+from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT, load, scene_missing, worlds_of
 from worldgauge.suites.closedloop.format.write import (
     write_manipulation,
     write_navigation,
@@ -44,7 +44,6 @@ from worldgauge.suites.closedloop.format.write import (
 __all__ = [
     "AT_HOME",
     "KINDS",
-    "MANIFEST",
     "MANIFEST_FORMAT",
     "ClosedLoop",
     "Episode",
