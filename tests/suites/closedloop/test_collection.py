@@ -98,7 +98,7 @@ def test_a_second_call_searches_nothing_and_changes_nothing(
 ) -> None:
     root, result = collected
     before = contents(root)
-    monkeypatch.setattr(closedloop, "find_part", lambda *a, **k: pytest.fail("found again"))
+    monkeypatch.setattr(closedloop, "find_episodes", lambda *a, **k: pytest.fail("found again"))
     assert collect("closedloop", root, **SMALL) == result
     assert contents(root) == before
 
@@ -174,7 +174,7 @@ def test_a_home_that_gives_too_little_is_reported_and_the_rest_is_written(
     assert again == result
 
 
-@pytest.mark.parametrize("where", ["write_manifest", "find_part", "publish"])
+@pytest.mark.parametrize("where", ["write_manifest", "find_episodes", "publish"])
 def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     def full(*args):
         raise DataError("cannot be written") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

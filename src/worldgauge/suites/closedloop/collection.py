@@ -18,9 +18,9 @@ from worldgauge.engine.collection.collection import Collection, Item, Made, Tell
 from worldgauge.engine.collection.kernel import SEEDS
 from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import option
-from worldgauge.suites.closedloop.episodes.home import find_part
+from worldgauge.suites.closedloop.episodes.home import find_episodes
 from worldgauge.suites.closedloop.episodes.parts import found_in, publish, read_part, write_part
-from worldgauge.suites.closedloop.episodes.plan import SCENES, TableShare, parts
+from worldgauge.suites.closedloop.episodes.plan import SCENES, TableShare, all_shares
 from worldgauge.suites.closedloop.episodes.table import find_trials
 from worldgauge.suites.closedloop.format import check as checking
 from worldgauge.suites.closedloop.format.check import PUBLISHED
@@ -90,7 +90,7 @@ class EpisodeCollection(Collection):
 
     def items(self) -> Iterator[Item]:
         """One a home, then one a table task."""
-        for share in parts(self.settings()):
+        for share in all_shares(self.settings()):
             yield Item(share.scene, place=share.scene)
 
     def expected(self) -> int:
@@ -99,7 +99,7 @@ class EpisodeCollection(Collection):
 
     def done(self) -> int:
         """Episodes of the parts that are in place."""
-        found = (read_part(self.out, share) for share in parts(self.settings()))
+        found = (read_part(self.out, share) for share in all_shares(self.settings()))
         return sum(found_in(part) for part in found if part is not None)
 
     def is_done(self, item: Item) -> bool:
@@ -118,7 +118,7 @@ class EpisodeCollection(Collection):
             if isinstance(share, TableShare):
                 part = find_trials(share, progress)
             else:
-                part = find_part(self.out, share, self.options.size, progress)
+                part = find_episodes(self.out, share, self.options.size, progress)
             write_part(self.out, share, part)
         return Made(
             frames=len(part["episodes"].get("navigation", ())),
@@ -139,4 +139,4 @@ class EpisodeCollection(Collection):
         return checking.check(root, decode=decode).report()
 
     def _share_of(self, item: Item) -> Any:
-        return next(share for share in parts(self.settings()) if share.scene == item.id)
+        return next(share for share in all_shares(self.settings()) if share.scene == item.id)

@@ -25,7 +25,7 @@ from worldgauge.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from worldgauge.suites.closedloop.studies.definitions import Finding
+    from worldgauge.suites.closedloop.studies.definitions import StudyResult
 
 
 def study(
@@ -95,7 +95,7 @@ def train_recogniser(
     _print_recogniser(path, made.facts, "" if out is None else f"{FILE_VARIABLE}={path}", json)
 
 
-def _print_study(finding: Finding, page: Path, json: bool) -> None:
+def _print_study(finding: StudyResult, page: Path, json: bool) -> None:
     from worldgauge.terminal.output import print_json, written
     from worldgauge.terminal.tables import headline, out
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from worldgauge.suites.closedloop.episodes.plan import name_of, shares
+from worldgauge.suites.closedloop.episodes.plan import episode_id, home_shares
 from worldgauge.suites.closedloop.navigation.episodes import BANDS
 from worldgauge.worlds.indoor.homes import LABELS
 
@@ -12,7 +12,7 @@ PUBLISHED = {"scenes": 60, "recognition": 551, "navigation": 144, "questions": 1
 
 
 def test_published_counts_spread_evenly_over_sixty_homes() -> None:
-    found = list(shares(PUBLISHED))
+    found = list(home_shares(PUBLISHED))
     assert [one.scene for one in found[:2]] == ["home-test-0000", "home-test-0001"]
     assert len({one.scene for one in found}) == 60
     for kind, least in (("recognition", 9), ("navigation", 2), ("questions", 3)):
@@ -22,42 +22,42 @@ def test_published_counts_spread_evenly_over_sixty_homes() -> None:
 
 
 def test_labels_and_difficulties_are_balanced() -> None:
-    wishes = [wish for one in shares(PUBLISHED) for wish in one.wishes()]
+    wishes = [wish for one in home_shares(PUBLISHED) for wish in one.wishes()]
     assert len(wishes) == 551
     labels = Counter(wish.category for wish in wishes)
     assert set(labels) == set(LABELS)
     assert max(labels.values()) - min(labels.values()) <= 1
     levels = Counter(wish.difficulty for wish in wishes)
     assert max(levels.values()) - min(levels.values()) <= 2
-    for one in shares(PUBLISHED):
+    for one in home_shares(PUBLISHED):
         assert {wish.difficulty for wish in one.wishes()} == {0, 1, 2}
 
 
 def test_all_lengths_are_equally_often() -> None:
-    bands = Counter(band for one in shares(PUBLISHED) for band in one.bands())
+    bands = Counter(band for one in home_shares(PUBLISHED) for band in one.bands())
     assert set(bands) == set(range(BANDS))
     assert max(bands.values()) - min(bands.values()) <= 12
 
 
 def test_more_episodes_do_not_change_those_that_are_there() -> None:
-    few = list(shares({**PUBLISHED, "recognition": 90, "navigation": 70}))
-    for less, more in zip(few, shares(PUBLISHED), strict=True):
+    few = list(home_shares({**PUBLISHED, "recognition": 90, "navigation": 70}))
+    for less, more in zip(few, home_shares(PUBLISHED), strict=True):
         assert list(more.wishes())[: less.counts["recognition"]] == list(less.wishes())
         assert more.bands()[: less.counts["navigation"]] == less.bands()
         assert list(less.numbers("navigation")) == list(more.numbers("navigation"))[: less.counts["navigation"]]
 
 
 def test_few_episodes_need_few_homes() -> None:
-    few = list(shares({**PUBLISHED, "recognition": 4, "navigation": 1, "questions": 0}))
+    few = list(home_shares({**PUBLISHED, "recognition": 4, "navigation": 1, "questions": 0}))
     assert [dict(one.counts) for one in few] == [
         {"recognition": 1, "navigation": int(home == 0), "questions": 0} for home in range(4)
     ]
 
 
 def test_seed_split_home_and_kind_all_change_the_dice() -> None:
-    first = next(shares(PUBLISHED))
-    second = list(shares(PUBLISHED))[1]
-    others = [next(shares({**PUBLISHED, **change})) for change in ({"seed": 1}, {"split": "val"})]
+    first = next(home_shares(PUBLISHED))
+    second = list(home_shares(PUBLISHED))[1]
+    others = [next(home_shares({**PUBLISHED, **change})) for change in ({"seed": 1}, {"split": "val"})]
     drawn = [share.rng("recognition").random() for share in (first, second, *others)]
     assert len({*drawn, first.rng("navigation").random()}) == 5
     assert first.rng("recognition").random() == drawn[0]
@@ -65,4 +65,4 @@ def test_seed_split_home_and_kind_all_change_the_dice() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("recognition", "7"), ("navigation", "goal-0007")])
 def test_names(kind, name) -> None:
-    assert name_of(kind, 7) == name
+    assert episode_id(kind, 7) == name

@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core.errors import UsageError
 from worldgauge.core.statistics import holm, paired_difference
 from worldgauge.engine.suite.contract import Score
-from worldgauge.suites.closedloop.studies.definitions import STUDIES, Asked, Study, finding
+from worldgauge.suites.closedloop.studies.definitions import STUDIES, Study, StudyRequest, conclude
 
 N = 30
 
@@ -30,14 +30,14 @@ def rate(share: float) -> list[float]:
 
 def found(name: str, rates: dict[str, float], measures: dict[str, float | None]) -> object:
     study = STUDIES[name]
-    arms = study.arms(Asked())
+    arms = study.arms(StudyRequest())
     own = {arm.label: scores(rate(rates[arm.label]), study.measure, measures.get(arm.label)) for arm in arms}
-    return finding(study, arms, own, {})
+    return conclude(study, arms, own, {})
 
 
 def test_arms_have_labels_of_their_own_and_bases_that_are_there() -> None:
     for study in STUDIES.values():
-        arms = study.arms(Asked())
+        arms = study.arms(StudyRequest())
         labels = [arm.label for arm in arms]
         assert len(set(labels)) == len(labels) > 2
         assert {arm.base for arm in arms if arm.base} <= set(labels)
@@ -45,21 +45,23 @@ def test_arms_have_labels_of_their_own_and_bases_that_are_there() -> None:
 
 
 def test_the_arms_that_the_user_adds() -> None:
-    calls = STUDIES["calls"].arms(Asked(models=("warp",), candidates=(2, 5)))
+    calls = STUDIES["calls"].arms(StudyRequest(models=("warp",), candidates=(2, 5)))
     assert [arm.settings for arm in calls if "candidates" in arm.settings] == [{"candidates": 2}, {"candidates": 5}]
     assert {arm.model for arm in calls} == {"warp"}
-    revisers = [arm.settings["reviser"] for arm in STUDIES["revision"].arms(Asked(settings={"chat": "m@http://x"}))]
+    revisers = [
+        arm.settings["reviser"] for arm in STUDIES["revision"].arms(StudyRequest(settings={"chat": "m@http://x"}))
+    ]
     assert revisers == ["none", "random", "similarity", "oracle", "chat"]
-    with_an_arm = STUDIES["revision"].arms(Asked(settings={"task": "manipulation"}))
+    with_an_arm = STUDIES["revision"].arms(StudyRequest(settings={"task": "manipulation"}))
     assert {arm.settings["task"] for arm in with_an_arm} == {"manipulation"}
-    both = STUDIES["context"].arms(Asked(models=("degraded?level=0.5",)))
+    both = STUDIES["context"].arms(StudyRequest(models=("degraded?level=0.5",)))
     assert [arm.model for arm in both] == ["degraded?level=0.5&view=perspective", "degraded?level=0.5&view=panorama"]
     with pytest.raises(UsageError, match="navigation"):
-        STUDIES["revision"].arms(Asked(settings={"task": "questions"}))
+        STUDIES["revision"].arms(StudyRequest(settings={"task": "questions"}))
 
 
 def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> None:
-    labels = [arm.label for arm in STUDIES["controllability"].arms(Asked()) if arm.base]
+    labels = [arm.label for arm in STUDIES["controllability"].arms(StudyRequest()) if arm.base]
     order = {label: k / len(labels) for k, label in enumerate(labels)}
     tied = found("controllability", {**order, "none": 0.0}, order)
     assert tied.correlation.spearman == pytest.approx(1.0)
@@ -93,4 +95,4 @@ def test_gains_are_paired_tests_against_the_base_corrected_together() -> None:
 def test_a_study_without_scores_is_one_line() -> None:
     study: Study = STUDIES["context"]
     with pytest.raises(UsageError, match="no episode was scored"):
-        finding(study, study.arms(Asked()), {arm.label: [] for arm in study.arms(Asked())}, {})
+        conclude(study, study.arms(StudyRequest()), {arm.label: [] for arm in study.arms(StudyRequest())}, {})

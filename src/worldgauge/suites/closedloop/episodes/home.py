@@ -13,7 +13,7 @@ from worldgauge.core.image import png
 from worldgauge.core.io import write_file
 from worldgauge.engine.collection.kernel import plain_facts
 from worldgauge.suites.closedloop.episodes.parts import goal_path
-from worldgauge.suites.closedloop.episodes.plan import Share, name_of
+from worldgauge.suites.closedloop.episodes.plan import HomeShare, episode_id
 from worldgauge.suites.closedloop.format.coordinates import as_stored
 from worldgauge.suites.closedloop.format.episode import AT_HOME, Kind
 from worldgauge.suites.closedloop.navigation.episodes import navigations
@@ -26,10 +26,19 @@ from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.stance import Stance
 
 
-def find_part(out: Path, share: Share, size: Sequence[int], progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """What a home has to give, plain JSON values for `write_part`; goal images of `size` are in `out` already.
+def find_episodes(
+    out: Path, share: HomeShare, size: Sequence[int], progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """Find the episodes of one home, and write their goal images into `out`.
 
-    progress: episodes found, of all.
+    Args:
+        out: Folder of the collection.
+        share: What to find.
+        size: Width and height of a goal image in pixels.
+        progress: Called with episodes found, and of how many.
+
+    Returns:
+        Plain JSON values for `write_part`.
     """
     world = open_world(world_of(share.scene))
     finder = _Finder(out, share, cast(Home, world), Panorama(*size), progress)
@@ -50,7 +59,7 @@ class _Finder:
     """Finds the episodes of one home and takes their pictures."""
 
     def __init__(
-        self, out: Path, share: Share, home: Home, panorama: Panorama, progress: Callable[[int, int], None]
+        self, out: Path, share: HomeShare, home: Home, panorama: Panorama, progress: Callable[[int, int], None]
     ) -> None:
         self._out, self._share, self._home, self._panorama = out, share, home, panorama
         self._geodesic = Geodesic(home.floor)
@@ -66,7 +75,7 @@ class _Finder:
         # An end of `find` before that of the numbers is reported by the caller.
         for number, row in zip(self._share.numbers(kind), find(), strict=False):
             if kind == "navigation":
-                self._photograph(name_of(kind, number), Stance(*row["goal"]))
+                self._photograph(episode_id(kind, number), Stance(*row["goal"]))
             yield {"number": number, **row}
             self._progress(next(self._done), sum(self._share.counts.values()))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import dumps, loads, write_file
-from worldgauge.suites.closedloop.episodes.plan import Share, TableShare, name_of, shares, table_shares
+from worldgauge.suites.closedloop.episodes.plan import HomeShare, TableShare, episode_id, home_shares, table_shares
 from worldgauge.suites.closedloop.format.episode import (
     KINDS,
     Kind,
@@ -37,19 +37,19 @@ from worldgauge.suites.closedloop.navigation.episodes import RADIUS_M
 from worldgauge.worlds.walking.stance import Stance
 
 
-def read_part(out: Path, share: Share | TableShare) -> dict[str, Any] | None:
+def read_part(out: Path, share: HomeShare | TableShare) -> dict[str, Any] | None:
     """What was found in a home, or of a table task; None when that is to be done, or was done for other counts."""
     try:
         part = loads(_path(out, share).read_text(encoding="utf-8"))
         if part["asked"] != dict(share.counts):
             return None
-        goals = [name_of("navigation", row["number"]) for row in part["episodes"].get("navigation", ())]
+        goals = [episode_id("navigation", row["number"]) for row in part["episodes"].get("navigation", ())]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return part if all(_image(out, share.scene, id) is not None for id in goals) else None
 
 
-def write_part(out: Path, share: Share | TableShare, part: Mapping[str, Any]) -> None:
+def write_part(out: Path, share: HomeShare | TableShare, part: Mapping[str, Any]) -> None:
     """Put a part in place; its home is done then. Raises DataError when that cannot be done."""
     write_file(_path(out, share), dumps(part) + "\n")
 
@@ -69,7 +69,7 @@ def publish(out: Path, settings: Mapping[str, Any]) -> None:
 
     Raises DataError when one cannot be written.
     """
-    parts = [(share.scene, part) for share in shares(settings) if (part := read_part(out, share)) is not None]
+    parts = [(share.scene, part) for share in home_shares(settings) if (part := read_part(out, share)) is not None]
     if settings["recognition"]:
         write_recognition(out, [_recognition_of(*row) for row in _rows(parts, "recognition")])
     if settings["navigation"]:
@@ -135,7 +135,7 @@ def _rows(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: Kind) -> list[tu
 
 def _recognition_of(scene: str, row: Mapping[str, Any]) -> RecognitionEpisode:
     return RecognitionEpisode(
-        id=name_of("recognition", row["number"]),
+        id=episode_id("recognition", row["number"]),
         scene=scene,
         difficulty=row["difficulty"],
         target=row["target"],
@@ -146,7 +146,7 @@ def _recognition_of(scene: str, row: Mapping[str, Any]) -> RecognitionEpisode:
 
 def _navigation_of(scene: str, row: Mapping[str, Any]) -> NavigationEpisode:
     return NavigationEpisode(
-        id=name_of("navigation", row["number"]),
+        id=episode_id("navigation", row["number"]),
         scene=scene,
         start=Stance(*row["start"]),
         goal=Stance(*row["goal"]),
@@ -157,7 +157,7 @@ def _navigation_of(scene: str, row: Mapping[str, Any]) -> NavigationEpisode:
 
 def _question_of(scene: str, row: Mapping[str, Any]) -> QuestionEpisode:
     return QuestionEpisode(
-        id=name_of("questions", row["number"]),
+        id=episode_id("questions", row["number"]),
         scene=scene,
         question=row["question"],
         answer=row["answer"],
@@ -171,7 +171,7 @@ def _question_of(scene: str, row: Mapping[str, Any]) -> QuestionEpisode:
     )
 
 
-def _path(out: Path, share: Share | TableShare) -> Path:
+def _path(out: Path, share: HomeShare | TableShare) -> Path:
     return _folder(out) / f"{share.scene}.json"
 
 

@@ -1,7 +1,7 @@
 """Which episodes of the closed loop a collection holds, what they are called, and in which home each is found.
 
 Episode k of a kind is in home k mod the number of homes. So names, homes and wishes do not depend on how many are asked
-for, and every home has the same number, give or take one.
+for, and the numbers of any two homes differ by one at most.
 """
 
 from __future__ import annotations
@@ -27,8 +27,16 @@ TABLE_TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
 
 
 @dataclass(frozen=True)
-class Share:
-    """What one home has to give: `counts` episodes of each kind. home, homes: its number, and of how many."""
+class HomeShare:
+    """The episodes that are to be found in one home.
+
+    Attributes:
+        scene: Name of the home.
+        split: Which homes.
+        home, homes: Its number, and of how many.
+        seed: Of the collection.
+        counts: Episodes of each kind.
+    """
 
     scene: str
     split: str
@@ -60,7 +68,7 @@ class Share:
 
 @dataclass(frozen=True)
 class TableShare:
-    """What one table task has to give: `count` trials."""
+    """The trials that are to be found of one table task: `count` of them."""
 
     task: str
     split: str
@@ -78,29 +86,29 @@ class TableShare:
         return {self.task: self.count}
 
 
-def name_of(kind: Kind, number: int) -> str:
+def episode_id(kind: Kind, number: int) -> str:
     """Id of an episode: recognition has plain numbers, as its published files must."""
     return _NAMES[kind].format(number)
 
 
-def parts(settings: Mapping[str, Any]) -> Iterator[Share | TableShare]:
-    """What every home and every table task has to give."""
-    yield from shares(settings)
+def all_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare | TableShare]:
+    """The shares of all homes, then of all table tasks."""
+    yield from home_shares(settings)
     yield from table_shares(settings)
 
 
-def shares(settings: Mapping[str, Any]) -> Iterator[Share]:
-    """What every home has to give, where it is anything. settings: "scenes", "split", "seed" and counts by kind."""
+def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
+    """The shares of all homes that have any episodes. settings: "scenes", "split", "seed" and counts by kind."""
     homes = settings["scenes"]
     for home in range(homes):
         counts: dict[Kind, int] = {kind: len(range(home, settings[kind], homes)) for kind in AT_HOME}
         if any(counts.values()):
             scene = scene_name(settings["split"], home)
-            yield Share(scene, settings["split"], home, homes, settings["seed"], counts)
+            yield HomeShare(scene, settings["split"], home, homes, settings["seed"], counts)
 
 
 def table_shares(settings: Mapping[str, Any]) -> Iterator[TableShare]:
-    """What every table task has to give, where it is anything. settings: "manipulation", "split" and "seed"."""
+    """The shares of all table tasks that have any trials. settings: "manipulation", "split" and "seed"."""
     for place, task in enumerate(TABLE_TASKS):
         count = len(range(place, settings["manipulation"], len(TABLE_TASKS)))
         if count:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.suites.closedloop.questions.generate.forms import Form, Slots, thing_of
+from worldgauge.suites.closedloop.questions.generate.forms import QuestionForm, Slots, thing_of
 from worldgauge.suites.closedloop.questions.generate.habits import categories_of, rooms_of
 from worldgauge.suites.closedloop.questions.generate.templates import names_meant, read_question
 from worldgauge.suites.closedloop.questions.generate.words import NAMES, ROOMS, TWICE, normalised
@@ -22,7 +22,7 @@ class ParsedQuestion:
     would answer it. room: the kind of room they are said to be in. rooms: belief about where they are, adds up to 1.
     """
 
-    form: Form | None
+    form: QuestionForm | None
     slots: Slots
     names: frozenset[str]
     room: str | None

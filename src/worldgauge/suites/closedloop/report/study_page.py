@@ -15,12 +15,12 @@ from worldgauge.report.charts import curves
 from worldgauge.report.charts.curves import Curve, Level, ScatterPoint, SeriesStyle
 from worldgauge.report.page import COLOURS, asset, environment
 from worldgauge.report.wording import number
-from worldgauge.suites.closedloop.studies.definitions import MEASURES, Finding, Point
+from worldgauge.suites.closedloop.studies.definitions import MEASURES, ArmResult, StudyResult
 
 SUCCESS = "success (%)"
 
 
-def write_study(finding: Finding, out: Path, command: str = "") -> Path:
+def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
     """Write the page of `finding` to `out`, whole or not at all; its path. command: what made it.
 
     Raises RunError where it cannot be written.
@@ -33,7 +33,7 @@ def write_study(finding: Finding, out: Path, command: str = "") -> Path:
     return out
 
 
-def render_study(finding: Finding, command: str = "") -> str:
+def render_study(finding: StudyResult, command: str = "") -> str:
     """The page as text."""
     arms = [point.arm for point in finding.points]
     styles = {
@@ -64,7 +64,7 @@ def render_study(finding: Finding, command: str = "") -> str:
     )
 
 
-def draw(finding: Finding, styles: Mapping[str, SeriesStyle]) -> Markup:
+def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
     """Points in the plane of the measure and success, lines of a sweep, or a list."""
     study = finding.study
     title = study.question
@@ -86,7 +86,7 @@ def draw(finding: Finding, styles: Mapping[str, SeriesStyle]) -> Markup:
             if p.measure is not None and p.measure.mean is not None and p.success.mean is not None
         ]
         return curves.scatter("study", title, told, spots, x_label=name, y_label=SUCCESS, whole=True)
-    families: dict[str, list[Point]] = {}
+    families: dict[str, list[ArmResult]] = {}
     for point in finding.points:
         families.setdefault(point.arm.family, []).append(point)
     lines = [
@@ -96,7 +96,7 @@ def draw(finding: Finding, styles: Mapping[str, SeriesStyle]) -> Markup:
     return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
 
 
-def _line(points: list[Point]) -> tuple[tuple[float, float, float | None, float | None], ...]:
+def _line(points: list[ArmResult]) -> tuple[tuple[float, float, float | None, float | None], ...]:
     known = [
         (p.measure.mean, p.success.mean, p.success.low, p.success.high)
         for p in points

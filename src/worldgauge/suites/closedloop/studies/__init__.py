@@ -1,1 +1,1 @@
-"""Studies."""
+"""The paper's analyses: which runs they compare, and what those can tell."""

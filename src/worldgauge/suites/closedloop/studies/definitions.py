@@ -31,8 +31,15 @@ _SEED = 20251018
 
 @dataclass(frozen=True)
 class Arm:
-    """One row: a model under some settings of the suite. family: arms of one are joined by a line. base: label of the
-    arm that it is compared with, None of what others are compared with."""
+    """One row of a study: a model under some settings of the suite.
+
+    Attributes:
+        label: Names it in tables and drawings.
+        model: Its name, as for a run.
+        settings: Of the suite, beyond those of the user.
+        family: Arms of one family are joined by a line.
+        base: Label of the arm that it is compared with; None for an arm that others are compared with.
+    """
 
     label: str
     model: str
@@ -42,8 +49,14 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user says of a study. models: names as for a run; none for the study's own. candidates: M, to sweep."""
+class StudyRequest:
+    """What the user asks of a study.
+
+    Attributes:
+        models: Names as for a run; empty for the study's own.
+        settings: Of the suite, for all arms.
+        candidates: Values of M to compare as well.
+    """
 
     models: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -52,20 +65,27 @@ class Asked:
 
 @dataclass(frozen=True)
 class Study:
-    """measure: metric on the horizontal axis, None where the arms themselves are what differs. caveat: what its readers
-    must know of it."""
+    """An analysis of the paper.
+
+    Attributes:
+        name, question: What it is called, and what it asks.
+        arms: Makes its rows from what the user asks.
+        drawn: As points in a plane, lines of a sweep, or a list.
+        measure: Metric on the horizontal axis; None where the arms themselves are what differs.
+        caveat: What its readers must know.
+    """
 
     name: str
     question: str
-    arms: Callable[[Asked], list[Arm]]
+    arms: Callable[[StudyRequest], list[Arm]]
     drawn: Literal["plane", "lines", "list"]
     measure: str | None = None
     caveat: str = ""
 
 
 @dataclass(frozen=True)
-class Point:
-    """Of an arm: success in percent over all episodes, and the measure."""
+class ArmResult:
+    """Success of an arm in percent over all episodes, and its measure where the study has one."""
 
     arm: Arm
     success: Cell
@@ -74,7 +94,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Gain:
-    """An arm less its base on the same episodes, percentage points. p: corrected for all gains of the study (Holm)."""
+    """An arm minus its base on the same episodes, in percentage points; p is corrected for all gains (Holm)."""
 
     label: str
     base: str
@@ -83,30 +103,49 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What came of a study. correlation: of the measure with success over arms. words: what can be concluded."""
+class StudyResult:
+    """What came of a study.
+
+    Attributes:
+        study: Which.
+        points: One for each arm, in the order of the study.
+        gains: Of every arm that has a base.
+        correlation: Of the measure with success over arms; None where the study draws no plane.
+        tables: For people, the study's own first.
+        words: What can be concluded, a sentence each.
+    """
 
     study: Study
-    points: tuple[Point, ...]
+    points: tuple[ArmResult, ...]
     gains: tuple[Gain, ...]
     correlation: Correlation | None
     tables: tuple[Table, ...]
     words: tuple[str, ...]
 
 
-def finding(
+def conclude(
     study: Study,
     arms: Sequence[Arm],
     scores: Mapping[str, Sequence[Score]],
     failed: Mapping[str, Sequence[Failure]],
-) -> Finding:
-    """What the scores of every arm, by its label, can tell. failed: episodes without scores, by label."""
+) -> StudyResult:
+    """What the scores can tell.
+
+    Args:
+        study: Which.
+        arms: Its rows.
+        scores: Of each arm, by its label.
+        failed: Episodes without scores, by label.
+
+    Raises:
+        UsageError: When no episode was scored.
+    """
     made = summarize(scores, {arm.label: "subject" for arm in arms}, failed)
     if not made:
         raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
     by_task = made[0]
     row_of = {row.label: row for row in by_task.rows}
-    points = tuple(Point(arm, row_of[arm.label].cells[-1], _measure(study, scores[arm.label])) for arm in arms)
+    points = tuple(ArmResult(arm, row_of[arm.label].cells[-1], _measure(study, scores[arm.label])) for arm in arms)
     values = {arm.label: {s.task: s.value for s in scores[arm.label] if s.metric == HEADLINE} for arm in arms}
     gains = _gains(arms, values)
     tied = None
@@ -116,8 +155,8 @@ def finding(
     shown = [_rows(study, points, gains, {row.label: row.flag for row in by_task.rows})]
     if len(by_task.columns) > 1:
         shown.append(by_task)
-    words = [*_said_of_tie(study, tied), *filter(None, [study.caveat]), *_said_of_gains(gains, values)]
-    return Finding(study, points, gains, tied, tuple(shown), tuple(words))
+    words = [*_correlation_words(study, tied), *filter(None, [study.caveat]), *_gain_words(gains, values)]
+    return StudyResult(study, points, gains, tied, tuple(shown), tuple(words))
 
 
 def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
@@ -137,7 +176,7 @@ def _gains(arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]]
     return tuple(Gain(arm.label, arm.base or "", told, p) for (arm, told), p in zip(found, corrected, strict=True))
 
 
-def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
+def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
     """Success, measure and gain of every arm, in the order of the study."""
     gain_of = {gain.label: gain for gain in gains}
     none = Cell(None, None, 0)
@@ -167,7 +206,7 @@ def _rows(study: Study, points: Sequence[Point], gains: Sequence[Gain], flags: M
     )
 
 
-def _said_of_tie(study: Study, tied: Correlation | None) -> list[str]:
+def _correlation_words(study: Study, tied: Correlation | None) -> list[str]:
     if tied is None or study.measure is None:
         return []
     name = MEASURES[study.measure]
@@ -189,7 +228,7 @@ def _said_of_tie(study: Study, tied: Correlation | None) -> list[str]:
     ]
 
 
-def _said_of_gains(gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+def _gain_words(gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]]) -> list[str]:
     said = []
     for text, sign in (("better", 1), ("worse", -1)):
         told = [
@@ -212,14 +251,14 @@ def _p(p: float | None) -> str:
     return "none" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _ladder(asked: Asked) -> list[Arm]:
+def _models_by_fidelity(asked: StudyRequest) -> list[Arm]:
     """Models from right to wrong, the truth ever more degraded, and those of the user, against no world model."""
     texts = [*asked.models, *MODELS, *(f"degraded?level={level:g}" for level in LEVELS)]
     arms = [Arm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
     return [*arms, Arm("none", "none")]
 
 
-def _calls(asked: Asked) -> list[Arm]:
+def _calls(asked: StudyRequest) -> list[Arm]:
     """Each model asked at more and more of its decisions; also with more candidates, where these are given."""
     arms = []
     for model in asked.models or ("oracle",):
@@ -233,7 +272,7 @@ def _calls(asked: Asked) -> list[Arm]:
     return arms
 
 
-def _revision(asked: Asked) -> list[Arm]:
+def _revision(asked: StudyRequest) -> list[Arm]:
     """Who chooses among the same candidates, with the same frames, against the first one."""
     task = asked.settings.get("task", "navigation")
     if task not in ("navigation", "manipulation"):
@@ -246,15 +285,15 @@ def _revision(asked: Asked) -> list[Arm]:
     ]
 
 
-def _joined(model: str, reviser: str, asked: Asked) -> str:
+def _joined(model: str, reviser: str, asked: StudyRequest) -> str:
     return reviser if len(asked.models) < 2 else f"{_said(model)}, {reviser}"
 
 
-def _base(model: str, reviser: str, asked: Asked) -> str | None:
+def _base(model: str, reviser: str, asked: StudyRequest) -> str | None:
     return None if reviser == REVISERS[0] else _joined(model, REVISERS[0], asked)
 
 
-def _context(asked: Asked) -> list[Arm]:
+def _context(asked: StudyRequest) -> list[Arm]:
     """Models that are given, and imagine, the view ahead or all around."""
     return [
         Arm(
@@ -284,13 +323,15 @@ STUDIES: Mapping[str, Study] = {
         Study(
             "quality",
             "Do models that draw better pictures help more?",
-            _ladder,
+            _models_by_fidelity,
             "plane",
             "visual_quality",
             "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
             "farther right than they look.",
         ),
-        Study("controllability", "Do models that obey help more?", _ladder, "plane", "controllability_ssim"),
+        Study(
+            "controllability", "Do models that obey help more?", _models_by_fidelity, "plane", "controllability_ssim"
+        ),
         Study("calls", "Does asking the world model more often help?", _calls, "lines", "model_calls"),
         Study("revision", "Whose choice among the same plans is best?", _revision, "list"),
         Study("context", "Is it better to imagine what is all around, or ahead?", _context, "list"),

@@ -1,4 +1,4 @@
-"""Studies: the runs that an analysis of the closed loop compares, made or gone on with, and what they tell."""
+"""Running a study: the runs that it compares are made, or continued, and evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from worldgauge.engine.subject_run import RunWatcher
 from worldgauge.engine.subjects import run_label
 from worldgauge.engine.suite.contract import Failure, Score
 from worldgauge.suites.closedloop.settings import SUITE
-from worldgauge.suites.closedloop.studies.definitions import STUDIES, Arm, Asked, Finding, finding
+from worldgauge.suites.closedloop.studies.definitions import STUDIES, Arm, StudyRequest, StudyResult, conclude
 
 
 def run_study(
@@ -28,16 +28,26 @@ def run_study(
     limit: int | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
-) -> Finding:
-    """Run what study `name` compares, each arm in a run folder of its own below `out`/runs, and say what came of it.
+) -> StudyResult:
+    """Run what study `name` compares, and say what came of it.
 
-    models, settings, candidates: see `Asked`; settings are of the suite. Started again it goes on where it stopped, and
-    studies that share arms share their runs. Raises UnknownNameError, and UsageError for settings that the study sweeps
-    or models that would be one row.
+    Each arm has a run folder of its own below `out`/runs. Started again it goes on where it stopped, and studies that
+    share arms share their runs.
+
+    Args:
+        name: Of the study.
+        data: Folder of closed-loop episodes.
+        out: Folder of the runs.
+        models, settings, candidates: See `StudyRequest`.
+        workers, seed, limit, deadline_s, progress: As for `engine.run.run`.
+
+    Raises:
+        UnknownNameError: For a study that is not known.
+        UsageError: For settings that the study sweeps, or models that would share a row.
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, list(STUDIES))
-    asked = Asked(tuple(models), dict(settings or {}), tuple(candidates))
+    asked = StudyRequest(tuple(models), dict(settings or {}), tuple(candidates))
     arms = STUDIES[name].arms(asked)
     labels = [arm.label for arm in arms]
     if len(set(labels)) < len(labels):
@@ -66,7 +76,7 @@ def run_study(
         for arm in group:
             subject = subject_in[run_label(arm.label)]
             scores[arm.label], failed[arm.label] = result.scores[subject], result.failed_tasks[subject]
-    return finding(STUDIES[name], arms, scores, failed)
+    return conclude(STUDIES[name], arms, scores, failed)
 
 
 def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:

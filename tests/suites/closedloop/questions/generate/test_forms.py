@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES, answerable, referring
-from worldgauge.suites.closedloop.questions.generate.habits import blind_answer, categories_of, counted, rooms_of
+from worldgauge.suites.closedloop.questions.generate.habits import blind_answer, categories_of, count_habits, rooms_of
 from worldgauge.suites.closedloop.questions.generate.templates import FORMS, names_meant, read_question
 from worldgauge.suites.closedloop.questions.generate.words import NAMES, ROOMS, Thing, read_room, read_thing, synonyms
 from worldgauge.worlds.indoor.furniture.functions import STATES
@@ -152,13 +152,13 @@ def test_questions_of_no_form_are_not_read():
 
 def test_blind_answers_are_what_is_most_often_right():
     homes = [HOME, HOME, [thing(1, "sofa", "living room", "red")]]
-    table = counted(homes)
+    table = count_habits(homes)
     assert table["answers"]["colour"]["sofa"] in ("teal", "red")
     assert table["answers"]["sleepers"][""] == "two"
     assert table["rooms"]["stool"] == {"living room": 0.5, "kitchen": 0.5}
     assert table["categories"]["living room"]["sofa"] == 1.0
     assert table["categories"]["kitchen"]["fridge"] == 1.0
-    assert counted(reversed(homes)) == table, "the order of the homes changes nothing"
+    assert count_habits(reversed(homes)) == table, "the order of the homes changes nothing"
 
 
 def test_blind_answers_of_the_table_are_possible_and_for_a_choice_one_of_it():
@@ -175,7 +175,7 @@ def test_blind_answers_of_the_table_are_possible_and_for_a_choice_one_of_it():
 def test_habits_in_the_package_are_those_of_train_homes():
     """A change of the homes that moves these shares needs a new table."""
     homes = [build_home(1_000_000 + n).objects for n in range(6)]
-    fresh = counted(homes)["categories"]
+    fresh = count_habits(homes)["categories"]
     for room in ("kitchen", "bathroom", "living room"):
         for category, share in fresh[room].items():
             if share == 1.0:

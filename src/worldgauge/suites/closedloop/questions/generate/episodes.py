@@ -18,7 +18,13 @@ import numpy as np
 
 from worldgauge.core import polyline
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.suites.closedloop.questions.generate.forms import CATEGORIES, Answer, Form, Slots, answerable
+from worldgauge.suites.closedloop.questions.generate.forms import (
+    CATEGORIES,
+    QuestionAnswer,
+    QuestionForm,
+    Slots,
+    answerable,
+)
 from worldgauge.suites.closedloop.questions.generate.habits import blind_answer
 from worldgauge.suites.closedloop.questions.generate.templates import FORMS, read_question
 from worldgauge.worlds.indoor import Home
@@ -42,11 +48,19 @@ _LOOK = Camera.from_horizontal_fov(168, 144, HFOV_DEG)
 
 @dataclass(frozen=True)
 class HomeQuestion:
-    """One question. category: of CATEGORIES. form: its name, see `question_list`. extra: other right answers.
+    """One question about a home.
 
-    reference_m: metres of the shortest way from `start` to where the evidence has been seen: what somebody walks who
-    knows where to look, without the detours of a search, so shorter than published explorations. blind: what somebody
-    would answer without looking. evidence: objects that the answer rests on.
+    Attributes:
+        question, answer: In words.
+        extra: Other right answers.
+        category: One of CATEGORIES.
+        form: Name of its form, see `templates.FORMS`.
+        start: Where the walker stands when it is asked.
+        hfov_deg: Of each of the four views that it is asked with.
+        reference_m: Metres of the shortest path from `start` to where the evidence has been seen: without the detours
+            of a search, so shorter than published explorations.
+        blind: What somebody would answer without looking.
+        evidence: Objects that the answer rests on.
     """
 
     question: str
@@ -83,10 +97,12 @@ def ask_questions(home: Home, geodesic: Geodesic, rng: np.random.Generator, n: i
     return found
 
 
-def _drafts(home: Home, category: str, rng: np.random.Generator) -> Iterator[tuple[Form, Slots, Answer]]:
+def _drafts(
+    home: Home, category: str, rng: np.random.Generator
+) -> Iterator[tuple[QuestionForm, Slots, QuestionAnswer]]:
     """Some questions of a category: first the form is drawn, then the answer, then the question that has it."""
     forms = [form for form in FORMS if form.category == category]
-    able: dict[str, dict[str, list[tuple[Slots, Answer]]]] = {}
+    able: dict[str, dict[str, list[tuple[Slots, QuestionAnswer]]]] = {}
     for _ in range(_DRAFTS):
         form = forms[int(rng.integers(len(forms)))]
         if form.name not in able:
@@ -100,7 +116,7 @@ def _drafts(home: Home, category: str, rng: np.random.Generator) -> Iterator[tup
 
 
 def _posed(
-    home: Home, geodesic: Geodesic, rng: np.random.Generator, form: Form, slots: Slots, answer: Answer
+    home: Home, geodesic: Geodesic, rng: np.random.Generator, form: QuestionForm, slots: Slots, answer: QuestionAnswer
 ) -> HomeQuestion | None:
     """The question with a start; None where its words are read otherwise, or no start was found."""
     question = form.worded(slots, int(rng.integers(len(form.phrasings))))
@@ -133,7 +149,7 @@ def seen_share(home: Home, stance: Stance, thing: Known) -> float:
 
 
 def _reference_m(
-    home: Home, geodesic: Geodesic, start: Stance, things: Mapping[int, Known], answer: Answer
+    home: Home, geodesic: Geodesic, start: Stance, things: Mapping[int, Known], answer: QuestionAnswer
 ) -> float | None:
     """Metres along the shortest way to the evidence until enough of it has been seen; None where it never is."""
     ways = [path for path in (_way(geodesic, start, things[n]) for n in answer.evidence) if path is not None]

@@ -46,7 +46,7 @@ Slots = Mapping[str, str]
 """What a question is about, in words; things as `Thing.words` gives them, rooms by their kind."""
 
 
-class Answer(NamedTuple):
+class QuestionAnswer(NamedTuple):
     """An answer, other right ones, and the objects it rests on: all of them, or with `any_of` each for itself."""
 
     text: str
@@ -59,7 +59,7 @@ Objects = Sequence[Known]
 
 
 @dataclass(frozen=True)
-class Form:
+class QuestionForm:
     """One form. phrasings: sentences with {slots}. about: of its slots, those that hold a thing.
 
     answer: to the question from some objects, None where they justify none. drafts: all slots that can be asked about
@@ -70,7 +70,7 @@ class Form:
     name: str
     category: str
     phrasings: tuple[str, ...]
-    answer: Callable[[Slots, Objects], Answer | None]
+    answer: Callable[[Slots, Objects], QuestionAnswer | None]
     drafts: Callable[[Objects], Iterator[Slots]]
     key: Callable[[Slots], str]
     about: tuple[str, ...] = ("thing",)
@@ -188,10 +188,12 @@ def by_name(slots: Slots) -> str:
     return thing_of(slots).name
 
 
-def answered_of(value: Callable[[Known], str], words: Callable[[str], Answer | None]) -> Callable[..., Answer | None]:
+def answered_of(
+    value: Callable[[Known], str], words: Callable[[str], QuestionAnswer | None]
+) -> Callable[..., QuestionAnswer | None]:
     """Answers about one thing: the value that all that is meant have in common, in words."""
 
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = thing_of(slots).meant(objects)
         common = _single(meant, value)
         said = None if common is None else words(common)
@@ -200,19 +202,19 @@ def answered_of(value: Callable[[Known], str], words: Callable[[str], Answer | N
     return answer
 
 
-def in_room(room: str) -> Answer:
+def in_room(room: str) -> QuestionAnswer:
     """The answer that names a room."""
-    return Answer(f"in the {room}", (room, *synonyms(room)))
+    return QuestionAnswer(f"in the {room}", (room, *synonyms(room)))
 
 
-def of_colour(colour: str) -> Answer | None:
+def of_colour(colour: str) -> QuestionAnswer | None:
     """The answer that names a colour; None for one that has no word."""
-    return Answer(colour, synonyms(colour)) if colour in COLOURS else None
+    return QuestionAnswer(colour, synonyms(colour)) if colour in COLOURS else None
 
 
-def of_name(name: str) -> Answer:
+def of_name(name: str) -> QuestionAnswer:
     """The answer that names a thing."""
-    return Answer(name, synonyms(name))
+    return QuestionAnswer(name, synonyms(name))
 
 
 def vivid_alone(room: str, colour: str, objects: Objects) -> list[Known]:
@@ -223,9 +225,9 @@ def vivid_alone(room: str, colour: str, objects: Objects) -> list[Known]:
     return [one for one in inside if one.colour == colour]
 
 
-def answerable(form: Form, objects: Sequence[Known]) -> dict[str, list[tuple[Slots, Answer]]]:
+def answerable(form: QuestionForm, objects: Sequence[Known]) -> dict[str, list[tuple[Slots, QuestionAnswer]]]:
     """All questions of a form that `objects` answer, by their answer."""
-    found: dict[str, list[tuple[Slots, Answer]]] = {}
+    found: dict[str, list[tuple[Slots, QuestionAnswer]]] = {}
     for slots in form.drafts(objects):
         answer = form.answer(slots, objects)
         if answer is not None:

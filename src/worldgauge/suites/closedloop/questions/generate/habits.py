@@ -1,6 +1,6 @@
 """What train homes teach somebody who has not looked: likely answers, where things are, what rooms hold.
 
-`question_habits.json` holds it, as `counted` gives it; made by
+`habits.json` holds it, as `count_habits` gives it; it is made by
 
     python -m worldgauge.suites.closedloop.questions.generate.habits 80
 """
@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worldgauge.suites.closedloop.questions.generate.forms import Form, Slots, answerable
+from worldgauge.suites.closedloop.questions.generate.forms import QuestionForm, Slots, answerable
 from worldgauge.suites.closedloop.questions.generate.templates import FORMS
 from worldgauge.suites.closedloop.questions.generate.words import TWICE, category_of
 from worldgauge.worlds.indoor.homes import HomeObject as Known
@@ -24,7 +24,7 @@ from worldgauge.worlds.indoor.homes import HomeObject as Known
 TABLE = Path(__file__).with_name("habits.json")
 
 
-def blind_answer(form: Form, slots: Slots) -> str:
+def blind_answer(form: QuestionForm, slots: Slots) -> str:
     """The best guess for a question without looking: what is most often right for such a one in train homes."""
     if form.guess is not None:
         return form.guess(slots)
@@ -54,7 +54,7 @@ def share_of_category(name: str) -> float:
     return numbers.get(name, 0.0) / alike if alike else 0.0
 
 
-def counted(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
+def count_habits(homes: Iterable[Sequence[Known]]) -> dict[str, Any]:
     """What some homes' objects teach: {"answers": {form: {key: answer}}, "rooms": {name: {room: share}},
     "categories": {room: {category: share}}, "numbers": {name: how many in all}}.
 
@@ -113,7 +113,7 @@ def _write(homes: int) -> None:
     from worldgauge.worlds.indoor.homes import build_home
     from worldgauge.worlds.indoor.splits import scene_seed
 
-    table = counted(build_home(scene_seed("train", number)).objects for number in range(homes))
+    table = count_habits(build_home(scene_seed("train", number)).objects for number in range(homes))
     TABLE.write_text(json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

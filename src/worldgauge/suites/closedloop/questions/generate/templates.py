@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from worldgauge.suites.closedloop.questions.generate.forms import (
-    Answer,
-    Form,
     Objects,
+    QuestionAnswer,
+    QuestionForm,
     Slots,
     answered_of,
     by_name,
@@ -107,12 +107,12 @@ _IMPLIED: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
 """What follows from the state of a thing: sentences, and the names they are about."""
 
 
-def form_named(name: str) -> Form:
+def form_named(name: str) -> QuestionForm:
     """The form of that name. Raises KeyError."""
     return _BY_NAME[name]
 
 
-def read_question(question: str) -> tuple[Form, Slots] | None:
+def read_question(question: str) -> tuple[QuestionForm, Slots] | None:
     """The form of a question and what it is about, read from its words alone; None for one of no form of ours."""
     for form in FORMS:
         slots = form.read(question)
@@ -121,7 +121,7 @@ def read_question(question: str) -> tuple[Form, Slots] | None:
     return None
 
 
-def names_meant(form: Form, slots: Slots) -> frozenset[str]:
+def names_meant(form: QuestionForm, slots: Slots) -> frozenset[str]:
     """Names of the things whose sight would answer a question; none where it could be anything."""
     if form.about:
         return frozenset(thing_of(slots, name).name for name in form.about)
@@ -134,8 +134,8 @@ def names_meant(form: Form, slots: Slots) -> frozenset[str]:
     return frozenset()
 
 
-def _colour() -> Form:
-    return Form(
+def _colour() -> QuestionForm:
+    return QuestionForm(
         "colour",
         "attribute recognition",
         ("What colour is {thing}?", "Which colour does {thing} have?", "Tell me the colour of {thing}."),
@@ -147,8 +147,8 @@ def _colour() -> Form:
     )
 
 
-def _pillows() -> Form:
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+def _pillows() -> QuestionForm:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         beds = thing_of(slots).meant(objects)
         if len(beds) != 1:
             return None
@@ -156,9 +156,9 @@ def _pillows() -> Form:
         words = {1: ("one", "1"), 2: ("two", "2")}.get(len(on))
         if words is None:
             return None
-        return Answer(words[0], words[1:], (beds[0].instance, *(one.instance for one in on)))
+        return QuestionAnswer(words[0], words[1:], (beds[0].instance, *(one.instance for one in on)))
 
-    return Form(
+    return QuestionForm(
         "pillows",
         "attribute recognition",
         ("How many pillows are on {thing}?", "How many pillows does {thing} have?", "Count the pillows on {thing}."),
@@ -168,8 +168,8 @@ def _pillows() -> Form:
     )
 
 
-def _room_of() -> Form:
-    return Form(
+def _room_of() -> QuestionForm:
+    return QuestionForm(
         "room of",
         "object localization",
         ("Where is {thing}?", "In which room is {thing}?", "Which room would I find {thing} in?"),
@@ -179,8 +179,8 @@ def _room_of() -> Form:
     )
 
 
-def _stands() -> Form:
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+def _stands() -> QuestionForm:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = thing_of(slots).meant(objects)
         if len(meant) != 1:
             return None
@@ -189,7 +189,7 @@ def _stands() -> Form:
             return None
         return of_name(under[0].name)._replace(evidence=(meant[0].instance, under[0].instance))
 
-    return Form(
+    return QuestionForm(
         "stands on",
         "spatial understanding",
         ("What does {thing} stand on?", "Which piece of furniture is {thing} on?", "What is right under {thing}?"),
@@ -199,8 +199,8 @@ def _stands() -> Form:
     )
 
 
-def _nearer() -> Form:
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+def _nearer() -> QuestionForm:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = [thing_of(slots, name).meant(objects) for name in ("thing", "one", "other")]
         if any(len(each) != 1 for each in meant):
             return None
@@ -223,7 +223,7 @@ def _nearer() -> Form:
                     if b.instance != c.instance and b.name != c.name:
                         yield {"thing": thing.words(), "one": one.words(), "other": other.words()}
 
-    return Form(
+    return QuestionForm(
         "nearer",
         "spatial understanding",
         ("Is {thing} closer to {one} or to {other}?", "Which is nearer to {thing}, {one} or {other}?"),
@@ -235,21 +235,21 @@ def _nearer() -> Form:
     )
 
 
-def _state() -> Form:
+def _state() -> QuestionForm:
     def drafts(objects: Objects) -> Iterator[Slots]:
         for slots in each_thing(objects, _HIDE_NONE, lambda one: one.name in STATES and one.state != ""):
             first, second = STATES[thing_of(slots).name]
             yield {**slots, "a": first, "b": second}
             yield {**slots, "a": second, "b": first}
 
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = thing_of(slots).meant(objects)
         state = {one.state for one in meant}
         if len(state) != 1 or not state <= {slots["a"], slots["b"]}:
             return None
-        return Answer(state.pop(), (), tuple(one.instance for one in meant), True)
+        return QuestionAnswer(state.pop(), (), tuple(one.instance for one in meant), True)
 
-    return Form(
+    return QuestionForm(
         "state",
         "object state recognition",
         ("Is {thing} {a} or {b}?", "Tell me whether {thing} is {a} or {b}.", "{thing}: is it {a} or {b}?"),
@@ -259,19 +259,19 @@ def _state() -> Form:
     )
 
 
-def _implied(kind: str) -> Form:
+def _implied(kind: str) -> QuestionForm:
     phrasings, names = _IMPLIED[kind]
 
-    def words(state: str, name: str) -> Answer:
-        return Answer("yes" if state == _YES_WHEN[name] else "no")
+    def words(state: str, name: str) -> QuestionAnswer:
+        return QuestionAnswer("yes" if state == _YES_WHEN[name] else "no")
 
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         name = thing_of(slots).name
         if name not in names:
             return None
         return answered_of(lambda one: one.state, lambda state: words(state, name))(slots, objects)
 
-    return Form(
+    return QuestionForm(
         f"implied {kind}",
         "world knowledge",
         phrasings,
@@ -281,15 +281,15 @@ def _implied(kind: str) -> Form:
     )
 
 
-def _sleepers() -> Form:
+def _sleepers() -> QuestionForm:
     def width(one: Known) -> str:
         return "one" if min(one.high[n] - one.low[n] for n in range(2)) <= SINGLE_M else "two"
 
-    return Form(
+    return QuestionForm(
         "sleepers",
         "world knowledge",
         ("How many grown-ups is {thing} made for?", "For how many adults is there room to sleep in {thing}?"),
-        answered_of(width, lambda count: Answer(count, ({"one": "1", "two": "2"}[count],))),
+        answered_of(width, lambda count: QuestionAnswer(count, ({"one": "1", "two": "2"}[count],))),
         lambda objects: each_thing(objects, _HIDE_NONE, lambda one: one.name == "bed"),
         lambda slots: "",
     )
@@ -297,17 +297,17 @@ def _sleepers() -> Form:
 
 def _where(
     name: str, category: str, phrasings: tuple[str, ...], served: Callable[[Objects], Mapping[str, list[Known]]]
-) -> Form:
+) -> QuestionForm:
     """A form that asks for the room that holds something of which `fact` is true."""
 
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = served(objects).get(slots["fact"], [])
         rooms = {one.room for one in meant}
         if len(rooms) != 1:
             return None
         return in_room(rooms.pop())._replace(evidence=tuple(one.instance for one in meant), any_of=True)
 
-    return Form(
+    return QuestionForm(
         name,
         category,
         phrasings,
@@ -331,8 +331,8 @@ def _by_knowledge(objects: Objects) -> dict[str, list[Known]]:
     return {fact: meant for fact, meant in found.items() if meant}
 
 
-def _use_in() -> Form:
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+def _use_in() -> QuestionForm:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         fitting = _USES.get(slots["use"], frozenset())
         meant = [one for one in objects if one.room == slots["room"] and one.name in fitting]
         names = {one.name for one in meant}
@@ -340,7 +340,7 @@ def _use_in() -> Form:
             return None
         return of_name(names.pop())._replace(evidence=tuple(one.instance for one in meant), any_of=True)
 
-    return Form(
+    return QuestionForm(
         "use in",
         "functional reasoning",
         (
@@ -355,8 +355,8 @@ def _use_in() -> Form:
     )
 
 
-def _by_colour() -> Form:
-    def answer(slots: Slots, objects: Objects) -> Answer | None:
+def _by_colour() -> QuestionForm:
+    def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         if slots["colour"] not in ALIKE:
             return None
         meant = vivid_alone(slots["room"], slots["colour"], objects)
@@ -370,7 +370,7 @@ def _by_colour() -> Form:
             for colour in sorted({one.colour for one in objects if one.room == room} & ALIKE.keys()):
                 yield {"room": room, "colour": colour}
 
-    return Form(
+    return QuestionForm(
         "by colour",
         "object recognition",
         ("What in {room} is {colour}?", "What is the {colour} object in {room}?", "Name what is {colour} in {room}."),
@@ -398,7 +398,7 @@ def _comparable(a: Known, b: Known) -> bool:
     return a.room == b.room and a.instance != b.instance and plan_gap_m(a, b) < CLOSE_BY_M
 
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[QuestionForm, ...] = (
     _room_of(),
     _colour(),
     _pillows(),
