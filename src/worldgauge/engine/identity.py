@@ -11,6 +11,7 @@ from worldgauge.core.io import dumps
 from worldgauge.core.model import ModelSpec
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.contract import Task
 from worldgauge.metrics import metrics
 from worldgauge.perception import estimators
@@ -68,7 +69,7 @@ def scoring_settings(suite: Suite) -> frozenset[str]:
 
     A change of one makes new scores of old records; a change of any other makes new records.
     """
-    return suite.scoring_settings
+    return suite.scoring_settings | {SETTING, DIGEST}
 
 
 def choosing_settings(suite: Suite) -> frozenset[str]:
@@ -79,7 +80,8 @@ def choosing_settings(suite: Suite) -> frozenset[str]:
 def metric_versions(suite: Suite) -> dict[str, int]:
     """Versions of the metrics and estimators that the suite names in its attribute `metrics`; of all, unless said."""
     used = suite.metrics
-    return {
+    own = versions_of(suite.own_metrics)
+    return own | {
         entry.name: int(entry.facts["version"])
         for entry in (*metrics, *estimators)
         if "version" in entry.facts and (used is None or entry.name in used)

@@ -124,7 +124,7 @@ class RunResult:
 
     def table(self) -> list[Table]:
         """The suite's own tables over these subjects, headline first."""
-        return self.suite.summarize(self.scores, self.kinds, self.failed_tasks)
+        return self.suite.all_tables(self.scores, self.kinds, self.failed_tasks)
 
     @property
     def kinds(self) -> dict[str, str]:

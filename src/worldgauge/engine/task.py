@@ -151,7 +151,7 @@ def perform_and_score(
         stage = "score"
         if score is not None:
             write_scores(
-                _check_scores(suite.score(record, task_context), task), label, task_context.directory, key=score
+                _check_scores(suite.all_scores(record, task_context), task), label, task_context.directory, key=score
             )
     except NotApplicableError as error:
         return TaskOutcome("skipped", stage, one_line(error))

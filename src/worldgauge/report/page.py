@@ -77,7 +77,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
     styles = assign_styles(evidence)
     kinds = {e.label: e.kind for e in evidence.runs}
     failed = {e.label: e.failed for e in evidence.runs}
-    made = [*suite.summarize({e.label: e.scores for e in evidence.runs}, kinds, failed), *more]
+    made = [*suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed), *more]
     said = Vocabulary.of(suite)
     script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
     return (

@@ -25,6 +25,7 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
+from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, digest_of_metrics, own_scores, own_tables
 from worldgauge.engine.suite.rollout import fit_context, fit_truth, open_rollout, run_rollout
 from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.metrics import metrics
@@ -79,6 +80,10 @@ class Suite:
     choosing_settings: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, **settings: Any) -> None:
+        self.own_metrics: tuple[str, ...] = tuple(settings.pop(SETTING, ()))
+        """Metrics of the user's own, as they were named: scored and shown beside the suite's."""
+        known = settings.pop(DIGEST, None)
+        self._own_digest = digest_of_metrics(self.own_metrics, known) if self.own_metrics else None
         self.options: Any = self.read_settings(settings)
 
     # settings and words
@@ -91,7 +96,8 @@ class Suite:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Every setting in force, plain JSON values; part of a task's identity."""
-        return asdict(self.options)
+        own = {SETTING: list(self.own_metrics), DIGEST: self._own_digest} if self.own_metrics else {}
+        return {**asdict(self.options), **own}
 
     @property
     def scoring_settings(self) -> frozenset[str]:
@@ -101,16 +107,12 @@ class Suite:
     @property
     def metrics(self) -> frozenset[str] | None:
         """Those that have a table; all of them where there is none."""
-        return frozenset(self.titles) | self.added_metrics() or None
+        return frozenset(self.titles) or None
 
     @property
     def vocabulary(self) -> Mapping[str, str]:
         """The report's own words."""
         return {}
-
-    def added_metrics(self) -> frozenset[str]:
-        """Metrics of the user's own that this suite scores beside its own (setting `metric`)."""
-        return frozenset()
 
     # asking and scoring
 
@@ -167,6 +169,20 @@ class Suite:
         """Scores of a rollout beside the hidden frames at the same size."""
         raise NotImplementedError
 
+    def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
+        """The hidden frames and those of the rollout, as many and of one size: what a user's own metrics see.
+
+        Raises:
+            NotApplicableError: Where a record holds no frames that could be compared.
+        """
+        episode, start = self.episode(record.task)
+        rollout = open_rollout(record)
+        return episode.clip[start:].resized(rollout.width, rollout.height), rollout
+
+    def all_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Scores of a record, with those of the user's own metrics."""
+        return [*self.score(record, task_context), *own_scores(self.own_metrics, record, self.compared_clips)]
+
     # tables and pictures
 
     def summarize(
@@ -196,6 +212,15 @@ class Suite:
             better = facts["better"]
             tables.append(Table(metric, title, facts["unit"], better, ("all",), tuple(sort_rows(rows, better))))
         return tables
+
+    def all_tables(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """The tables of `summarize`, then one for each of the user's own metrics."""
+        return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]
 
     def published(self) -> list[Table]:
         """The paper's numbers, labelled as such."""

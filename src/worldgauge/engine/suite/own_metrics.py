@@ -1,0 +1,139 @@
+"""Metrics of a user's own in the tables of any suite that compares frames: `--metric package.module:name`.
+
+    @metrics.register("edge_f1", unit="1", better="higher", bounds=(0, 1), version=1, compares="frames", source="ours")
+    def edge_f1(truth, rollout): ...   # (H, W, 3) uint8 each -> float
+
+compares: "frames", two at a time, the score being their mean; or "clips", (T, H, W, 3) uint8 each, whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from worldgauge.core.errors import NotApplicableError, UsageError, WorldgaugeError
+from worldgauge.core.video import Clip
+from worldgauge.engine.modules import digest_of, import_file, import_module
+from worldgauge.engine.suite.contract import Better, Record, TableRow, Score, Table
+from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.metrics import metrics
+
+SETTING, DIGEST = "metrics", "metrics_digest"
+"""Names under which a run keeps them among the suite's settings."""
+MOST_FRAMES = 20_000
+"""Of a clip that is handed over whole."""
+
+
+def name_of(text: str) -> str:
+    """The metric's name in "package.module:name", "./file.py:name" or "name"."""
+    return text.rpartition(":")[2]
+
+
+def digest_of_metrics(texts: Sequence[str], known: str | None) -> str | None:
+    """Digest of the code behind metrics; `known` where that code is not here, such as when only a report is made."""
+    try:
+        sources = [_load(text)[1] for text in texts]
+    except WorldgaugeError:
+        if known is None:
+            raise
+        return known
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()
+
+
+def versions_of(texts: Iterable[str]) -> dict[str, int]:
+    """Version of each metric, by name."""
+    return {name_of(text): int(_facts(text)["version"]) for text in texts}
+
+
+def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record], tuple[Clip, Clip]]) -> list[Score]:
+    """A score of each metric for a record; missing, with the reason, where it has no frames to compare.
+
+    Args:
+        texts: The metrics, as they were named.
+        record: What is scored.
+        compared: The hidden frames and those of the rollout, as many and of one size.
+
+    Raises:
+        UsageError: For a metric that does not say what it compares, or gives another thing than a number.
+    """
+    if not texts:
+        return []
+    try:
+        truth, rollout = compared(record)
+    except NotApplicableError as error:
+        return [score_of(record, name_of(text), None, reason=str(error)) for text in texts]
+    return [_score(text, record, truth, rollout) for text in texts]
+
+
+def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
+    """A table for each metric that has a score, a row a subject."""
+    tables = []
+    for name in map(name_of, texts):
+        found = {label: [one for one in theirs if one.metric == name] for label, theirs in scores.items()}
+        first = next((one for theirs in found.values() for one in theirs), None)
+        if first is None:
+            continue
+        rows = [
+            TableRow(label, (make_cell([one.value for one in theirs], (-math.inf, math.inf)),), _kind(kinds[label]))
+            for label, theirs in found.items()
+            if theirs
+        ]
+        better: Better = first.better
+        tables.append(Table(name, f"{name} (your own)", first.unit, better, ("all",), tuple(sort_rows(rows, better))))
+    return tables
+
+
+def _score(text: str, record: Record, truth: Clip, rollout: Clip) -> Score:
+    function, facts, name = _load(text)[0], _facts(text), name_of(text)
+    if facts["compares"] == "clips":
+        if len(truth) > MOST_FRAMES:
+            return score_of(record, name, None, reason=f"{len(truth)} frames are too many to hand over at once")
+        return score_of(record, name, _number(name, function(truth.to_array(), rollout.to_array())), n=len(truth))
+    pairs = enumerate(zip(truth, rollout, strict=True))
+    series = [(index, _number(name, function(want, got))) for index, (want, got) in pairs]
+    return mean_score(record, name, series)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"metric '{name}' gave {type(value).__name__}, not a number") from None
+    if math.isnan(number):
+        raise UsageError(f"metric '{name}' gave NaN; raise NotApplicableError where it has no value")
+    return number
+
+
+def _facts(text: str) -> Mapping[str, Any]:
+    _load(text)
+    facts = metrics.entry(name_of(text)).facts
+    if facts.get("compares") not in ("frames", "clips"):
+        raise UsageError(
+            f"metric '{name_of(text)}' does not say what it compares: register it with compares='frames' or 'clips'"
+        )
+    if missing := [name for name in ("unit", "better", "bounds", "version") if name not in facts]:
+        raise UsageError(f"metric '{name_of(text)}' is registered without {missing[0]}; see docs/adding.md")
+    return facts
+
+
+def _load(text: str) -> tuple[Callable[..., Any], str]:
+    """The function behind a metric, and the digest of its code."""
+    place, colon, name = text.rpartition(":")
+    if not colon:
+        return metrics.get(name), metrics.entry(name).origin
+    if place.endswith(".py"):
+        module, source = import_file(Path(place).expanduser(), "metric")
+    else:
+        module = import_module(place, f"metric '{text}'", "; or name its file: ./file.py:name")
+        source = digest_of(module)
+    if name not in metrics or metrics.entry(name).origin != module.__name__:
+        raise UsageError(f"metric '{text}': {place} registers no metric '{name}'; decorate it with @metrics.register")
+    return metrics.get(name), source
+
+
+def _kind(kind: str) -> Any:
+    return "reference" if kind == "reference" else "subject"
