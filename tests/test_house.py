@@ -29,7 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("perception",),
     ("chat",),
     ("models",),
-    ("engine/options.py", "engine/modules.py"),
+    ("engine/options.py", "engine/user_modules.py"),
     ("engine/workers",),
     ("engine/suite",),
     ("engine/collection", "engine", "engine/workers/needs.py"),

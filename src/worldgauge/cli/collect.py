@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, asdict
+from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
-from rich.table import Table as Grid
 from typer.core import TyperGroup
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Data, DryRun, Json, On, Out, Workers, resumable
-from worldgauge.terminal.output import endings, print_json
-from worldgauge.terminal.progress import Bars
-from worldgauge.terminal.tables import out
 
 if TYPE_CHECKING:
     from worldgauge.engine.collection.collection import Collection
-    from worldgauge.engine.collection.kernel import Collected, CollectProgress
+    from worldgauge.engine.collection.kernel import CollectProgress
 
 
 class _Collections(TyperGroup):
@@ -102,28 +98,14 @@ def check(
     json: Json = False,
 ) -> None:
     """Look a data set over; says what is wrong with which file."""
+    from worldgauge.cli import show
     from worldgauge.engine.collection.collection import collections
 
     if format not in collections:
         raise UnknownNameError("data format", format, collections.names())
+
     found = collections.get(format).check(data, decode=decode)
-    if json:
-        print_json(**{"data": str(data), "ok": found.ok, **found.facts})
-    else:
-        if found.table is not None:
-            grid = Grid(title=found.table.title, title_justify="left", box=None, pad_edge=False)
-            for place, column in enumerate(found.table.columns):
-                grid.add_column(column, justify="right" if place else "left", no_wrap=not place)
-            for row in found.table.rows:
-                grid.add_row(*row)
-            out.print(grid)
-            for note in found.table.notes:
-                out.print(note, markup=False, soft_wrap=True)
-        for finding in found.findings:
-            out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
-        verdict = "can be used" if found.ok else "cannot be used as it is"
-        counted = f"{found.n_valid} of {found.n_items} {found.noun} are valid, {found.n_frames} {found.frames_noun}"
-        out.print(f"{data}: {counted}; {verdict}", markup=False, soft_wrap=True)
+    show.data_report(data, found, json)
     if not found.ok:
         raise typer.Exit(FAILED)
 
@@ -131,14 +113,16 @@ def check(
 def _run(
     name: str, options: dict[str, Any], *, out: Path, workers: int, on: str | None, dry_run: bool, json: bool
 ) -> None:
+    from worldgauge.cli import show
     from worldgauge.engine.collection.kernel import collect, open_collection
+    from worldgauge.terminal.progress import Bars
 
     collection = open_collection(name, out, options)
     for warning in collection.warnings():
         typer.echo(f"warning: {warning}", err=True)
     if dry_run:
         collection.check_same()
-        _show_plan(collection, json)
+        show.collection_plan(collection, json)
         return
     with resumable(), Bars() as bars:
 
@@ -147,47 +131,9 @@ def _run(
             bars.line(f"[{step.done}/{step.total}] {step.last}")
 
         collected = collect(name, out, workers=workers, on=on, progress=tell, **options)
-    _show_collected(collection, collected, json)
+    show.collected(collection, collected, json)
     if collected.failures:
         raise typer.Exit(FAILED)
-
-
-def _show_plan(collection: Collection, json: bool) -> None:
-    """What a collection would do."""
-    expected, done, more = collection.expected(), collection.done(), collection.estimate()
-    if json:
-        print_json(
-            out=str(collection.out), expected=expected, done_already=done, settings=collection.settings(), **more
-        )
-        return
-    noun = collection.items_noun
-    out.print(f"{expected} {noun} expected, {done} done already; into {collection.out}", markup=False, soft_wrap=True)
-    for name, value in more.items():
-        out.print(f"estimated {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
-
-
-def _show_collected(collection: Collection, found: Collected, json: bool) -> None:
-    """What a collection holds."""
-    summary = collection.summary()
-    if json:
-        facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
-        print_json(**facts, **summary)
-        return
-    print(f"{found.root}: {found.items} {collection.items_noun}, {found.frames} {collection.frames_noun}")
-    for name, value in summary.items():
-        out.print(f"  {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
-    for reason, count in found.discarded.items():
-        print(f"  {count} tries thrown away: {reason}")
-    endings("failed", [("", failure) for failure in found.failures])
-    if collection.first_subject:
-        print(f"next: worldgauge run {collection.name} --data {found.root} {collection.first_subject} --out runs/first")
-
-
-def _text_of(name: str, value: Any) -> str:
-    """One fact of an estimate or a summary, for people."""
-    if name == "bytes":
-        return f"{value / 1e9:.2f} GB"
-    return ", ".join(f"{key}: {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:

@@ -18,6 +18,9 @@ from worldgauge.terminal.tables import headline, out, overview
 
 if TYPE_CHECKING:
     from worldgauge.core.registry import Registry
+    from worldgauge.engine.collection.collection import Collection
+    from worldgauge.engine.collection.kernel import Collected
+    from worldgauge.engine.collection.report import DataReport
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import RunPlan
     from worldgauge.engine.videos import VideoFolder
@@ -152,6 +155,65 @@ def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
         for item in plan.items
         if item.todo == "nothing" and item.line is not None and item.line["status"] == status
     ]
+
+
+def collection_plan(collection: Collection, json: bool) -> None:
+    """What a collection would do."""
+    expected, done, more = collection.expected(), collection.done(), collection.estimate()
+    if json:
+        print_json(
+            out=str(collection.out), expected=expected, done_already=done, settings=collection.settings(), **more
+        )
+        return
+    noun = collection.items_noun
+    out.print(f"{expected} {noun} expected, {done} done already; into {collection.out}", markup=False, soft_wrap=True)
+    for name, value in more.items():
+        out.print(f"estimated {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
+
+
+def collected(collection: Collection, found: Collected, json: bool) -> None:
+    """What a collection holds."""
+    summary = collection.summary()
+    if json:
+        facts = {**asdict(found), "root": str(found.root), "ok": not found.failures}
+        print_json(**facts, **summary)
+        return
+    print(f"{found.root}: {found.items} {collection.items_noun}, {found.frames} {collection.frames_noun}")
+    for name, value in summary.items():
+        out.print(f"  {name.replace('_', ' ')}: {_text_of(name, value)}", markup=False, soft_wrap=True)
+    for reason, count in found.discarded.items():
+        print(f"  {count} tries thrown away: {reason}")
+    endings("failed", [("", failure) for failure in found.failures])
+    if collection.first_subject:
+        print(f"next: worldgauge run {collection.name} --data {found.root} {collection.first_subject} --out runs/first")
+
+
+def _text_of(name: str, value: Any) -> str:
+    """One fact of an estimate or a summary, for people."""
+    if name == "bytes":
+        return f"{value / 1e9:.2f} GB"
+    return ", ".join(f"{key}: {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
+
+
+def data_report(folder: Path, found: DataReport, json: bool) -> None:
+    """What a check found: a table, findings, and whether the data can be used."""
+    if json:
+        print_json(**{"data": str(folder), "ok": found.ok, **found.facts})
+        return
+    if found.table is not None:
+        grid = Grid(title=found.table.title, title_justify="left", box=None, pad_edge=False)
+        for place, column in enumerate(found.table.columns):
+            grid.add_column(column, justify="right" if place else "left", no_wrap=not place)
+        for row in found.table.rows:
+            grid.add_row(*row)
+        out.print(grid)
+        for note in found.table.notes:
+            out.print(note, markup=False, soft_wrap=True)
+    for finding in found.findings:
+        out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
+    verdict = "can be used" if found.ok else "cannot be used as it is"
+    counted = f"{found.n_valid} of {found.n_items} {found.noun} are valid, {found.n_frames} {found.frames_noun}"
+    out.print(f"{folder}: {counted}; {verdict}", markup=False, soft_wrap=True)
 
 
 def exported(files: list[Path], json: bool) -> None:

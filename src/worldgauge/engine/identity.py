@@ -11,8 +11,8 @@ from worldgauge.core.io import dumps
 from worldgauge.core.model import ModelSpec
 from worldgauge.engine.store import SCHEMA
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.own_metrics import DIGEST, SETTING, versions_of
 from worldgauge.metrics import metrics
 from worldgauge.perception import estimators
 

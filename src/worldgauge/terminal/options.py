@@ -58,6 +58,14 @@ References = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
 ]
+OwnMetrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="A metric of your own beside the suite's: package.module:name or ./file.py:name, registered with "
+        "compares='frames' or 'clips'. Can be repeated. Naming a module or a file runs its code.",
+    ),
+]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many tasks.")]
 Deadline = Annotated[
     float,
@@ -79,6 +87,11 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
             raise UsageError(f"--set gives '{name}' twice")
         found[name] = value_of(value)
     return found
+
+
+def with_metrics(settings: dict[str, Any], metrics: list[str] | None) -> dict[str, Any]:
+    """Settings of a suite with the user's own metrics among them."""
+    return {**settings, "metrics": metrics} if metrics else settings
 
 
 @contextmanager

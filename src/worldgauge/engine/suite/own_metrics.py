@@ -16,10 +16,10 @@ from typing import Any
 
 from worldgauge.core.errors import NotApplicableError, UsageError, WorldgaugeError
 from worldgauge.core.video import Clip
-from worldgauge.engine.modules import digest_of, import_file, import_module
-from worldgauge.engine.suite.contract import Better, Record, TableRow, Score, Table
-from worldgauge.engine.suite.scores import mean_score, score_of
+from worldgauge.engine.suite.contract import Better, Record, Score, Table, TableRow
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.engine.suite.tables import make_cell, sort_rows
+from worldgauge.engine.user_modules import import_file, import_module, module_digest
 from worldgauge.metrics import metrics
 
 SETTING, DIGEST = "metrics", "metrics_digest"
@@ -65,7 +65,7 @@ def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record]
     try:
         truth, rollout = compared(record)
     except NotApplicableError as error:
-        return [score_of(record, name_of(text), None, reason=str(error)) for text in texts]
+        return [make_score(record, name_of(text), None, reason=str(error)) for text in texts]
     return [_score(text, record, truth, rollout) for text in texts]
 
 
@@ -91,11 +91,11 @@ def _score(text: str, record: Record, truth: Clip, rollout: Clip) -> Score:
     function, facts, name = _load(text)[0], _facts(text), name_of(text)
     if facts["compares"] == "clips":
         if len(truth) > MOST_FRAMES:
-            return score_of(record, name, None, reason=f"{len(truth)} frames are too many to hand over at once")
-        return score_of(record, name, _number(name, function(truth.to_array(), rollout.to_array())), n=len(truth))
+            return make_score(record, name, None, reason=f"{len(truth)} frames are too many to hand over at once")
+        return make_score(record, name, _number(name, function(truth.to_array(), rollout.to_array())), n=len(truth))
     pairs = enumerate(zip(truth, rollout, strict=True))
     series = [(index, _number(name, function(want, got))) for index, (want, got) in pairs]
-    return mean_score(record, name, series)
+    return make_mean_score(record, name, series)
 
 
 def _number(name: str, value: Any) -> float:
@@ -129,7 +129,7 @@ def _load(text: str) -> tuple[Callable[..., Any], str]:
         module, source = import_file(Path(place).expanduser(), "metric")
     else:
         module = import_module(place, f"metric '{text}'", "; or name its file: ./file.py:name")
-        source = digest_of(module)
+        source = module_digest(module)
     if name not in metrics or metrics.entry(name).origin != module.__name__:
         raise UsageError(f"metric '{text}': {place} registers no metric '{name}'; decorate it with @metrics.register")
     return metrics.get(name), source

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import Json, Out, Seed, Settings, resumable, settings_of
 
 if TYPE_CHECKING:
@@ -173,3 +174,11 @@ def _object(facts: dict[str, Any]) -> None:
     from worldgauge.core.io import dumps
 
     sys.stdout.write(dumps(facts) + "\n")
+
+
+COMMANDS = (
+    Command(curate, "Models and data", "worldgauge curate structures --out data"),
+    Command(structure, "Models and data", "worldgauge structure house.schem --out house.png"),
+    Command(vote, "Tools", "worldgauge vote runs/build --out votes.jsonl"),
+)
+"""What the command line offers beside running the suite."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from worldgauge.core.agent import Agent
-from worldgauge.core.errors import DataError
+from worldgauge.core.errors import DataError, NotApplicableError
+from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import AnswerCard, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites.build import format as data
@@ -63,6 +64,10 @@ class Build(Suite):
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Read the answer, grade what can be built, compare it with what was wanted."""
         return scoring.score(record, task_context, self.options)
+
+    def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
+        """None: answers are not frames. Raises NotApplicableError."""
+        raise NotApplicableError("answers have no frames to compare")
 
     def summarize(
         self,

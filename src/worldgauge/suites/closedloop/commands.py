@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worldgauge.core.errors import UsageError
+from worldgauge.terminal.commands import Command
 from worldgauge.terminal.options import (
     Data,
     Deadline,
@@ -135,3 +136,10 @@ def _print_recogniser(path: Path, facts: Mapping[str, Any], use: str, json: bool
     )
     if use:
         out.print(f"runs take it with {use}", markup=False, soft_wrap=True)
+
+
+COMMANDS = (
+    Command(study, "Tools", "worldgauge study quality --data data --out studies"),
+    Command(train_recogniser, "Tools", "worldgauge train-recogniser", name="train-recogniser"),
+)
+"""What the command line offers beside running the suite."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.image import Frames
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskContext, mean_of_known
@@ -52,6 +53,19 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     return sorted(found, key=lambda one: one.metric)
 
 
+def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
+    """What the simulator shows and what was imagined of the same steps, of the rollouts that were kept for it.
+
+    Raises NotApplicableError where nothing was imagined.
+    """
+    trace = read_trace(record.directory)
+    found = _compared(record, trace, open_task(record.task, settings))
+    if found is None:
+        raise NotApplicableError(NOTHING_IMAGINED)
+    imagined, real = found
+    return Clip.from_array(real, 1.0), Clip.from_array(imagined, 1.0)
+
+
 def _regrets(trace: list[dict[str, Any]]) -> Iterator[float | None]:
     """Of every decision that had a choice."""
     for line in trace:
@@ -87,22 +101,31 @@ def _score_imagination(
 
     All frames of an episode are one film: a rollout that is right by chance, such as of a blocked step, is no record.
     """
-    path = record.directory / COMPARED
-    compared = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
-    if not compared or not path.exists():
+    found = _compared(record, trace, task)
+    if found is None:
         why = NOTHING_IMAGINED
         yield from (make_score(record, metric, None, reason=why) for metric in QUALITY)
         yield from missing_learned(record, why)
         return
-    env = task.make_env()
-    imagined = Clip.open(path).to_array()
-    real = np.concatenate([_simulated(task, env, line, one) for line, one in compared])
+    imagined, real = found
     n = len(imagined)
     quality = float(np.mean([controllability.visual_quality(frame) for frame in imagined]))
     yield make_score(record, "controllability_psnr", controllability.controllability_psnr(imagined, real), n=n)
     yield make_score(record, "controllability_ssim", controllability.controllability_ssim(imagined, real), n=n)
     yield make_score(record, "visual_quality", quality, n=n)
     yield from learned_scores(record, imagined, real, task.settings)
+
+
+def _compared(
+    record: Record, trace: list[dict[str, Any]], task: ClosedLoopTask[Any, Any, Any]
+) -> tuple[Frames, Frames] | None:
+    """Frames that were imagined, and the simulator's of the same steps; None where nothing was."""
+    path = record.directory / COMPARED
+    kept = [(line, one) for line in trace for one in line["candidates"] if one["compared"]]
+    if not kept or not path.exists():
+        return None
+    env = task.make_env()
+    return Clip.open(path).to_array(), np.concatenate([_simulated(task, env, line, one) for line, one in kept])
 
 
 def _simulated(

@@ -85,6 +85,10 @@ class ClosedLoop(Suite):
         """Success and path lengths, what was imagined against what the simulator shows, and the decisions' regret."""
         return scoring.score(record, task_context, self.options)
 
+    def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
+        """What the simulator shows and what was imagined of the same steps."""
+        return scoring.compared_clips(record, self.options)
+
     def summarize(
         self,
         scores: Mapping[str, Sequence[Score]],

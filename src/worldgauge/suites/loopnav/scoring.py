@@ -31,6 +31,14 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
     return sorted(scores, key=lambda s: s.metric)
 
 
+def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Clip]:
+    """The frames that pixel metrics compare, of the recording and of the rollout, at the rollout's size."""
+    episode, start = episode_of(record.task)
+    rollout = open_rollout(record)
+    truth = _drawable(_compared(episode, start, len(rollout), settings), record)
+    return truth.resized(rollout.width, rollout.height), rollout
+
+
 def _compared(episode: Episode, start: int, count: int, settings: LoopNavSettings) -> Clip:
     """Frames of the recording that pixel metrics compare: the way back, or the fault of the release."""
     return episode.clip[:count] if settings.alignment == "start" else episode.clip[start:]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.suites.loopnav import protocol, scoring, summary, tasks
@@ -61,6 +62,10 @@ class LoopNav(Suite):
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Compare the rollout with the recorded way back, frame by frame."""
         return scoring.score(record, task_context, self.options)
+
+    def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
+        """The frames of the recording and of the rollout that stand for the same moments."""
+        return scoring.compared_clips(record, self.options)
 
     def summarize(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.rollout import open_rollout
@@ -38,6 +39,22 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
             *action_scores(record, clip, question, rollout, settings, prefix=prefix_of(record)),
         ]
     return sorted(scores, key=lambda s: s.metric)
+
+
+def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
+    """The frames that are compared, of the recording and of the rollout, at the rollout's size.
+
+    Raises NotApplicableError for a mirrored path, whose frames are compared with each other.
+    """
+    clip = clip_of(record.task)
+    if clip.part == "mirror_test":
+        raise NotApplicableError("frames of a mirrored path are compared with each other, not with a recording")
+    question = question_of(clip, settings)
+    rollout = _in_shape(_rollout(record, settings), record, question)
+    count = scored_frames(min(len(rollout), len(question)), settings.window)
+    if question.truth is None or count == 0:
+        raise NotApplicableError("no frame to compare")
+    return question.truth[:count].resized(rollout.width, rollout.height), rollout[:count]
 
 
 def prefix_of(record: Record) -> str:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import ShapeError
+from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
+from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.perception.decoders import N_POINTS, DecodedPath
 from worldgauge.suites.target.decoding import SCORED, decoded, decoder_of
 from worldgauge.suites.target.drive_scores import drive_scores, driven_path
 from worldgauge.suites.target.format.scenario import Scenario
+from worldgauge.suites.target.frames import truth_at
 from worldgauge.suites.target.metrics import extra_waypoints as extra
 from worldgauge.suites.target.metrics.waypoints import PROFILES, PathScores, evaluate, resample
 from worldgauge.suites.target.planners import speed_of
@@ -34,6 +37,21 @@ METRICS = {
 """Field of `PathScores` -> metric, in the order of the tables."""
 SHOWN_PROFILES = ("released", "aligned", "paper_text")
 """Always computed; another one beside them when it is asked for."""
+
+
+def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
+    """The real frames at the times of the imagined ones, and those, at the rollout's size.
+
+    Raises NotApplicableError where no real video is there, or the robot drove another way than the recording.
+    """
+    scenario = scenario_of(record.task, settings, parity=settings.parity)
+    if "driven" in record.facts:
+        raise NotApplicableError("a robot that drives by itself sees other frames than the recording")
+    if scenario.video is None:
+        raise NotApplicableError("the scenario has no video")
+    rollout = open_rollout(record)
+    truth = truth_at(scenario, len(rollout), record.facts["fps"])
+    return truth.resized(rollout.width, rollout.height), rollout
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from worldgauge.core.model import WorldModel
+from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Failure, Record, Score, Table, Task, TaskContext, TaskDetails, TaskView
 from worldgauge.suites.target import protocol, published, replan, report_view, scoring, tables, tasks
@@ -64,6 +65,10 @@ class Target(Suite):
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Find the camera's path in the video and compare it with the one that was walked."""
         return scoring.score(record, task_context, self.options)
+
+    def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
+        """The frames of the recording and of the rollout that stand for the same moments."""
+        return scoring.compared_clips(record, self.options)
 
     def summarize(
         self,

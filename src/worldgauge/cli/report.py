@@ -1,0 +1,58 @@
+"""`worldgauge report`, `replay`, `export`: runs as a page, an episode as a film, scores as a benchmark's own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from worldgauge.core.errors import UsageError
+from worldgauge.terminal.options import Json
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    films: Annotated[int, typer.Option(help="Tasks shown as films, or cards, at most.", min=0)] = 24,
+    votes: Annotated[Path | None, typer.Option(help="build: what worldgauge vote wrote on these runs.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare runs on one page that opens from disk."""
+    from worldgauge.report import write_report
+    from worldgauge.terminal.output import written
+
+    more = []
+    if votes is not None:
+        from worldgauge.suites.build.voting.vote import voted
+
+        more.append(voted(votes, runs))
+    written(write_report(runs, out, films=films, more=more), json)
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(help="The run folder of one subject.")],
+    task: Annotated[str, typer.Argument(help="The episode, such as navigation/goal-0007.")],
+    out: Annotated[Path, typer.Option(help="The film to write.")] = Path("replay.mp4"),
+    json: Json = False,
+) -> None:
+    """One episode of a run as a film: what the world model imagined beside what then happened."""
+    from worldgauge.report.films.replay import write_replay
+    from worldgauge.terminal.output import written
+
+    if out.suffix.lower() != ".mp4":
+        raise UsageError(f"--out {out}: a film ends in .mp4")
+
+    written(write_replay(run, task, out), json)
+
+
+def export(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    out: Annotated[Path, typer.Option(help="Folder of the files, one a subject.")] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Write scores as result files of the benchmark's own scorer (mind), for tools that read those."""
+    from worldgauge.cli import show
+    from worldgauge.engine.export import export as write
+
+    show.exported(write(runs, out), json)
