@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("engine/options.py", "engine/user_modules.py"),
     ("engine/workers",),
     ("engine/suite",),
-    ("engine/collection", "engine", "engine/workers/needs.py"),
+    ("engine/collection", "engine", "engine/workers/groups.py"),
     ("report",),
     ("terminal",),
     ("suites",),
