@@ -11,6 +11,7 @@ tuple of int or str of any length (a list with commas); any of them `| None`.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -110,7 +111,8 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
         value = getattr(options, one.name)
         if not _fits(value, hints[one.name], facts_of(one)):
             rule = rule_of(one, hints[one.name])
-            raise UsageError(f"{owner} {noun} '{one.name}' must be {rule}, got {_shown(value)}")
+            near = _nearest(value, _words(hints[one.name], facts_of(one)))
+            raise UsageError(f"{owner} {noun} '{one.name}' must be {rule}, got {_shown(value)}{near}")
 
 
 def plain(options: Any) -> dict[str, Any]:
@@ -260,6 +262,14 @@ def _range(facts: OptionFacts) -> str:
     if low is not None and high is not None:
         return f" from {low} to {high}"
     return f" of at least {low}" if low is not None else f" of at most {high}" if high is not None else ""
+
+
+def _nearest(value: Any, words: Sequence[str]) -> str:
+    """A hint at the word that was meant, where one is near."""
+    typed = value if isinstance(value, tuple) else (value,)
+    odd = next((one for one in typed if isinstance(one, str) and one not in words), None)
+    near = difflib.get_close_matches(odd, words, n=1, cutoff=0.5) if odd is not None else []
+    return f". Did you mean '{near[0]}'?" if near else ""
 
 
 def _shown(value: Any) -> str:
