@@ -1,6 +1,6 @@
-"""Collecting LoopNav data, embedded or in the real game: the same files for any number of workers.
+"""Collecting LoopNav data, embedded or in the real game. Any number of workers makes the same files.
 
-One item is one trajectory; all that is random in it comes from (seed, settlement, type, range, index).
+One item is one trajectory. All its randomness comes from (seed, settlement, type, range, index).
 A trajectory is done when its video and its records are in place; the records come last.
 """
 
@@ -79,7 +79,11 @@ class LoopNavOptions:
 
     @property
     def game(self) -> Game | None:
-        """How the real game is used; None in an embedded world. Raises UsageError for options that do not fit."""
+        """How the real game is used; None in an embedded world.
+
+        Raises:
+            UsageError: For options that do not fit together.
+        """
         given = {name: getattr(self, name) for name in ("mode", "server", "places", "pictures")}
         if self.world != "minecraft":
             if extra := [name for name, value in given.items() if value is not None]:
@@ -107,7 +111,11 @@ class LoopNavCollection(Collection):
             self.deadline_s = _GAME_DEADLINE_S
 
     def check_options(self) -> None:
-        """What the game and its renderers can do."""
+        """Check the options against what the game and its renderers can do.
+
+        Raises:
+            UsageError: For a sampling rule or a frame size that is not allowed there.
+        """
         options = self.options
         check_walkable(options.world)
         game = options.game
@@ -121,9 +129,9 @@ class LoopNavCollection(Collection):
             raise UsageError(f"size is {options.size}: give at most {MOST_PIXELS} pixels a side")
 
     def settings(self) -> dict[str, Any]:
-        """As the manifest has always had them: what belongs to the game in one object, null without it.
+        """Settings as the manifest has always stored them: those of the game in one object, null without it.
 
-        Only worlds other than villages and the game are named.
+        The world is named only where it is neither villages nor the game.
         """
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
@@ -140,7 +148,7 @@ class LoopNavCollection(Collection):
         }
 
     def items(self) -> Iterator[Item]:
-        """One a trajectory, place by place."""
+        """All items, one per trajectory, place by place."""
         options = self.options
         for number, location, kind in self._locations():
             world_seed = world_seed_of(options.seed, number)
@@ -160,11 +168,11 @@ class LoopNavCollection(Collection):
                         yield Item(f"{type}/{location}/{radius}/{stamp}", args, location)
 
     def is_done(self, item: Item) -> bool:
-        """Whether both files are there."""
+        """Whether both files of a trajectory are there."""
         return all(path.exists() for path in self._files(item))
 
     def begin(self, *, local: bool) -> None:
-        """Remember what was collected before, and look whether the game can be used."""
+        """Read what was collected before, and check that the game can be used."""
         before = self.manifest() or {}
         game = self.options.game
         if game is None:
@@ -177,9 +185,9 @@ class LoopNavCollection(Collection):
             game.check()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """What is on disk already is walked again (cheap) but not rendered again.
+        """Make one trajectory. What is on disk already is walked again (cheap) but not rendered again.
 
-        What was walked on somebody's server is not walked again: `Made.discards` are then those of this call.
+        What was walked on an external server is not walked again; `Made.discards` then counts those of this call only.
         """
         args, game = item.args, self.options.game
         video, records = self._files(item)
@@ -218,7 +226,7 @@ class LoopNavCollection(Collection):
         return Made(len(walk), place.facts, discards=walk.discards)
 
     def close(self) -> None:
-        """End what was started for the last places."""
+        """Stop what was started for the last places."""
         close_locations()
 
     def manifest(self) -> dict[str, Any] | None:
@@ -230,7 +238,7 @@ class LoopNavCollection(Collection):
         return settings
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """In the format's own form; it names all modes that its loops were walked in."""
+        """Write the manifest in the format's own form. It names all modes in which the loops were walked."""
         settings = dict(settings)
         if "discarded" in settings:
             settings["discarded"] = dict(sorted((self._discarded + Counter(settings["discarded"])).items()))
@@ -240,7 +248,11 @@ class LoopNavCollection(Collection):
         write_manifest(self.out, worlds, settings)
 
     def check_same(self) -> None:
-        """Also of the world, the server and the pictures; not of the mode, for those of ours give the same files."""
+        """Check that world, server and pictures are the same as before. The mode may differ: ours give the same files.
+
+        Raises:
+            UsageError: When one of them differs.
+        """
         super().check_same()
         before = self.manifest()
         if before is not None:
@@ -248,7 +260,12 @@ class LoopNavCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, lengths and shapes of loops beside the published ones."""
+        """Counts, lengths and shapes of loops next to the published ones.
+
+        Args:
+            root: Folder of the data.
+            decode: Also decode every video.
+        """
         return checking.check(root, decode=decode).report()
 
     def _files(self, item: Item) -> tuple[Path, Path]:
@@ -268,7 +285,14 @@ class LoopNavCollection(Collection):
 
 
 def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
-    """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent."""
+    """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent.
+
+    Args:
+        settlement: Index of the place.
+        type: Form of the loop.
+        radius: Range in blocks.
+        index: Number of the loop among those of this place, type and range.
+    """
     place = (settlement * len(TYPES) + TYPES.index(type)) * (_MAX_RADIUS + 1) + radius
     moment = datetime(2025, 1, 1) + timedelta(seconds=place * _MAX_PER_COMBINATION + index)
     return moment.strftime("%m-%d_%H-%M-%S")

@@ -1,4 +1,7 @@
-"""Distances by learned features: LPIPS of frames, FVD of videos; missing with the reason where nothing can look."""
+"""Distances by learned features: LPIPS of frames and FVD of videos.
+
+Where a network is missing, the score carries the reason.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,16 @@ FEWEST_FRAMES = 10
 
 
 def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
-    """LPIPS of every frame, at the model's own size and at the common one, FVD per pair, and the features that the FVD
-    of a set is made of.
+    """LPIPS of every frame, FVD of the pair, and the features that the FVD of a set is made of.
 
-    A network that nobody named, whose weights are not here, or that fails on these frames, is a reason.
+    LPIPS is taken at the model's own size and at the common one, 320x180. Where no network is named, its weights are
+    not on this machine, or it fails on these frames, the score is None and carries the reason.
+
+    Args:
+        record: What the model gave.
+        truth: The recorded way back, cut to the rollout's view.
+        rollout: Generated frames, as many as `truth`.
+        settings: Names of the networks.
     """
     fitted = truth.resized(rollout.width, rollout.height)
     yield from _lpips(record, fitted, rollout, settings)
@@ -37,7 +46,14 @@ def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNav
 
 
 def fvd_cell(scores: Sequence[Score]) -> Cell:
-    """FVD: Frechet distance of rollouts and recordings, of two videos or more each, with a jackknife interval."""
+    """FVD of a set: the Frechet distance between rollouts and recordings, with a jackknife interval.
+
+    Args:
+        scores: Scores of the metric "fvd", whose facts hold the features of both videos.
+
+    Returns:
+        The cell; empty for fewer than two pairs.
+    """
     both = [score.facts["features"] for score in scores if "features" in score.facts]
     if len(both) < 2:
         return Cell(None, None, 0, expected=len(scores))

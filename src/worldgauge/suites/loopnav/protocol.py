@@ -1,4 +1,4 @@
-"""Explore, then generate: what the model is shown and what it is asked (paper section 4.1)."""
+"""Explore, then generate: what the model is shown and what it is asked for (paper section 4.1)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from worldgauge.suites.loopnav.tasks import episode_of
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
     """Run `subject` on one loop and store its frames lossless in the record's folder.
 
-    Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this
-    recording does not have.
+    Raises:
+        SubjectError: When the model breaks its contract.
+        NotApplicableError: When the model needs what this recording does not have.
     """
     episode, start = episode_of(task)
     request = replace(make_request(episode, start, subject.spec, settings, seed=task_context.seed), task=task.id)
@@ -47,7 +48,18 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 def make_request(
     episode: Episode, start: int, spec: ModelSpec, settings: LoopNavSettings, *, seed: int
 ) -> RolloutRequest:
-    """The question: frames [0, start) cut to what fits, and the controls of frames start .. N - 1."""
+    """The request to a model: what it is shown, and the controls of the frames it is asked for.
+
+    Args:
+        episode: The recording, N frames.
+        start: First frame of the way back. Frames [0, start) are shown, cut to what fits.
+        spec: What the model needs; controls for frames start .. N - 1 are given in its form.
+        settings: Limit of the context.
+        seed: Seed of the rollout.
+
+    Raises:
+        NotApplicableError: When the model draws panoramas or runs at another frame rate.
+    """
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")
     if spec.fps is not None and spec.fps != episode.clip.fps:

@@ -1,4 +1,4 @@
-"""SGCS of one record and what else its scenes tell: variants, coverage, loop closure."""
+"""SGCS of one record, and what else its scenes show: variants, coverage, loop closure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,13 @@ def scene_scores(
 ) -> Iterator[Score]:
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame.
 
-    truth: the way back, cut to what the model draws.
+    Args:
+        record: What the model gave.
+        episode: The recording.
+        start: First frame of the way back.
+        truth: The way back, cut to what the model draws.
+        rollout: Generated frames.
+        settings: Stride, segmenter and rules of SGCS.
     """
     segmenter = settings.segmenter or "colour"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"

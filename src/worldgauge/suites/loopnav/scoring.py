@@ -18,7 +18,11 @@ from worldgauge.suites.loopnav.tasks import episode_of
 
 
 def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
-    """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
+    """All scores of one record, sorted by name.
+
+    Raises:
+        DataError: When the stored rollout does not fit its facts.
+    """
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
     truth = _drawable(episode.clip[start:], record)
@@ -32,7 +36,11 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
 
 
 def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Clip]:
-    """The frames that pixel metrics compare, of the recording and of the rollout, at the rollout's size."""
+    """The frames that pixel metrics compare, at the rollout's size.
+
+    Returns:
+        Those of the recording and those of the rollout.
+    """
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
     truth = _drawable(_compared(episode, start, len(rollout), settings), record)

@@ -1,6 +1,6 @@
-"""What is seen in the frames of a recording: segmented scenes, surfaces seen before, trust in the segmenter.
+"""What is seen in the frames of a recording: segmented scenes, surfaces seen before, and trust in the segmenter.
 
-All of it depends on the recording alone, so a process keeps it for the subjects that come one after the other.
+All of it depends on the recording alone, so a process keeps it for the next subjects.
 """
 
 from __future__ import annotations
@@ -34,14 +34,25 @@ KEPT = 64
 
 
 class SegmentedFrame(NamedTuple):
-    """One segmented frame: its instances, and the mean colour of each; None from a segmenter without labels."""
+    """One segmented frame.
+
+    Attributes:
+        scene: Its instances.
+        looks: Mean colour of each instance, by category; None from a segmenter without labels.
+    """
 
     scene: Scene
     looks: dict[str, FloatArray] | None
 
 
 def segment_frame(rgb: Image, segmenter: str, view: View | None = None) -> SegmentedFrame:
-    """One frame through a registered segmenter; `view` for the one that reads it."""
+    """Segment one frame with a registered segmenter.
+
+    Args:
+        rgb: Frame (H, W, 3), uint8 RGB.
+        segmenter: Registered name.
+        view: The exact view, for the segmenter that reads it.
+    """
     found = _segmenter(segmenter).segment(rgb, view)
     if not isinstance(found, Labels):
         return SegmentedFrame(found.scene(), None)
@@ -50,12 +61,12 @@ def segment_frame(rgb: Image, segmenter: str, view: View | None = None) -> Segme
 
 
 def has_scene_categories(world: WorldFacts | None) -> bool:
-    """Whether the world is known and shows what SGCS looks for: its ten categories, by name."""
+    """Whether the world is known and has SGCS's ten categories, by name."""
     return world is not None and set(CATEGORIES) <= set(open_world(world).categories)
 
 
 def unavailable_reason(segmenter: str) -> str | None:
-    """Why a segmenter cannot be used here, such as weights that are not on this machine; None where it can."""
+    """Why a segmenter cannot be used here, such as missing weights; None where it can."""
     try:
         _segmenter(segmenter)
     except (AbsentWeightsError, MissingExtraError) as error:
@@ -72,7 +83,15 @@ def _segmenter(name: str) -> Segmenter:
 def truth_scenes(
     task: Task, indices: tuple[int, ...], size: tuple[int, int], crop: Sequence[int] | None, segmenter: str
 ) -> list[SegmentedFrame]:
-    """Segmented frames of the recording; kept, because every subject is compared with the same ones."""
+    """Segmented frames of the recording; cached, because every subject is compared with the same ones.
+
+    Args:
+        task: The task.
+        indices: Frames of the recording.
+        size: Width and height in pixels.
+        crop: The centre part that the model draws; None for all of it.
+        segmenter: Registered name.
+    """
     return _truth_scenes_cached(_Key(task), indices, size, tuple(crop) if crop else None, segmenter)
 
 
@@ -121,7 +140,15 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
 
 
 def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
-    """Share of what each frame shows that had been seen before the way back; None without a world."""
+    """Share of what each frame shows that had been seen before the way back.
+
+    Args:
+        task: The task.
+        frames_shown: Indices of the frames that were shown.
+
+    Returns:
+        Shares in [0, 1], one per frame; None without a world.
+    """
     episode, _ = episode_of(task)
     return None if episode.world is None else _coverage_cached(_Key(task), frames_shown)
 
@@ -145,7 +172,7 @@ def _coverage_cached(key: _Key, frames_shown: tuple[int, ...]) -> list[float | N
 
 
 def segmenter_accuracy(task: Task, indices: tuple[int, ...]) -> Accuracy | None:
-    """The colour segmenter against exact masks on frames of the recording; None where there are none."""
+    """Accuracy of the colour segmenter against exact masks on frames of the recording; None where there are none."""
     return _accuracy(_Key(task), indices)
 
 

@@ -23,7 +23,7 @@ RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignme
 
 @dataclass(frozen=True)
 class LoopNavSettings:
-    """What `--set` takes."""
+    """Settings of the suite, as `--set` takes them."""
 
     context: int | None = option(
         None,
@@ -67,7 +67,12 @@ class LoopNavSettings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LoopNavSettings:
-        """Settings of plain values. Raises UnknownNameError or UsageError naming the setting."""
+        """Settings made of plain values.
+
+        Raises:
+            UnknownNameError: For a setting that does not exist.
+            UsageError: For a value that is not allowed; names the setting.
+        """
         settings = options_of(cls, "loopnav", options)
         if settings.segmenter is not None:
             _check_segmenter(settings.segmenter)

@@ -48,15 +48,15 @@ class LoopNav(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> LoopNavSettings:
-        """The settings made of plain values, with the digests of what they name."""
+        """Settings made of plain values, with the digests of the files they name."""
         return LoopNavSettings.of(given)
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task a recorded loop; invalid recordings come as skipped tasks with the reason."""
+        """One task per recorded loop; invalid recordings become skipped tasks with the reason."""
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the way out, ask for the way back, store the rollout lossless."""
+        """Show the way out, ask for the way back, and store the rollout lossless."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
@@ -73,7 +73,7 @@ class LoopNav(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """One table a metric, by type and range; SGCS first. Failed tasks are counted beside it, not in it."""
+        """One table per metric, by type and range; SGCS first. Failed tasks are counted separately."""
         return summary.summarize(scores, kinds)
 
     def published(self) -> list[Table]:
@@ -81,5 +81,5 @@ class LoopNav(Suite):
         return summary.published()
 
     def task_view(self, task: Task) -> TaskView:
-        """What a person wants to see of a task: the true way back, the walk, the marks."""
+        """What a person wants to see of a task: the true way back, the walk, and the corners of the loop."""
         return tasks.picture(task)

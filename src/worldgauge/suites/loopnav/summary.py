@@ -46,13 +46,18 @@ Columns = list[tuple[str, int]]
 
 
 def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-    """One table a metric. scores: by subject. kinds: "subject" or "reference" by subject."""
+    """One table per metric, by type and range.
+
+    Args:
+        scores: Scores by subject.
+        kinds: "subject" or "reference", by subject.
+    """
     columns = sorted({_column(score) for own in scores.values() for score in own})
     return [_table(metric, scores, kinds, columns) for metric in TITLES if _occurs(metric, scores)]
 
 
 def published() -> list[Table]:
-    """Table 1 of the paper, one table a metric: other data, never compared cell by cell."""
+    """Table 1 of the paper, one table per metric. It is about other data, so cells are never compared."""
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     rows = data["rows"]
     columns = sorted({(row["type"], row["range"]) for row in rows})

@@ -1,4 +1,4 @@
-"""Tasks: one a recorded loop, and how a task finds its recording again."""
+"""Tasks: one per recorded loop, and how a task finds its recording again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ MIN_CONTEXT = 32
 
 
 def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
-    """All tasks of a data folder in file order. Raises DataError when it holds no recording."""
+    """All tasks of a data folder, in file order.
+
+    Raises:
+        DataError: When the folder holds no recording, or none that the selection takes.
+    """
     found = loopnav.discover(source)
     if not found:
         raise DataError(
@@ -56,12 +60,16 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
 
 
 def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | None:
-    """Index of the first frame the model must imagine, by the rule in force."""
+    """First frame that the model must imagine, by the rule in force; None where the walk never left its start."""
     return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
 
 
 def episode_of(task: Task) -> tuple[Episode, int]:
-    """The recording of a task and the index of its first hidden frame. Raises DataError when it cannot be read."""
+    """The recording of a task and the index of its first hidden frame.
+
+    Raises:
+        DataError: When the recording cannot be read.
+    """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     return _episode(task.sample["source"], task.id), int(task.sample["generated_from"])

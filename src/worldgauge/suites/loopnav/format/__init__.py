@@ -1,1 +1,1 @@
-"""Format."""
+"""LoopNav's published format: reading, writing and checking recordings."""

@@ -1,4 +1,4 @@
-"""Is a LoopNav folder what it should be? Counts, statistics beside the published ones, and findings."""
+"""Checks of a LoopNav folder: counts, statistics next to the published ones, and findings."""
 
 from __future__ import annotations
 
@@ -38,10 +38,19 @@ ROUNDING = 0.0011
 class LoopGroup:
     """The valid trajectories of one type and range.
 
-    trajectories: found, valid or not. frames: records of one walk. path_length: planar metres.
-    frames_to_line: frames over 94.7 + 8.07 x path length. enclosed_area: square metres, and
-    normalised_deviation: metres (area over half the path length), both of ABA only. look_around_deg:
-    heading arc before the first step. published_*: (mean, std) of the paper, same units.
+    Attributes:
+        type: Form of the loop.
+        range: Range in blocks.
+        trajectories: Number found, valid or not.
+        frames: Records of one walk.
+        published_frames: (mean, std) of the paper.
+        path_length: Planar, metres.
+        frames_to_line: Frames over 94.7 + 8.07 x path length.
+        enclosed_area: Square metres; ABA only.
+        published_enclosed_area: (mean, std) of the paper, square metres.
+        normalised_deviation: Metres, area over half the path length; ABA only.
+        published_normalised_deviation: (mean, std) of the paper, metres.
+        look_around_deg: Heading arc before the first step, degrees.
     """
 
     type: str
@@ -60,7 +69,16 @@ class LoopGroup:
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """What `check` found. n_frames: of valid trajectories. max_camera: radians in one tick."""
+    """What `check` found.
+
+    Attributes:
+        n_trajectories: Number found.
+        n_valid: Number that is valid.
+        n_frames: Frames of valid trajectories.
+        max_camera: Largest camera step, radians in one tick.
+        rows: One group per type and range.
+        findings: What is noteworthy or wrong.
+    """
 
     n_trajectories: int
     n_valid: int
@@ -74,7 +92,7 @@ class LoopStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm")
         notes = (
             "line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step",
@@ -87,10 +105,14 @@ class LoopStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> LoopStatistics:
-    """Statistics and findings of a folder; what was indexed is not read again.
+    """Statistics and findings of a folder. What was indexed is not read again.
 
-    decode: also decode every video once and report what the decoder complains of; some 400 frames a second.
-    Raises DataError when there is no such folder or a name in it cannot be part of an id.
+    Args:
+        root: Folder of the data.
+        decode: Also decode every video once (about 400 frames a second) and report the decoder's complaints.
+
+    Raises:
+        DataError: When there is no such folder, or a name in it is not allowed in an id.
     """
     trajectories = discover(root)
     valid = [_Measured(t, t.measures) for t in trajectories if t.invalid is None and t.measures is not None]

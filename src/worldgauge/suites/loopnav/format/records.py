@@ -32,7 +32,14 @@ DIGGING_KEYS = frozenset({"dig", "digging", "attack"})
 
 
 class Goal(NamedTuple):
-    """Where the planner is heading, in blocks: exact with y, near with range_sq (paper: neither)."""
+    """Where the planner is heading, in blocks. The paper has neither y nor range_sq.
+
+    Attributes:
+        x: Game frame.
+        z: Game frame.
+        y: Game frame; the goal is exact where it is given.
+        range_sq: Squared distance, blocks; the goal only has to be near where it is given.
+    """
 
     x: float
     z: float
@@ -44,9 +51,22 @@ class Goal(NamedTuple):
 class Record:
     """One frame as recorded.
 
-    x, y, z: feet, blocks. yaw_raw: radians as stored, not wrapped. pitch: radians, up positive.
-    camera: (dyaw, dpitch) that led to this frame. forward, jump: act on the next frame.
-    held: other keys that are down. location, type, radius, seed: of extra_info, None where absent.
+    Attributes:
+        x: Feet, blocks, game frame; likewise y and z.
+        y: Up.
+        z: See `x`.
+        yaw_raw: Radians as stored, not wrapped.
+        pitch: Radians, up positive.
+        forward: Key that acts on the next frame.
+        jump: Key that acts on the next frame.
+        camera: (dyaw, dpitch) in radians that led to this frame.
+        held: Other keys that are down.
+        goal: Where the planner is heading; None where absent.
+        frame_count: As stored; None where absent.
+        location: Of extra_info; None where absent.
+        type: Of extra_info; None where absent.
+        radius: Of extra_info; None where absent.
+        seed: Of extra_info; None where absent.
     """
 
     x: float
@@ -67,21 +87,26 @@ class Record:
 
     @property
     def yaw(self) -> float:
-        """Yaw in [-pi, pi), as the paper prints it."""
+        """Yaw in [-pi, pi) radians, as the paper prints it."""
         return float(wrap_angle(self.yaw_raw))
 
 
 def read_records(path: Path) -> list[Record]:
     """All records of a JSON file, in order.
 
-    Raises DataError naming the file, the record and the field when something is missing, of another
-    type, not finite or beyond the limits.
+    Raises:
+        DataError: When something is missing, of another type, not finite or beyond the limits. Names the file, the
+            record and the field.
     """
     return parse_records(read_bytes(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file, refused before reading when it passes the size limit."""
+    """The whole content of a file.
+
+    Raises:
+        DataError: When the file cannot be read, or passes the size limit (checked before reading).
+    """
     try:
         size = path.stat().st_size
         if size > MAX_JSON_BYTES:
@@ -92,7 +117,15 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_records(data: bytes, where: str) -> list[Record]:
-    """Records of the content of a JSON file; `where` names it in errors."""
+    """Records in the content of a JSON file.
+
+    Args:
+        data: Bytes of the file.
+        where: Name of the file in errors.
+
+    Raises:
+        DataError: When the content is not a list of valid records, or too long.
+    """
     rows = parse_json(data, where)
     if not isinstance(rows, list):
         raise DataError(f"{where}: expected a list with one object a frame, got {_kind(rows)}")
@@ -102,7 +135,15 @@ def parse_records(data: bytes, where: str) -> list[Record]:
 
 
 def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
-    """The same walk in our frame: (x, y, z) -> (x, -z, y), yaw + pi/2, block (x, y, z) -> cell (x, -z - 1, y)."""
+    """Convert records to a walk in our frame.
+
+    Positions: (x, y, z) -> (x, -z, y). Yaw: + pi/2. Block (x, y, z) -> cell (x, -z - 1, y).
+
+    Args:
+        records: Frames in order, game frame.
+        kind: Form of the loop.
+        radius: Range in blocks.
+    """
     return Walk(
         positions=np.array([(r.x, -r.z, r.y) for r in records], np.float64).reshape(-1, 3),
         yaw=np.array([r.yaw_raw for r in records], np.float64) + np.pi / 2,

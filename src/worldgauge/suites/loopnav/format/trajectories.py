@@ -4,7 +4,9 @@ On disk: <type>/<location>/<range>/<stamp>.avi and .json (specification: loopnav
 Files are in the game's frame: x, y up, z in blocks of one metre, yaw 0 to -z, left positive. Episodes
 are in ours: (x, y, z) -> (x, -z, y), yaw + pi/2, the camera EYE_HEIGHT_M above the feet.
 
-for trajectory in discover(root):  episode = load(trajectory, worlds_of(root).get(trajectory.location))
+Example:
+    for trajectory in discover(root):
+        episode = load(trajectory, worlds_of(root).get(trajectory.location))
 """
 
 from __future__ import annotations
@@ -56,12 +58,21 @@ PER_VILLAGE = 3
 class Trajectory:
     """One recorded loop on disk.
 
-    id: type/location/range/stamp. video, records: its two files; one of them is missing when
-    `invalid` says so. radius: the range in blocks. n_frames: records. return_index: first frame of
-    the way back by the released rule; exact_return_index: by changes of the goal. flags: noteworthy,
-    yet usable. fault, invalid: why it is left out, as a code and as a line, else None. fingerprint:
-    SHA-256 over both files, not over the world they show (see `loopnav.fingerprint_of`).
-    measures: None when the records cannot be read.
+    Attributes:
+        id: type/location/range/stamp.
+        video: The video file; may be missing when `invalid` says so.
+        records: The JSON file; may be missing when `invalid` says so.
+        type: Form of the loop.
+        location: Name of the place.
+        radius: Range in blocks.
+        n_frames: Number of records.
+        return_index: First frame of the way back by the released rule.
+        exact_return_index: First frame of the way back by changes of the goal.
+        flags: Noteworthy facts that do not make it invalid.
+        fault: Why it is left out, as a code; else None.
+        invalid: Why it is left out, as a line; else None.
+        fingerprint: SHA-256 over both files, without the world they show (see `fingerprint_of`).
+        measures: Numbers of the walk; None when the records cannot be read.
     """
 
     id: str
@@ -86,18 +97,18 @@ class Trajectory:
 
     @property
     def village_index(self) -> int | None:
-        """Such as 20 of plains_village_20; None for other places."""
+        """Number of the village, such as 20 of plains_village_20; None for other places."""
         found = _VILLAGE.fullmatch(self.location)
         return int(found[1]) if found else None
 
     @property
     def split(self) -> Split | None:
-        """Of its village; None for other places and other numbers."""
+        """Split of its village; None for other places and other numbers."""
         return None if self.village_index is None else split_of(self.village_index)
 
 
 def split_of(village_index: int) -> Split | None:
-    """Villages 1-16 train, 17-18 validate, 19-20 test (paper, appendix B.1); None for other numbers."""
+    """Split of a village: 1-16 train, 17-18 validation, 19-20 test (paper, appendix B.1); None for other numbers."""
     splits: tuple[tuple[int, Split], ...] = ((16, "train"), (18, "validation"), (20, "test"))
     return next((split for last, split in splits if 1 <= village_index <= last), None)
 
@@ -105,11 +116,15 @@ def split_of(village_index: int) -> Split | None:
 def discover(root: Path) -> list[Trajectory]:
     """All trajectories of a folder, sorted by id.
 
-    Accepts <type>/<location>/<range>/ and the evaluation scripts' <type>/<range>/<location>/, in
-    `root` or in `root`/test_data. A file that cannot be read makes its trajectory invalid; a name that
-    cannot be part of an id, or one id in both layouts, raises DataError. What was learned of unchanged
-    files (size and time of change) comes from an index file in `root`, or from the user's cache when
-    `root` cannot be written.
+    What was learned from unchanged files (same size and time of change) comes from an index file in `root`, or from the
+    user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
+
+    Args:
+        root: Folder with <type>/<location>/<range>/ or, as in the evaluation scripts, <type>/<range>/<location>/;
+            either may also lie in `root`/test_data.
+
+    Raises:
+        DataError: When there is no such folder, a name is not allowed in an id, or one id is in both layouts.
     """
     root = Path(root)
     if not root.is_dir():
@@ -138,11 +153,18 @@ def discover(root: Path) -> list[Trajectory]:
 
 
 def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
-    """The trajectory as an Episode in our frame; frames are decoded when asked for.
+    """Read a trajectory as an Episode in our frame; frames are decoded when needed.
 
     Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
-    holds the turn that led to it and the keys that act on the next one. pictures: who drew the frames (`pictures_of`).
-    Raises DataError when a file cannot be read or the two disagree on the number of frames.
+    holds the turn that led to it and the keys that act on the next one.
+
+    Args:
+        trajectory: A valid trajectory.
+        world: The world it shows, if known.
+        pictures: Who drew the frames (`pictures_of`).
+
+    Raises:
+        DataError: When a file cannot be read, or the two files disagree on the number of frames.
     """
     records = read_records(trajectory.records)
     clip = Clip.open(trajectory.video)
@@ -175,10 +197,10 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str 
 
 
 def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
-    """SHA-256 over the two files of a recording and the world they show, as `load` is given both.
+    """SHA-256 over the two files of a recording and the world they show, as `load` takes both.
 
-    The same recording with another world, or with none, is another task: references and labels come of the world. Where
-    its files lie does not matter, the digest says what is in them.
+    The same recording with another world, or with none, is another task: references and labels are made from the world.
+    The digest covers the content of the world's files, not where they lie.
     """
     facts = None if world is None else [world.name, _without_files(world), world.digest]
     text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
@@ -186,16 +208,25 @@ def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
 
 
 def aligned_actions(walk: Walk) -> Actions:
-    """Actions (T - 1, 4) of a walk: keys of frame t and camera change of frame t + 1 drive t to t + 1."""
+    """Actions of a walk: keys of frame t and camera change of frame t + 1 drive frame t to t + 1.
+
+    Returns:
+        T - 1 rows of 4.
+    """
     columns = [walk.forward[:-1], walk.jump[:-1], walk.camera[1:, 0], walk.camera[1:, 1]]
     return Actions(LOOP_WALK, np.stack(columns, axis=-1).astype(np.float32))
 
 
 def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[Trajectory]:
-    """The trajectories that `rule` evaluates, in the order given.
+    """The trajectories that `rule` evaluates, in the order given. Invalid ones are kept, for the caller to count.
 
-    all: every one. paper: per type and range the first three, by file name, of each village with
-    index 20 (specification section 2.5). Invalid ones are kept, for the caller to count.
+    Args:
+        trajectories: Those found.
+        rule: "all", or "paper": per type and range the first three, by file name, of each village with
+            index 20 (specification section 2.5).
+
+    Raises:
+        UsageError: For an unknown rule.
     """
     if rule == "all":
         return list(trajectories)
@@ -209,7 +240,7 @@ def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[
 
 
 def default_selection(root: Path) -> Selection:
-    """Everything for data collected here, which carry a manifest; the paper's choice for the published set."""
+    """The rule by default: "all" for data collected here, which have a manifest, "paper" for the published set."""
     return "all" if (Path(root) / MANIFEST).exists() else "paper"
 
 

@@ -1,6 +1,6 @@
-"""What makes a LoopNav trajectory valid, where its way back begins, and what can be measured on it.
+"""When a LoopNav trajectory is valid, where its way back begins, and what can be measured on it.
 
-Positions and goals are in the game's frame (x, z planar), as the released rules state them.
+Positions and goals are in the game's frame (x, z planar), as in the released rules.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ MOVING_M = 0.05
 
 
 def return_index(start: tuple[float, float], goals: Sequence[Goal | None]) -> int | None:
-    """Index of the last record whose goal is away from `start` (x, z); None when there is none.
+    """First frame of the way back by the released rule; frames before it are the exploration.
 
-    The first frame of the way back by the released rule: frames before it are the exploration.
+    Args:
+        start: First position (x, z), blocks, game frame.
+        goals: Goal of every record; None where it has none.
+
+    Returns:
+        Index of the last record whose goal is away from `start`; None when there is none.
     """
     away = [i for i, goal in enumerate(goals) if goal is not None and is_away(start, goal)]
     return away[-1] if away else None
@@ -42,7 +47,7 @@ def return_index(start: tuple[float, float], goals: Sequence[Goal | None]) -> in
 def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
     """Index of the last record before the goal changes for the last time; None when it never changes.
 
-    Unlike the released rule it does not mistake a C near A for the way back.
+    Unlike the released rule, it does not mistake a C near A for the way back.
     """
     legs = goal_changes(goals)
     if len(legs) < 2:
@@ -51,7 +56,7 @@ def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
 
 
 def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
-    """Indices at which another goal than before begins, the first goal included; gaps without one do not count."""
+    """Indices at which a new goal begins, the first goal included; gaps without a goal do not count."""
     changes: list[int] = []
     last: Goal | None = None
     for index, goal in enumerate(goals):
@@ -68,14 +73,20 @@ def is_away(start: tuple[float, float], goal: Goal) -> bool:
 
 @dataclass(frozen=True)
 class Measures:
-    """Numbers of one trajectory, metres (blocks) and radians.
+    """Numbers of one trajectory, in metres (blocks) and radians.
 
-    path_length: planar, whole walk. enclosed_area, normalised_deviation: ABA with a way back, else
-    None. look_around: heading arc covered before the first step. yaw_agreement: mean cosine between
-    motion and heading, None when nothing moved. camera_mismatch: largest difference between a change
-    of yaw and the camera value beside it. exclusive_violations: frames that turn and hold a key.
-    idle_records: frames equal to the one before with nothing pressed; on recordings of the game each
-    may stand for a second.
+    Attributes:
+        path_length: Planar, whole walk.
+        enclosed_area: Square metres; only for ABA with a way back, else None.
+        normalised_deviation: Area over half the path length; only for ABA with a way back, else None.
+        look_around: Heading arc covered before the first step.
+        max_camera: Largest camera step in one tick.
+        camera_mismatch: Largest difference between a change of yaw and the camera value of that record.
+        exclusive_violations: Frames that turn and hold a key.
+        yaw_agreement: Mean cosine between motion and heading; None when nothing moved.
+        idle_records: Frames equal to the one before, with nothing pressed. In recordings of the game each may stand for
+            a second.
+        final_distance: From the first to the last position, planar.
     """
 
     path_length: float
@@ -91,7 +102,12 @@ class Measures:
 
 
 def measure(walk: Walk, split: int | None) -> Measures:
-    """Measures of `walk`, at least one frame; `split` is the first frame of its way back."""
+    """Measure a walk.
+
+    Args:
+        walk: At least one frame.
+        split: First frame of its way back; None when it has none.
+    """
     xy = walk.positions[:, :2]
     motion = np.diff(xy, axis=0)
     step = np.linalg.norm(motion, axis=1)
@@ -129,7 +145,13 @@ FILE_FAULTS: tuple[Fault, ...] = ("incomplete", "records", "video", "lengths")
 
 
 class Verdict(NamedTuple):
-    """Why a trajectory is left out, as a code and a line (None: it is not), and what else is noteworthy."""
+    """Why a trajectory is left out, and what else is noteworthy.
+
+    Attributes:
+        fault: The reason as a code; None when it is valid.
+        invalid: The reason as a line; None when it is valid.
+        flags: Noteworthy facts that do not make it invalid.
+    """
 
     fault: Fault | None
     invalid: str | None
@@ -137,7 +159,15 @@ class Verdict(NamedTuple):
 
 
 def judge(records: Sequence[Record], measures: Measures, *, kind: str, location: str, radius: int) -> Verdict:
-    """The validity filters of the release, and ours, on at least one record."""
+    """Apply the validity filters of the release, and ours.
+
+    Args:
+        records: At least one.
+        measures: Numbers of the walk.
+        kind: Type by its folder.
+        location: Place by its folder.
+        radius: Range by its folder, blocks.
+    """
     start = (records[0].x, records[0].z)
     goals = [record.goal for record in records]
     split = return_index(start, goals)

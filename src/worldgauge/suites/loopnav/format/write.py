@@ -1,4 +1,4 @@
-"""Writing LoopNav trajectories, in the published keys, and the manifest that says what world they show."""
+"""Writing LoopNav trajectories with the published keys, and the manifest that names the world they show."""
 
 from __future__ import annotations
 
@@ -40,12 +40,26 @@ def write_trajectory(
     frames: Iterable[NDArray[np.uint8]],
     seed: int | None,
 ) -> Path:
-    """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json; returns the path of the JSON file.
+    """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json.
 
-    frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. The video is put in
-    place first and the records last, so a trajectory with records is complete. seed: of the world, None when unknown.
-    Raises DataError when a name cannot be part of a path, the numbers of frames differ, or a file cannot be
-    written, such as on a full disk.
+    The video is put in place first and the records last, so a trajectory with records is complete.
+
+    Args:
+        root: Folder of the data.
+        location: Name of the place.
+        type: Form of the loop.
+        radius: Range in blocks.
+        stamp: File name without suffix.
+        walk: T frames, our frame.
+        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
+        seed: Seed of the world; None when unknown.
+
+    Returns:
+        Path of the JSON file.
+
+    Raises:
+        DataError: When a name is not allowed in a path, the numbers of frames differ, or a file cannot be written,
+            such as on a full disk.
     """
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
@@ -68,10 +82,15 @@ def write_trajectory(
 
 
 def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> Path:
-    """Say which world every location is; locations that the folder already has are kept.
+    """Record the world of every location; locations that the folder already has are kept.
 
-    settings: how the data were collected, plain JSON values.
-    Raises DataError when a location is already there with another world, or the file cannot be written.
+    Args:
+        root: Folder of the data.
+        locations: World by location.
+        settings: How the data were collected, plain JSON values.
+
+    Raises:
+        DataError: When a location is already there with another world, or the file cannot be written.
     """
     known = _recorded(root)
     for name, facts in locations.items():
@@ -92,13 +111,14 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
 def worlds_of(root: Path) -> dict[str, WorldFacts]:
     """World of every location, from the manifest; empty for published data, which have none.
 
-    Raises DataError naming the field when the manifest is there but is not one of ours.
+    Raises:
+        DataError: When the manifest is not one of ours; names the field.
     """
     return {name: located(facts, Path(root)) for name, facts in _recorded(root).items()}
 
 
 def pictures_of(root: Path) -> str:
-    """Who drew the frames: "ours", our own camera, or another renderer's name from the manifest; ours if not said."""
+    """Who drew the frames: another renderer's name from the manifest, else "ours", our own camera."""
     path = Path(root) / MANIFEST
     content = parse_json(read_bytes(path), str(path)) if path.exists() else {}
     game = content.get("settings", {}).get("game") if isinstance(content, dict) else None

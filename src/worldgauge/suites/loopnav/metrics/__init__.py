@@ -1,1 +1,1 @@
-"""Metrics."""
+"""Metrics of LoopNav: deviation of the path, variants of SGCS, and coverage."""

@@ -1,7 +1,7 @@
 """Coverage: how much of what a frame shows had been shown before?
 
-Surfaces are told apart by where they are: hit positions rounded to a lattice. Faces of a block world lie on whole
-and half metres, the points of the lattice, so that rounding is stable on them; a one-metre wall has two sides.
+Surfaces are distinguished by their position: hits are rounded to a lattice. Faces of a block world lie on whole
+and half metres, the points of the lattice, so that rounding is stable on them. A one-metre wall has two sides.
 """
 
 from __future__ import annotations
@@ -22,10 +22,17 @@ _REACH = 1 << 20
 
 
 def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CELL) -> NDArray[np.int64]:
-    """Surfaces seen in any of the views: sorted codes of the lattice points nearest to the hits.
+    """Surfaces seen in any of the views.
 
-    positions: each (H, W, 3) metres, world frame, NaN where there is no surface. cell: metres.
-    Raises ShapeError on other shapes and beyond 2^20 cells from the origin.
+    Args:
+        positions: Views (H, W, 3), metres, world frame, NaN where there is no surface.
+        cell: Spacing of the lattice, metres.
+
+    Returns:
+        Sorted codes of the lattice points nearest to the hits.
+
+    Raises:
+        ShapeError: On other shapes, and beyond 2^20 cells from the origin.
     """
     found = np.zeros(0, np.int64)
     for position in positions:
@@ -38,9 +45,15 @@ def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CEL
     "coverage", unit="1", better="neither", bounds=(0.0, 1.0), version=1, source="own: share of surfaces seen before"
 )
 def coverage(position: NDArray[np.float32], seen: NDArray[np.int64], *, cell: float = CELL) -> float | None:
-    """Share of a view's pixels whose surface is in `seen` (from `seen_surfaces` with the same cell), in [0, 1].
+    """Share of a view's pixels whose surface had been seen.
 
-    Pixels without a surface (sky) are left out; None when there is nothing else.
+    Args:
+        position: View (H, W, 3), metres, world frame, NaN where there is no surface (sky); such pixels are left out.
+        seen: Codes from `seen_surfaces` with the same cell.
+        cell: Spacing of the lattice, metres.
+
+    Returns:
+        Share in [0, 1]; None when no pixel has a surface.
     """
     codes, lengths = _runs(_checked(position), cell)
     if not len(codes):

@@ -1,7 +1,7 @@
-"""Beyond presence and place: do matched things keep their relations, and their shapes?
+"""Beyond presence and place: do matched things keep their relations and their shapes?
 
-SGCS matches by place, so it cannot see that two things of one category changed places. Matching by look instead
-(nearest mean colour, say) and comparing where the matched things stand to each other can.
+SGCS matches by place, so it cannot see that two things of one category changed places. It can be seen by matching
+things by look instead (nearest mean colour, say) and comparing where the matched things stand relative to each other.
 """
 
 from __future__ import annotations
@@ -31,15 +31,31 @@ Pairs = Mapping[str, NDArray[np.int64]]
 
 
 def match_by_place(a: Scene, b: Scene, *, height: int, width: int, tau: float = TAU) -> dict[str, NDArray[np.int64]]:
-    """Maximum matching of SGCS, and of those the one of least total distance."""
+    """Match instances as SGCS does: as many pairs as possible, and of those matchings the one of least total distance.
+
+    Args:
+        a: Generated scene.
+        b: True scene.
+        height: Of the image, pixels.
+        width: Of the image, pixels.
+        tau: Distance limit as a share of the diagonal.
+
+    Returns:
+        Pairs of indices by category.
+    """
     limit = tau * math.hypot(height, width)
     return {name: closest_maximum_matching(_distances(a[name], b[name]), limit) for name in a if name in b}
 
 
 def match_by_look(look_a: Mapping[str, FloatArray], look_b: Mapping[str, FloatArray]) -> dict[str, NDArray[np.int64]]:
-    """Assignment of least total difference in look, wherever things stand.
+    """Assign instances with the least total difference in look, wherever they stand.
 
-    look_a, look_b: by category (k, d), one row an instance, in the order of the scene; see `mean_colours`.
+    Args:
+        look_a: By category (k, d), one row per instance in the scene's order; see `mean_colours`.
+        look_b: Likewise for the other scene.
+
+    Returns:
+        Pairs of indices by category.
     """
     return {
         name: assignment(np.linalg.norm(look_a[name][:, None] - look_b[name], axis=-1))
@@ -56,7 +72,18 @@ def mean_colours(
     *,
     min_area: int = 1,
 ) -> dict[str, FloatArray]:
-    """Mean RGB (k, 3) of every instance of label images (H, W), in the order of `instances_from_labels`."""
+    """Mean RGB of every instance of label images, in the order of `instances_from_labels`.
+
+    Args:
+        rgb: Frame (H, W, 3), uint8.
+        category: Category labels (H, W), uint16.
+        instance: Instance labels (H, W), uint16.
+        names: Names of the categories.
+        min_area: Least area of an instance, pixels.
+
+    Returns:
+        By category (k, 3).
+    """
     keys, sums = instance_table(category, instance, len(names))
     codes = category.astype(np.int64) * (int(instance.max()) + 1) + instance
     order = np.searchsorted(keys[:, 0] * (int(instance.max()) + 1) + keys[:, 1], codes[category > 0])
@@ -77,12 +104,22 @@ def mean_colours(
     source="LoopNav, outlook: relational edges",
 )
 def relation_score(a: Scene, b: Scene, pairs: Pairs, *, height: int, width: int) -> float | None:
-    """Share of the scene graph's edges between objects that A and B have in common, 2 sum(g) / (E_a + E_b).
+    """Share of the scene graph's edges between objects that A and B have in common: 2 sum(g) / (E_a + E_b).
 
     An edge joins two objects of a frame (all categories but STUFF); E counts them. For two matched objects the
     agreement g is the mean of three relations: left-of and above, each 1, 1/2 (one side within DEAD_BAND of the
     diagonal) or 0 (contradiction), and near (within NEAR of the diagonal), 1 or 0. Edges that touch an unmatched object
-    agree by 0. None when neither frame has two objects.
+    agree by 0.
+
+    Args:
+        a: Generated scene.
+        b: True scene.
+        pairs: Matched instances by category.
+        height: Of the image, pixels.
+        width: Of the image, pixels.
+
+    Returns:
+        Share in [0, 1]; None when neither frame has two objects.
     """
     diagonal = math.hypot(height, width)
     objects_a, objects_b = (_objects(scene) for scene in (a, b))
@@ -101,9 +138,16 @@ def relation_score(a: Scene, b: Scene, pairs: Pairs, *, height: int, width: int)
 
 
 def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    """Intersection over union of two masks (H, W) after their centroids are brought together (whole pixels).
+    """Intersection over union of two masks after their centroids are aligned (by whole pixels).
 
-    What leaves the image by the shift counts as lost. Raises ShapeError on empty masks or other shapes.
+    What the shift moves out of the image counts as lost.
+
+    Args:
+        a: Mask (H, W).
+        b: Mask (H, W).
+
+    Raises:
+        ShapeError: On empty masks or other shapes.
     """
     if a.shape != b.shape or a.ndim != 2 or not a.any() or not b.any():
         raise ShapeError(f"shape IoU needs two masks (H, W) that are not empty, got {a.shape} and {b.shape}")
@@ -122,9 +166,15 @@ def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
 def shape_score(
     masks_a: Mapping[str, Sequence[NDArray[np.bool_]]], masks_b: Mapping[str, Sequence[NDArray[np.bool_]]], pairs: Pairs
 ) -> float | None:
-    """Mean shape IoU of matched pairs, weighted by their mean area; None when nothing is matched.
+    """Mean shape IoU of matched pairs, weighted by their mean area.
 
-    masks: by category, in the order of the scene that `pairs` was made of.
+    Args:
+        masks_a: Masks (H, W) by category, in the order of the scene that `pairs` was made from.
+        masks_b: Likewise for the other scene.
+        pairs: Matched instances by category.
+
+    Returns:
+        Score in [0, 1]; None when nothing is matched.
     """
     total = weights = 0.0
     for name, columns in pairs.items():

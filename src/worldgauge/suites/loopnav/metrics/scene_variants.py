@@ -1,6 +1,6 @@
 """Variants of SGCS that need no new segmentation: each is computed from stored frame scores or stored scenes.
 
-They answer what the plain score hides: small things lost (macro, objects), frames that hold nothing to remember
+They show what the plain score hides: small things lost (macro, objects), frames that hold nothing to remember
 (informative), agreement by chance, timing drift, and things never seen before (coverage bins).
 """
 
@@ -42,16 +42,26 @@ def macro_sgcs(frame: FrameScore) -> float | None:
     "sgcs_objects", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="SGCS of objects only"
 )
 def object_sgcs(frame: FrameScore) -> float | None:
-    """SGCS over object categories only (all but STUFF): sum(w_c S_c) / sum(w_c); None without objects."""
+    """SGCS over object categories only: sum(w_c S_c) / sum(w_c).
+
+    Args:
+        frame: Scores of one frame; all categories but STUFF count.
+
+    Returns:
+        Score in [0, 1]; None without objects.
+    """
     kept = [c for name, c in frame.categories.items() if name not in STUFF]
     weight = math.fsum(c.weight for c in kept)
     return min(1.0, math.fsum(c.weight * c.score for c in kept) / weight) if weight else None
 
 
 def information(frame: FrameScore) -> float:
-    """How much there is to remember in the truth B: 1 - (area of BACKDROP) / (area of all categories), in [0, 1].
+    """How much there is to remember in the truth B: 1 - (area of BACKDROP) / (area of all categories).
 
-    Taken from the truth alone, so that a model cannot change its own weights; 0 for an empty frame.
+    It uses the truth alone, so that a model cannot change its own weights.
+
+    Returns:
+        Share in [0, 1]; 0 for an empty frame.
     """
     total = math.fsum(c.area_b for c in frame.categories.values())
     backdrop = math.fsum(c.area_b for name, c in frame.categories.items() if name in BACKDROP)
@@ -86,8 +96,23 @@ def chance_level(
 ) -> float | None:
     """Mean score of A against the wrong frames of B: frame t of A with frame (t + k) mod T of B.
 
-    Over up to `shifts` values of k, spread evenly over 1..T-1; no random numbers. None for fewer than two frames or
-    when every such pair is undefined. A frozen video scores exactly its own chance level when all k are taken.
+    No random numbers are used. A frozen video scores exactly its own chance level when all k are taken.
+
+    Args:
+        a: T generated scenes.
+        b: T true scenes.
+        height: Of the images, pixels.
+        width: Of the images, pixels.
+        tau: Distance limit of SGCS as a share of the diagonal.
+        empty: How a frame without any category counts.
+        matching: How instances are matched.
+        shifts: Most values of k, spread evenly over 1..T-1.
+
+    Returns:
+        Mean score; None for fewer than two frames or when every such pair is undefined.
+
+    Raises:
+        ShapeError: When the numbers of scenes differ.
     """
     count = len(a)
     if len(b) != count:
@@ -107,7 +132,15 @@ def chance_level(
     source="SGCS above chance, as in Cohen's kappa",
 )
 def chance_corrected(score: float | None, chance: float | None) -> float | None:
-    """(s - c) / (1 - c): 0 at the chance level, 1 for the truth, negative below chance; None when c is 1 or missing."""
+    """Score above chance, (s - c) / (1 - c): 0 at the chance level, 1 for the truth, negative below chance.
+
+    Args:
+        score: s, of the video.
+        chance: c, from `chance_level`.
+
+    Returns:
+        At most 1; None when a value is missing or c is 1.
+    """
     if score is None or chance is None or chance >= 1:
         return None
     return (score - chance) / (1 - chance)
@@ -134,9 +167,24 @@ def drift_tolerant_sgcs(
 ) -> tuple[VideoScore, list[int | None]]:
     """Each frame t of A against the best of B[t - window .. t + window], and the shift that was best.
 
-    The nearest shift wins ties; None where no shift is defined. No defined frame scores lower than in the plain
-    score: compare with `window=0` and look at the shifts, a steady run of one sign is timing drift. `window` counts
-    the given scenes, not frames of the video.
+    The nearest shift wins ties. No defined frame scores lower than in the plain score. To find timing drift, compare
+    with `window=0` and look at the shifts: a steady run of one sign is drift.
+
+    Args:
+        a: T generated scenes.
+        b: T true scenes.
+        window: Largest shift, counted in the given scenes, not in frames of the video.
+        height: Of the images, pixels.
+        width: Of the images, pixels.
+        tau: Distance limit of SGCS as a share of the diagonal.
+        empty: How a frame without any category counts.
+        matching: How instances are matched.
+
+    Returns:
+        The score, and the best shift of every frame; None where no shift is defined.
+
+    Raises:
+        ShapeError: When the numbers of scenes differ.
     """
     if len(a) != len(b):
         raise ShapeError(f"drift tolerance needs as many scenes on both sides, got {len(a)} and {len(b)}")
@@ -161,7 +209,14 @@ SEEN_SHARE = 0.5
 
 
 class Bin(NamedTuple):
-    """Frames whose coverage lies in [low, high) (the last bin is closed): their number and mean score."""
+    """Frames whose coverage lies in one interval.
+
+    Attributes:
+        low: Least coverage, included.
+        high: Largest coverage, excluded except in the last bin.
+        n: Number of frames.
+        mean: Mean score; None without frames.
+    """
 
     low: float
     high: float
@@ -174,9 +229,15 @@ def sgcs_by_coverage(
     coverage: Sequence[float | None],
     edges: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0),
 ) -> list[Bin]:
-    """Frame scores grouped by how much of the frame had been seen before: memory apart from invention.
+    """Frame scores grouped by how much of the frame had been seen before, which separates memory from invention.
 
-    values, coverage: one per sampled frame; frames with None in either are left out. coverage in [0, 1].
+    Args:
+        values: Frame scores, one per sampled frame; None where undefined.
+        coverage: Share seen before in [0, 1], one per sampled frame. Frames with None in either list are left out.
+        edges: Limits of the bins, rising.
+
+    Raises:
+        ShapeError: When a coverage lies outside the edges.
     """
     pairs = [(v, c) for v, c in zip(values, coverage, strict=True) if v is not None and c is not None]
     if any(not edges[0] <= c <= edges[-1] for _, c in pairs):
@@ -196,7 +257,10 @@ def seen_sgcs(
 ) -> VideoScore:
     """Mean score of the frames of which at least `share` had been seen before: memory.
 
-    values, coverage: one per sampled frame; those with None in either are left out, undefined ones counted.
+    Args:
+        values: Frame scores, one per sampled frame; undefined ones are counted.
+        coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
+        share: Least coverage, SEEN_SHARE by default.
     """
     return _scored_where(values, [c is not None and c >= share for c in coverage])
 
@@ -207,7 +271,13 @@ def seen_sgcs(
 def unseen_sgcs(
     values: Sequence[float | None], coverage: Sequence[float | None], share: float = SEEN_SHARE
 ) -> VideoScore:
-    """Mean score of the frames of which less than `share` had been seen before: invention, or luck."""
+    """Mean score of the frames of which less than `share` had been seen before: invention, or luck.
+
+    Args:
+        values: Frame scores, one per sampled frame; undefined ones are counted.
+        coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
+        share: Coverage below which a frame counts, SEEN_SHARE by default.
+    """
     return _scored_where(values, [c is not None and c < share for c in coverage])
 
 
@@ -235,10 +305,22 @@ def loop_closure(
     tau: float = TAU,
     max_turn: float = math.radians(10),
 ) -> VideoScore:
-    """Last generated frames against the look-around at the start: needs no truth of the way back.
+    """Last generated frames against the look-around at the start; it needs no truth of the way back.
 
-    Each frame is compared with the look-around frame of nearest heading (radians). A frame without one within
-    `max_turn` is undefined. Raises ShapeError when there is nothing to compare.
+    Each frame is compared with the look-around frame of nearest heading.
+
+    Args:
+        last: n last generated scenes.
+        last_yaw: Their headings (n,), radians.
+        around: m scenes of the look-around.
+        around_yaw: Their headings (m,), radians.
+        height: Of the images, pixels.
+        width: Of the images, pixels.
+        tau: Distance limit of SGCS as a share of the diagonal.
+        max_turn: Largest difference of heading, radians; a frame without a look-around frame within it is undefined.
+
+    Raises:
+        ShapeError: When there is nothing to compare, or not one heading per scene.
     """
     yaw, reference = np.asarray(last_yaw, np.float64), np.asarray(around_yaw, np.float64)
     if len(yaw) != len(last) or len(reference) != len(around) or not len(last) or not len(around):

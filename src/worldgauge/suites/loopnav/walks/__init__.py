@@ -1,1 +1,1 @@
-"""Walks A to B and back, in the embedded world and in the game."""
+"""Loop walks A to B and back, collected in the embedded world and in the game."""

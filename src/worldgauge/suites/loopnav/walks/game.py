@@ -17,12 +17,18 @@ Pictures = Literal["ours", "viewer", "released"]
 
 @dataclass(frozen=True)
 class Game:
-    """How the real game is used. Raises UsageError for options that do not go together.
+    """How the real game is used.
 
-    mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
-    without a server, which gives the same files sooner; "java", the `server` (host:port) that somebody runs, at
-    `places` on it: published names, or NAME@X,Y,Z. pictures: "ours", our own camera on the cells of the game;
-    "viewer", the renderer of the published frames; "released", that with its defect, invisible stairs.
+    Attributes:
+        mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
+            without a server, which gives the same files sooner; "java", an external server.
+        server: HOST:PORT of the external server.
+        places: Places on that server: published names, or NAME@X,Y,Z.
+        pictures: "ours", our own camera on the cells of the game; "viewer", the renderer of the published frames;
+            "released", the same renderer with its defect, invisible stairs.
+
+    Raises:
+        UsageError: For options that do not go together.
     """
 
     mode: Mode = "js-server"
@@ -48,7 +54,11 @@ class Game:
         return next(place for place in map(place_of, self.places) if place.name == name)
 
     def check(self) -> None:
-        """Raises WorldError, with what to do, when it cannot be used on this machine."""
+        """Check that the game can be used on this machine.
+
+        Raises:
+            WorldError: When it cannot; says what to do.
+        """
         find_node()
         find_packages()
         if self.pictures != "ours":
@@ -58,9 +68,10 @@ class Game:
                 self.check_server(server)
 
     def check_server(self, server: JavaServer) -> int | None:
-        """Seed of its world, None where it does not tell.
+        """Seed of the server's world; None where the server does not give it.
 
-        Raises WorldError where published places lie elsewhere, or the viewer cannot draw its version.
+        Raises:
+            WorldError: When published places lie elsewhere, or the viewer cannot draw its version.
         """
         if self.pictures != "ours" and server.version != VERSION:
             told = f"of {VERSION}, and {self.server} runs {server.version}"

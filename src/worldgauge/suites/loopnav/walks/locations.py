@@ -1,4 +1,4 @@
-"""Places that loops are walked at, opened: in the embedded world, or in the real game in one of its modes.
+"""Opened places where loops are walked: in the embedded world, or in the real game in one of its modes.
 
 A worker keeps the last one of each mode open, since jobs of one place follow each other.
 """
@@ -71,7 +71,7 @@ class Location:
     _viewer: Viewer | None = None
 
     def recorded(self, walk: Walk) -> Walk:
-        """A walk at `site` in the frame that is recorded."""
+        """Convert a walk at `site` to the frame that is recorded."""
         x, y, z = (int(v) for v in self._origin)
         goals = tuple(
             goal and replace(goal, x=goal.x + x, y=goal.y + y, z=None if goal.z is None else goal.z + z)
@@ -82,7 +82,16 @@ class Location:
     def frames(
         self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]
     ) -> Iterator[NDArray[np.uint8]]:
-        """What is seen from poses (T, 4, 4) of a recorded walk, (H, W, 3) uint8 each; progress: done, of all."""
+        """What is seen from the poses of a recorded walk.
+
+        Args:
+            poses: (T, 4, 4), recorded frame.
+            camera: The camera.
+            progress: Called with the number done and the number of all.
+
+        Returns:
+            Frames (H, W, 3), uint8 RGB.
+        """
         if self.pictures == "ours" or self.cells is None:
             yield from render(self.world, poses, camera, progress)
             return
@@ -102,17 +111,18 @@ class Location:
 
 
 def open_location(out: Path, location: str, world: str, kind: str, seed: int, game: Game | None) -> Location:
-    """The place called `location`.
+    """Open the place called `location`. The last one of this mode is closed, unless it is the same.
 
     Args:
         out: Folder of the collection.
         location: Its name; with a server one of the game's places.
         world: Registered name of the world.
-        kind: Of a settlement.
-        seed: Of the world.
+        kind: Kind of a settlement.
+        seed: Seed of the world.
         game: How the real game is used, if it is.
 
-    The one that was opened before in this mode is closed, unless it is the same. Raises what servers and bridges raise.
+    Raises:
+        WorldgaugeError: What servers and bridges raise.
     """
     mode = None if game is None else game.mode
     asked = (out, location, world, kind, seed, game)
@@ -133,7 +143,7 @@ def open_location(out: Path, location: str, world: str, kind: str, seed: int, ga
 
 
 def close_locations() -> None:
-    """End what was started for the last places, and forget what the next collection may find otherwise."""
+    """Stop what was started for the last places, and forget cached state that could affect the next collection."""
     kept_facts.cache_clear()
     while _open:
         _open.popitem()[1][1].closing.close()
@@ -141,9 +151,10 @@ def close_locations() -> None:
 
 @lru_cache(maxsize=4)
 def kept_facts(out: Path, place: Place) -> WorldFacts:
-    """Facts of a place of a server that was open before, as the collection has its cells; as `Location.facts`.
+    """Facts of a server's place that was opened before, made from the cells in the collection; like `Location.facts`.
 
-    Raises WorldError when they are gone or of another place.
+    Raises:
+        WorldError: When the cells are gone or belong to another place.
     """
     return _kept_facts(_kept(out, place), out)
 

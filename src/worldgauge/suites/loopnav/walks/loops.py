@@ -1,7 +1,7 @@
 """Loop walks: out from a place and back to it, as LoopNav records them (loopnav 1.4, 1.5, 1.9).
 
 A walker is put down at the settlement's centre, walks to a place A unrecorded, looks all around, walks to
-B (and on to C), returns to A and idles. A try that gets stuck or lasts too long is thrown away.
+B (and on to C), returns to A and idles. A try that gets stuck or lasts too long is discarded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ _GAME_YAW_ZERO = math.pi / 2
 
 
 class LoopFailedError(WorldError):
-    """No try led to a loop; `reasons` has one entry a try."""
+    """No try led to a loop.
+
+    Attributes:
+        reasons: One entry per try.
+    """
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)
@@ -50,10 +54,18 @@ def record_loop(
     rng: np.random.Generator,
     rule: Rule = "released",
 ) -> Walk:
-    """One closed loop at `site`; nothing is rendered.
+    """Walk one closed loop at `site`; nothing is rendered.
 
-    radius: cells from A to B (and from B to C). rule: how goals are drawn.
-    Raises LoopFailedError after MAX_RETRIES + 1 tries, with the reasons.
+    Args:
+        site: Where to walk.
+        kind: Form of the loop.
+        radius: Cells from A to B (and from B to C).
+        rng: Source of all randomness.
+        rule: How goals are drawn.
+
+    Raises:
+        LoopFailedError: After MAX_RETRIES + 1 tries, with the reasons.
+        UsageError: For an unknown form.
     """
     if kind not in ("ABA", "ABCA"):
         raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")

@@ -26,21 +26,21 @@ START_RADIUS = 20
 
 
 class LoopSite(Protocol):
-    """A place to walk loops at. Its cells are of one metre."""
+    """A place to walk loops at. Its cells are one metre wide."""
 
     @property
     def walker(self) -> Walker:
-        """Who walks."""
+        """The walker."""
         ...
 
     @property
     def seed(self) -> int | None:
-        """Of the world; None when unknown."""
+        """Seed of the world; None when unknown."""
         ...
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name of the place in messages."""
         ...
 
     def begin(self) -> Cell | None:
@@ -48,23 +48,33 @@ class LoopSite(Protocol):
         ...
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """A. Raises WalkFailedError when none is found."""
+        """Choose A.
+
+        Raises:
+            WalkFailedError: When none is found.
+        """
         ...
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """A place about `radius` cells from `around`. Raises WalkFailedError when none is found."""
+        """Choose a place about `radius` cells from `around`.
+
+        Raises:
+            WalkFailedError: When none is found.
+        """
         ...
 
     def goal(self, place: Cell) -> WalkGoal:
-        """What a walker that goes there heads for."""
+        """The goal of a walker that goes to `place`."""
         ...
 
 
 class Start(NamedTuple):
-    """Where walkers are put down and what ground they go to; by default natural ground near the middle of ours.
+    """Where walkers are put down and on what ground they go; by default natural ground near the middle of ours.
 
-    cell: exactly there. ground: of goals. loose: goals are columns to come near to, whatever the ground there, as the
-    release has them underground.
+    Attributes:
+        cell: The exact cell to start at.
+        ground: Ground that goals lie on.
+        loose: Goals are columns to come near to, whatever the ground there, as underground in the release.
     """
 
     cell: Cell | None = None
@@ -75,7 +85,7 @@ class Start(NamedTuple):
 class VoxelSite:
     """A settlement, embedded or of the game, with the release's rules for places.
 
-    walker: by default moved by our own physics.
+    The walker is moved by our own physics by default.
     """
 
     def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: Start | None = None) -> None:
@@ -129,7 +139,7 @@ class FloorSite:
         self.seed = seed
 
     def begin(self) -> None:
-        """At A."""
+        """None: the walker is put down at A."""
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
         """Any cell with room, each as likely."""
