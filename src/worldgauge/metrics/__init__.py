@@ -1,4 +1,4 @@
-"""Metrics: pure functions on arrays, each declared once beside its function."""
+"""Metrics: pure functions on arrays, each registered where its function is defined."""
 
 from __future__ import annotations
 

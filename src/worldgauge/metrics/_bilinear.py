@@ -17,10 +17,17 @@ _fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", 
 
 @_fast
 def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: int, out: Floats) -> None:
-    """Fill `out` with what lies `top` and `left` inside `frame` on a grid of rows x columns, divided by 255.
+    """Resample part of a frame onto a larger or smaller grid and write it to `out`, divided by 255.
 
-    frame: (h, w, 3) uint8, C-contiguous. out: (H, W, 3) float32, C-contiguous, not larger than the grid. Bilinear about
-    pixel centres, edges repeated, no antialiasing.
+    Bilinear about pixel centres, edges repeated, no antialiasing.
+
+    Args:
+        frame: (h, w, 3) uint8, C-contiguous.
+        rows: Height of the whole grid in pixels.
+        columns: Width of the whole grid in pixels.
+        top: Rows of the grid above the part that is written.
+        left: Columns of the grid to the left of the part that is written.
+        out: (H, W, 3) float32, C-contiguous, not larger than the grid. Filled with values in [0, 1].
     """
     height, n = frame.shape[0], frame.shape[1] * _CHANNELS
     lines, filled = frame.reshape(height, n), out.reshape(out.shape[0], out.shape[1] * _CHANNELS)

@@ -1,6 +1,6 @@
-"""What follows the networks of MIND's learned metrics: arithmetic on features; the networks are elsewhere.
+"""The last step of MIND's learned metrics: arithmetic on features that the networks have computed.
 
-`worldgauge.perception.loading` asks the networks. One frame or pair of frames at a time.
+`worldgauge.perception.loading` runs the networks. Each function takes one frame or one pair of frames.
 Source: MIND, sections on the DINO feature error and visual quality, as released.
 """
 
@@ -29,10 +29,19 @@ _TINY = 1e-12
     "dino_mse", unit="1", better="lower", bounds=(0.0, 4 / 768), version=1, source="MIND, DINOv3 ViT-B/16, 224x224"
 )
 def dino_mse(tokens_a: Floats, tokens_b: Floats) -> float:
-    """Mean squared difference of patch tokens of unit length, over tokens and channels: (2 - 2 mean cosine) / channels.
+    """Mean squared difference of unit-length patch tokens, over tokens and channels.
 
-    tokens_a, tokens_b: (tokens, channels), equal shapes, the class token and four registers first; MIND's are (201,
-    768), so that 4 / 768 is the most, and 0 is for equal tokens. Raises ShapeError.
+    This equals (2 - 2 mean cosine) / channels. The class token and the four registers come first in the token list.
+
+    Args:
+        tokens_a: (tokens, channels) tokens of one frame; MIND's are (201, 768).
+        tokens_b: Tokens of the other frame, of the same shape.
+
+    Returns:
+        The error: 0 for equal tokens, at most 4 / 768 for MIND's shape.
+
+    Raises:
+        ShapeError: The arrays are not two equal (tokens, channels) shapes.
     """
     if tokens_a.shape != tokens_b.shape or tokens_a.ndim != 2 or len(tokens_a) <= _SPECIAL or not tokens_a.shape[1]:
         raise ShapeError(
@@ -47,9 +56,18 @@ def dino_mse(tokens_a: Floats, tokens_b: Floats) -> float:
     "aesthetic", unit="1", better="higher", bounds=(-math.inf, math.inf), version=1, source="MIND; LAION linear head"
 )
 def aesthetic(feature: Floats, weight: Floats, bias: float) -> float:
-    """A linear head on a CLIP image feature of unit length, divided by 10; roughly 0 to 1, not clamped.
+    """Aesthetic score of a frame: a linear head on its unit-length CLIP image feature, divided by 10.
 
-    feature: (d,), d = 768 for ViT-L/14. weight: (d,) or (1, d). Raises ShapeError, also for a feature of length 0.
+    Args:
+        feature: (d,) image feature, d = 768 for ViT-L/14. It is scaled to unit length here.
+        weight: (d,) or (1, d) weights of the head.
+        bias: Bias of the head.
+
+    Returns:
+        The score, roughly 0 to 1, not clamped.
+
+    Raises:
+        ShapeError: The shapes do not fit, or the feature has length 0.
     """
     head = np.asarray(weight, np.float64).reshape(-1)
     if feature.ndim != 1 or feature.shape != head.shape:
@@ -65,7 +83,17 @@ def aesthetic(feature: Floats, weight: Floats, bias: float) -> float:
     "imaging", unit="1", better="higher", bounds=(-math.inf, math.inf), version=1, source="MIND; MUSIQ of SPAQ"
 )
 def imaging(raw: float) -> float:
-    """A raw MUSIQ score divided by 100: roughly 0 to 1, not clamped. Raises ShapeError when it is not finite."""
+    """Imaging quality: a raw MUSIQ score divided by 100.
+
+    Args:
+        raw: Raw score of the network.
+
+    Returns:
+        The score, roughly 0 to 1, not clamped.
+
+    Raises:
+        ShapeError: The raw score is not finite.
+    """
     if not math.isfinite(raw):
         raise ShapeError(f"a raw score is a finite number, got {raw}")
     return float(raw) / 100
@@ -75,9 +103,18 @@ def imaging(raw: float) -> float:
     "lpips_720p", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="MIND; LPIPS 0.1, AlexNet"
 )
 def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance of two frames at 1280x720; 0 for equal frames.
+    """A learned distance (LPIPS) of two frames at 1280x720.
 
-    x, y: (h, w, 3) uint8 of any size. distance: such as `perception.lpips.Lpips.distance`. Raises ShapeError.
+    Args:
+        x: (h, w, 3) uint8 of any size.
+        y: The other frame, of any size.
+        distance: Distance of two prepared frames, such as `perception.lpips.Lpips.distance`.
+
+    Returns:
+        The distance, 0 for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (h, w, 3) uint8.
     """
     return float(distance(prepared(x), prepared(y)))
 
@@ -86,9 +123,18 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
     "lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; LPIPS 0.1"
 )
 def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """A learned distance of two frames as they are; 0 for equal frames.
+    """A learned distance (LPIPS) of two frames at their own size.
 
-    x, y: (h, w, 3) uint8, equal shapes. distance: of frames float32 in [0, 1]. Raises ShapeError.
+    Args:
+        x: (h, w, 3) uint8.
+        y: The other frame, of the same shape.
+        distance: Distance of two frames (h, w, 3) float32 in [0, 1].
+
+    Returns:
+        The distance, 0 for equal frames.
+
+    Raises:
+        ShapeError: The frames differ in shape, or are not (h, w, 3) uint8.
     """
     if x.shape != y.shape:
         raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}")
@@ -99,7 +145,19 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
     "lpips_320x180", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source="lpips at one common size"
 )
 def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
-    """As `lpips`, of both frames brought to 320x180, so that models of different sizes compare. Raises ShapeError."""
+    """A learned distance (LPIPS) of two frames at 320x180, comparable between models of different frame sizes.
+
+    Args:
+        x: (h, w, 3) uint8 of any size.
+        y: The other frame, of any size.
+        distance: Distance of two frames (h, w, 3) float32 in [0, 1].
+
+    Returns:
+        The distance, 0 for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (h, w, 3) uint8.
+    """
     return float(lpips(resize(x, 320, 180), resize(y, 320, 180), distance))
 
 

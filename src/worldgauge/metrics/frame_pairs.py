@@ -1,9 +1,9 @@
 """Errors of a predicted frame against a reference frame at one common size, 1280x720: MSE, PSNR and SSIM.
 
     pair_error(prepared(got), prepared(want)).ssim
-    for error in pair_errors(rollout, truth): ...        # two clips of any length, never more than a few frames held
+    for error in pair_errors(rollout, truth): ...        # two clips of any length; only a few frames are in memory
 
-Frames (H, W, 3) uint8 RGB of any size go in; they are compared as float32 in [0, 1].
+Frames are (H, W, 3) uint8 RGB of any size. They are compared as float32 in [0, 1].
 Source: MIND, section on metrics; the released frame preparation and frame-pair metric.
 """
 
@@ -38,7 +38,13 @@ Rule = Literal["all", "released"]
 
 
 class PairError(NamedTuple):
-    """Errors of one pair of frames, or means over pairs: mse (0..1), psnr (dB, infinite for equal frames), ssim."""
+    """Errors of one pair of frames, or means over pairs.
+
+    Attributes:
+        mse: Mean squared error, 0 to 1.
+        psnr: Peak signal-to-noise ratio in dB, infinite for equal frames.
+        ssim: Structural similarity, 1 for equal frames.
+    """
 
     mse: float
     psnr: float
@@ -46,11 +52,21 @@ class PairError(NamedTuple):
 
 
 def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
-    """`frame` (h, w, 3) uint8 as (height, width, 3) float32 in [0, 1] at `size` (width, height).
+    """Convert a frame to float32 at a common size.
 
-    Bilinear about pixel centres, without antialiasing or rounding. Of another aspect than `size`, it is scaled until it
-    covers it, and the centre is kept. Raises ShapeError.
+    Bilinear about pixel centres, without antialiasing or rounding. A frame of another aspect ratio is scaled until it
+    covers `size`, and the centre is kept.
     Source: MIND, released frame reader.
+
+    Args:
+        frame: (h, w, 3) uint8.
+        size: (width, height) in pixels; 1280x720 by default.
+
+    Returns:
+        (height, width, 3) float32 in [0, 1].
+
+    Raises:
+        ShapeError: The frame has another shape or dtype.
     """
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
@@ -68,12 +84,21 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
 
 
 def pair_error(x: Prepared, y: Prepared) -> PairError:
-    """Errors of a predicted frame x against a reference y, both as `prepared` gives them.
+    """Errors of a predicted frame against a reference frame, both prepared.
 
-    x, y: (H, W, 3) float32 in [0, 1], at least 6 x 6. Equal frames give (0, inf, 1); x and y may be exchanged.
     SSIM: per channel, Gaussian window 11x11 of sigma 1.5, mirrored borders, K1 0.01, K2 0.03, range 1, population
-    covariance, mean over channels and the whole map. Raises ShapeError.
+    covariance, mean over channels and the whole map.
     Source: Wang et al. 2004; MIND, released frame-pair metric with torchmetrics 1.5.2 to 1.9.0.
+
+    Args:
+        x: Predicted frame (H, W, 3) float32 in [0, 1], at least 6 x 6, as `prepared` returns it.
+        y: Reference frame of the same shape.
+
+    Returns:
+        The errors; (0, inf, 1) for equal frames. Exchanging x and y does not change them.
+
+    Raises:
+        ShapeError: The frames differ in shape, are too small, are not float32, or hold values that are not finite.
     """
     for each in (x, y):
         if each.ndim != 3 or each.shape[2] != 3 or each.dtype != np.float32 or min(each.shape[:2]) <= WINDOW // 2:
@@ -87,16 +112,24 @@ def pair_error(x: Prepared, y: Prepared) -> PairError:
 
 
 def psnr_of(mse: float) -> float:
-    """10 log10(1 / mse) dB; infinite for 0."""
+    """PSNR in dB of a mean squared error on values in [0, 1]: 10 log10(1 / mse), infinite for 0."""
     return math.inf if mse == 0 else -10 * math.log10(mse)
 
 
 def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> Iterator[PairError]:
-    """Errors of every predicted frame of x against the reference frame of y beside it, in order.
+    """Errors of every predicted frame against the reference frame at the same position, in order.
 
-    x, y: clips or other iterables of (h, w, 3) uint8, whose sizes may differ. threads: how many pairs are worked on at
-    a time; the values do not depend on it. Never more than 2 * threads pairs are held.
-    Raises ShapeError for frames that cannot be compared, and where one side ends before the other.
+    Args:
+        x: Predicted frames: a clip or another iterable of (h, w, 3) uint8.
+        y: Reference frames, as many as `x`. Their sizes may differ from those of `x`.
+        threads: Pairs computed at the same time. The values do not depend on it.
+
+    Yields:
+        The errors of each pair. At most 2 * threads pairs are in memory.
+
+    Raises:
+        ShapeError: Two frames cannot be compared, or one side ends before the other.
+        UsageError: `threads` is below 1.
     """
     if threads < 1:
         raise UsageError(f"threads must be at least 1, got {threads}")
@@ -104,7 +137,16 @@ def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> 
 
 
 def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:
-    """`function` of every job, in their order, on so many threads; never more than 2 * threads jobs are held."""
+    """Apply `function` to every job on several threads and yield the results in the order of the jobs.
+
+    Args:
+        function: Called once for each job.
+        jobs: Read lazily.
+        threads: Jobs that run at the same time.
+
+    Yields:
+        One result for each job. At most 2 * threads jobs are in memory.
+    """
     if threads == 1:
         yield from map(function, jobs)
         return
@@ -123,9 +165,16 @@ def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: in
 
 
 def mean_error(errors: Sequence[PairError]) -> PairError:
-    """Plain mean of each error over pairs: the PSNR is the mean of dB values, infinite where one pair is equal.
+    """Plain mean of each error over pairs of frames.
 
-    Raises ShapeError when there are none.
+    Args:
+        errors: Errors of the pairs.
+
+    Returns:
+        The means. The PSNR is the mean of the dB values, infinite when one pair is equal.
+
+    Raises:
+        ShapeError: There are no pairs.
     """
     if not errors:
         raise ShapeError("no pair of frames to take a mean over")
@@ -133,10 +182,18 @@ def mean_error(errors: Sequence[PairError]) -> PairError:
 
 
 def scored_frames(n: int, rule: Rule = "all") -> int:
-    """How many leading frames are scored of `n` that both sides have: all, or as the released scorer does.
+    """Number of leading frames that are scored.
 
-    That reads 100 frames at a time and drops what it read last: 100 * floor((n - 1) / 100), so none of 100.
-    Raises UsageError.
+    Args:
+        n: Frames that both sides have.
+        rule: "all", or "released" for the behaviour of the released scorer. It reads 100 frames at a time and drops the
+            last batch it read, so it scores 100 * floor((n - 1) / 100) frames: none of 100.
+
+    Returns:
+        The number of frames.
+
+    Raises:
+        UsageError: `n` is negative or the rule is unknown.
     """
     if n < 0 or rule not in ("all", "released"):
         raise UsageError(f"scored_frames needs n >= 0 and rule 'all' or 'released', got {n} and {rule!r}")
@@ -145,9 +202,17 @@ def scored_frames(n: int, rule: Rule = "all") -> int:
 
 @metrics.register("mse_720p", unit="1", better="lower", bounds=(0.0, 1.0), version=1, source="MIND, released scorer")
 def mse_720p(x: Image, y: Image) -> float:
-    """Mean squared difference of two frames at 1280x720, values in [0, 1]; 0 for equal frames.
+    """Mean squared difference of two frames at 1280x720, on values in [0, 1].
 
-    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    Args:
+        x: (h, w, 3) uint8 of any size.
+        y: The other frame, of any size.
+
+    Returns:
+        The error, 0 to 1; 0 for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (h, w, 3) uint8.
     """
     return _error_of(x, y).mse
 
@@ -156,18 +221,34 @@ def mse_720p(x: Image, y: Image) -> float:
     "psnr_720p", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="MIND, released scorer"
 )
 def psnr_720p(x: Image, y: Image) -> float:
-    """Peak signal-to-noise ratio of two frames at 1280x720; infinite for equal frames.
+    """Peak signal-to-noise ratio of two frames at 1280x720.
 
-    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    Args:
+        x: (h, w, 3) uint8 of any size.
+        y: The other frame, of any size.
+
+    Returns:
+        The ratio in dB, infinite for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (h, w, 3) uint8.
     """
     return _error_of(x, y).psnr
 
 
 @metrics.register("ssim_720p", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="MIND, released scorer")
 def ssim_720p(x: Image, y: Image) -> float:
-    """Structural similarity of two frames at 1280x720 over the whole map, borders mirrored; 1 for equal frames.
+    """Structural similarity of two frames at 1280x720 over the whole map, with mirrored borders.
 
-    x, y: (h, w, 3) uint8 of any size. Raises ShapeError.
+    Args:
+        x: (h, w, 3) uint8 of any size.
+        y: The other frame, of any size.
+
+    Returns:
+        The similarity, -1 to 1; 1 for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (h, w, 3) uint8.
     """
     return _error_of(x, y).ssim
 

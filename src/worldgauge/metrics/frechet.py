@@ -16,12 +16,21 @@ from worldgauge.metrics import metrics
     "frechet", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, FVD of the table"
 )
 def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
-    """|mean_a - mean_b|^2 + trace(A + B - 2 sqrt(A B)), A and B the sample covariances (n - 1).
+    """Frechet distance of two sets of feature vectors, each taken as a Gaussian.
 
-    features_a, features_b: (n, d) and (m, d), finite. With one sample on each side there is no covariance and
-    the distance is that of the two vectors, squared: the "FVD" of a single pair. With one sample on one side
-    only, its covariance counts as zero.
-    Raises ShapeError on other shapes, empty sets and values that are not finite.
+    |mean_a - mean_b|^2 + trace(A + B - 2 sqrt(A B)), A and B the sample covariances (n - 1). With one sample on each
+    side there is no covariance, and the distance is the squared distance of the two vectors: the "FVD" of a single
+    pair. With one sample on one side only, its covariance counts as zero.
+
+    Args:
+        features_a: (n, d) finite features.
+        features_b: (m, d) finite features.
+
+    Returns:
+        The distance, in squared units of the features; 0 or more.
+
+    Raises:
+        ShapeError: Other shapes, an empty set, or values that are not finite.
     """
     a, b = _features(features_a, "features_a"), _features(features_b, "features_b")
     if a.shape[1] != b.shape[1]:
@@ -39,10 +48,20 @@ def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
     "fvd", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, section 4; I3D of K400"
 )
 def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
-    """Frechet distance of the I3D features (n, d) and (m, d) of two sets of videos, two or more in each.
+    """Frechet distance of the I3D features of two sets of videos (FVD).
 
-    With fewer videos than features the covariances are of too low rank and the distance depends on n: compare sets of
-    equal size only. Raises ShapeError.
+    With fewer videos than features, the covariances do not have full rank and the distance depends on n. Compare only
+    sets of equal size.
+
+    Args:
+        features_a: (n, d) features, n >= 2.
+        features_b: (m, d) features, m >= 2.
+
+    Returns:
+        The distance, in squared units of the features; 0 or more.
+
+    Raises:
+        ShapeError: Fewer than two videos on a side, other shapes, or values that are not finite.
     """
     if min(len(np.atleast_2d(features_a)), len(np.atleast_2d(features_b))) < 2:
         raise ShapeError("a Frechet distance of sets takes two videos or more a side; of one pair it is fvd_pair")
@@ -53,7 +72,18 @@ def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
     "fvd_pair", unit="feature^2", better="lower", bounds=(0.0, math.inf), version=1, source="LoopNav, released table"
 )
 def fvd_pair(feature_a: ArrayLike, feature_b: ArrayLike) -> float:
-    """Squared distance of the I3D features (d,) of two videos: what the release prints as FVD. Raises ShapeError."""
+    """Squared distance of the I3D features of two videos: the number that the release prints as FVD.
+
+    Args:
+        feature_a: (d,) feature of one video.
+        feature_b: (d,) feature of the other.
+
+    Returns:
+        The squared distance, 0 or more.
+
+    Raises:
+        ShapeError: The features are not two vectors of equal length, or hold values that are not finite.
+    """
     a, b = (np.asarray(feature, np.float64) for feature in (feature_a, feature_b))
     if a.ndim != 1 or a.shape != b.shape:
         raise ShapeError(f"expected two features (d,) of equal length, got {a.shape} and {b.shape}")

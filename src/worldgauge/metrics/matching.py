@@ -15,17 +15,32 @@ _S = TypeVar("_S", bound=np.generic)
 
 
 def maximum_matching(valid: ArrayLike) -> int:
-    """Size of a maximum matching of the pairs that `valid` (m, n) bool allows; no costs are involved.
+    """Size of a maximum bipartite matching; no costs are involved.
 
-    Augmenting paths (Kuhn), so the true maximum in any order of rows and columns.
+    Uses augmenting paths (Kuhn), so the result is the true maximum in any order of rows and columns.
+
+    Args:
+        valid: (m, n) bool, the pairs that are allowed.
+
+    Returns:
+        The number of matched pairs.
     """
     return int(_augment(_matrix(valid, np.bool_)))
 
 
 def assignment(cost: ArrayLike) -> NDArray[np.int64]:
-    """Complete assignment of least total cost: for each row of `cost` (m, n) its column, -1 for none (m > n).
+    """Complete assignment of rows to columns with the least total cost.
 
-    Hungarian method with potentials, O(min(m, n)^2 max(m, n)). Raises ShapeError on costs that are not finite.
+    Hungarian method with potentials, O(min(m, n)^2 max(m, n)).
+
+    Args:
+        cost: (m, n) finite costs.
+
+    Returns:
+        (m,) int64: the column of each row, -1 for none (m > n).
+
+    Raises:
+        ShapeError: A cost is not finite.
     """
     matrix = _matrix(cost, np.float64)
     if not np.isfinite(matrix).all():
@@ -40,10 +55,16 @@ def assignment(cost: ArrayLike) -> NDArray[np.int64]:
 
 
 def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.int64]:
-    """Of all maximum matchings of the pairs closer than `limit`, the one of least total distance.
+    """Of all maximum matchings of the pairs closer than `limit`, the one with the least total distance.
 
-    distance: (m, n), not negative. Returns for each row its column, -1 for none. A pair that is too far
-    costs more than all valid pairs together, so distance never outweighs the number of pairs.
+    A pair that is too far costs more than all valid pairs together, so distance never outweighs the number of pairs.
+
+    Args:
+        distance: (m, n) distances, not negative.
+        limit: Pairs must be strictly closer than this, in the same unit.
+
+    Returns:
+        (m,) int64: the column of each row, -1 for none.
     """
     matrix = _matrix(distance, np.float64)
     valid = matrix < limit
@@ -54,10 +75,17 @@ def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.in
 
 
 def padded_cost_matches(distance: ArrayLike, limit: float) -> int:
-    """Valid pairs in the assignment of the released LoopNav script (parity option, not the maximum).
+    """Number of valid pairs in the assignment of the released LoopNav script (parity option, not the maximum).
 
-    A pair at `limit` or farther costs limit + largest distance + 1, then total cost is minimised. That
-    constant does not outweigh two long valid pairs, so a valid pair can be lost.
+    A pair at `limit` or farther costs limit + largest distance + 1, and the total cost is minimised. That constant does
+    not outweigh two long valid pairs, so a valid pair can be lost.
+
+    Args:
+        distance: (m, n) distances, not negative.
+        limit: Pairs must be strictly closer than this, in the same unit.
+
+    Returns:
+        The number of valid pairs.
     """
     matrix = _matrix(distance, np.float64)
     if matrix.size == 0:

@@ -1,13 +1,13 @@
-"""Known changes to a frame and its labels, on which a metric is put to the test (LoopNav, figure 3a; section 5 of the
-specification): colour, translation, rotation and scaling keep the scene, deletion and swap do not.
+"""Known changes to a frame and its labels, used to test a metric (LoopNav, figure 3a; section 5 of the specification).
 
-Every bar has the signature
+Colour, translation, rotation and scaling keep the scene; deletion and swap do not. Every change is one bar of the
+figure and has the signature
 
     bar(rgb, labels) -> (rgb', labels') | None          None: the frame is skipped for that bar
 
-with `rgb` (H, W, 3) uint8 and `labels` a `Labels`, or None where only the picture is wanted (deletion and swap need
-labels and raise ShapeError without). `PERTURBATIONS` holds the seven in the order of the figure; each takes how strong
-it is as a keyword. Inputs are not changed; everything is deterministic.
+with `rgb` (H, W, 3) uint8 and `labels` a `Labels`, or None when only the picture is needed. Deletion and swap need
+labels and raise ShapeError without them. `PERTURBATIONS` holds the seven bars in the order of the figure. Each bar
+takes its strength as a keyword. Inputs are not changed, and everything is deterministic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,12 @@ DILATION = 5
 
 
 class Labels(NamedTuple):
-    """Label images (H, W) uint16: category (0 for none) and instance; every pair of the two is one mask."""
+    """Label images of one frame; every pair of category and instance number is one mask.
+
+    Attributes:
+        category: (H, W) uint16 category, 0 for none.
+        instance: (H, W) uint16 instance number.
+    """
 
     category: NDArray[np.uint16]
     instance: NDArray[np.uint16]
@@ -52,10 +57,18 @@ Perturbed = tuple[Image, "Labels | None"]
 
 
 class Parameters(NamedTuple):
-    """The numbers of the bars on one frame size.
+    """The numbers of the bars for one frame size.
 
-    dx, dy: shift in pixels. crop_*: centre crop, pixels. rotation: (2, 3) matrix from source to destination.
-    min_area, max_area: pixels between which a mask is an object.
+    Attributes:
+        dx: Shift to the right in pixels.
+        dy: Shift down in pixels.
+        crop_height: Height of the centre crop in pixels.
+        crop_width: Width of the centre crop in pixels.
+        crop_y0: First row of the crop.
+        crop_x0: First column of the crop.
+        rotation: (2, 3) matrix from source to destination.
+        min_area: Smallest area in pixels at which a mask is an object.
+        max_area: Largest area in pixels at which a mask is an object.
     """
 
     dx: int
@@ -72,7 +85,21 @@ class Parameters(NamedTuple):
 def parameters(
     height: int, width: int, *, shift: float = SHIFT, turn_deg: float = TURN_DEG, crop: float = CROP
 ) -> Parameters:
-    """Parameters of all bars for frames of `height` x `width` pixels; halves are rounded to even."""
+    """Parameters of all bars for one frame size; halves are rounded to even.
+
+    Args:
+        height: Frame height in pixels.
+        width: Frame width in pixels.
+        shift: Shift as a share of the frame size.
+        turn_deg: Rotation in degrees.
+        crop: Size of the centre crop as a share of the frame size.
+
+    Returns:
+        The parameters.
+
+    Raises:
+        ShapeError: The frame has no pixels.
+    """
     if min(height, width) < 1:
         raise ShapeError(f"a frame needs at least one pixel, got {height} x {width}")
     crop_height, crop_width = max(1, round(crop * height)), max(1, round(crop * width))
@@ -91,7 +118,18 @@ def parameters(
 
 
 def truth(rgb: Image, labels: Labels | None = None) -> Perturbed:
-    """Bar 0: unchanged."""
+    """Bar 0: the frame unchanged.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+
+    Returns:
+        The frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
     _check(rgb, labels)
     return rgb, labels
 
@@ -104,7 +142,23 @@ def colour(
     brightness: float = BRIGHTNESS,
     saturation: float = SATURATION,
 ) -> Perturbed:
-    """Bar 1: more contrast, light and saturation; each step clips and truncates to uint8. Labels stay."""
+    """Bar 1: more contrast, brightness and saturation; the labels stay the same.
+
+    Each step clips and truncates to uint8.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        contrast: Factor on the values.
+        brightness: Added to the values, in grey levels of 0 to 255.
+        saturation: Factor on the saturation (HSV).
+
+    Returns:
+        The changed frame and the same labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
     _check(rgb, labels)
     lit = np.clip(rgb.astype(np.float64) * contrast + brightness, 0, 255).astype(np.uint8)
     hsv = cv2.cvtColor(lit, cv2.COLOR_RGB2HSV)
@@ -113,7 +167,19 @@ def colour(
 
 
 def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIFT) -> Perturbed:
-    """Bar 2: right and down by a share of the size; mirrored border."""
+    """Bar 2: shifted right and down by a share of the frame size, with a mirrored border.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        shift: Shift as a share of the frame size.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
     _check(rgb, labels)
     p = parameters(*rgb.shape[:2], shift=shift)
     matrix = np.array([[1, 0, p.dx], [0, 1, p.dy]], np.float64)
@@ -121,14 +187,38 @@ def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIF
 
 
 def rotation(rgb: Image, labels: Labels | None = None, *, turn_deg: float = TURN_DEG) -> Perturbed:
-    """Bar 3: counter-clockwise as displayed about (W/2, H/2); mirrored border."""
+    """Bar 3: rotated counter-clockwise, as displayed, about (W/2, H/2), with a mirrored border.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        turn_deg: Angle in degrees.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
     _check(rgb, labels)
     matrix = parameters(*rgb.shape[:2], turn_deg=turn_deg).rotation
     return _warp(rgb, matrix, cv2.INTER_LINEAR), warp_labels(labels, matrix)
 
 
 def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> Perturbed:
-    """Bar 4: the centre, blown up to the full frame with area interpolation."""
+    """Bar 4: the centre of the frame, enlarged to the full frame with area interpolation.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame.
+        crop: Size of the centre as a share of the frame size.
+
+    Returns:
+        The changed frame and its labels.
+
+    Raises:
+        ShapeError: The frame or the labels have another shape or dtype.
+    """
     _check(rgb, labels)
     height, width = rgb.shape[:2]
     p = parameters(height, width, crop=crop)
@@ -142,10 +232,20 @@ def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> 
 def deletion(
     rgb: Image, labels: Labels | None = None, *, count: int = 1, among: Collection[int] | None = None
 ) -> Perturbed | None:
-    """Bar 5: the `count` largest objects are painted over (Telea). Their labels become the nearest label outside.
+    """Bar 5: the largest objects are painted over (Telea); their labels become the nearest label outside.
 
-    among: category numbers that an object may have; any when None. None when fewer masks are objects, or when nothing
-    of the frame would be left to fill them from.
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame; required.
+        count: Objects to delete.
+        among: Category numbers that an object may have; any when None.
+
+    Returns:
+        The changed frame and its labels. None when there are fewer than `count` objects, or when nothing of the frame
+        would be left to fill them from.
+
+    Raises:
+        ShapeError: There are no labels, or shapes or dtypes do not fit.
     """
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, count)
@@ -160,10 +260,22 @@ def deletion(
 def swap(
     rgb: Image, labels: Labels | None = None, *, pairs: int = 1, among: Collection[int] | None = None
 ) -> Perturbed | None:
-    """Bar 6: the two largest objects change places, each stretched to the other's box; of more pairs the next two too.
+    """Bar 6: the two largest objects change places, each stretched to the other's box.
 
-    among: as for `deletion`. None when there are fewer than two objects a pair, or nothing of the frame would be left
-    beside them.
+    With more pairs, the next two objects change places as well.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        labels: Labels of the frame; required.
+        pairs: Pairs of objects to swap.
+        among: Category numbers that an object may have; any when None.
+
+    Returns:
+        The changed frame and its labels. None when there are fewer than two objects for each pair, or when nothing of
+        the frame would be left outside them.
+
+    Raises:
+        ShapeError: There are no labels, or shapes or dtypes do not fit.
     """
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, 2 * pairs)
@@ -197,10 +309,21 @@ PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
 
 
 def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
-    """Indices of the masks (H, W) that count as objects, largest first: deletion takes one, swap the first two.
+    """Indices of the masks that count as objects, largest first.
 
-    Masks too small or too large are left out, then those with IoU >= 0.85 with a kept one. Equal areas keep
-    their order.
+    Deletion takes the first one, swap the first two. Masks that are too small or too large are left out, then those
+    with IoU >= 0.85 with a mask that was kept. Masks of equal area keep their order.
+
+    Args:
+        masks: (H, W) masks.
+        height: Frame height in pixels.
+        width: Frame width in pixels.
+
+    Returns:
+        Indices into `masks`.
+
+    Raises:
+        ShapeError: A mask does not have the size of the frame.
     """
     for mask in masks:
         if mask.shape != (height, width):
@@ -216,14 +339,22 @@ def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
 
 
 def label_masks(labels: Labels) -> list[Mask]:
-    """One mask for every (category, instance) that occurs, category 0 left out, in the order of the two numbers."""
+    """One mask for every pair of category and instance number that occurs, ordered by both; category 0 is left out."""
     code = _codes(labels)
     present = np.unique(code[labels.category > 0])
     return [code == value for value in present]
 
 
 def warp_labels(labels: Labels | None, matrix: NDArray[np.float64]) -> Labels | None:
-    """Labels moved as an image is by `matrix` (2, 3), source to destination: nearest neighbour, mirrored border."""
+    """Move labels the way an image is moved: nearest neighbour, mirrored border.
+
+    Args:
+        labels: Labels, or None.
+        matrix: (2, 3) matrix from source to destination.
+
+    Returns:
+        The moved labels; None when there were none.
+    """
     return None if labels is None else Labels(*(_warp(image, matrix, cv2.INTER_NEAREST) for image in labels))
 
 

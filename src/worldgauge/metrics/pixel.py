@@ -1,6 +1,6 @@
 """Pixel metrics of one frame against another, and of one frame alone. Frames are (H, W, 3) uint8 RGB.
 
-The window, border and channel rule belong to an SSIM value: two that differ in them cannot be compared.
+An SSIM value depends on its window, border and channel rule. Do not compare two values that differ in them.
 
 | name | window | border | channels |
 | --- | --- | --- | --- |
@@ -8,7 +8,7 @@ The window, border and channel rule belong to an SSIM value: two that differ in 
 | ssim_perturbation | Gaussian 11x11, sigma 1.5 | mirrored, edge pixel not repeated | grey |
 | ssim_uniform | uniform 7x7, sample covariance | 3 pixels cut | mean over R, G, B |
 
-All take K1 0.01, K2 0.03 and range 255; the first two population covariance (Wang et al. 2004).
+All use K1 0.01, K2 0.03 and range 255. The first two use the population covariance (Wang et al. 2004).
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ from worldgauge.metrics._ssim import BOX, WINDOW, gaussian_ssim, uniform_ssim
     "ssim_table", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="LoopNav, released table script"
 )
 def ssim_table(a: Image, b: Image) -> float:
-    """Structural similarity of the LoopNav table: per RGB channel, mean over channels; 1 for equal frames.
+    """Structural similarity of the LoopNav table: per RGB channel, then the mean over channels.
 
-    a, b: (H, W, 3) uint8, at least 11 x 11. Raises ShapeError.
+    Args:
+        a: (H, W, 3) uint8, at least 11 x 11.
+        b: The other frame, of the same shape.
+
+    Returns:
+        The similarity, -1 to 1; 1 for equal frames.
+
+    Raises:
+        ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
     """
     _check_pair(a, b, smallest=WINDOW)
     return _bounded(gaussian_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
@@ -43,9 +51,19 @@ def ssim_table(a: Image, b: Image) -> float:
     "ssim_320x180", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="ssim_table at one common size"
 )
 def ssim_320x180(a: Image, b: Image) -> float:
-    """`ssim_table` after both frames are brought to 320x180: comparable between models of different sizes.
+    """`ssim_table` of both frames at 320x180, comparable between models of different frame sizes.
 
-    a, b: (H, W, 3) uint8 of any size. Area average where no side grows, else bilinear. Raises ShapeError.
+    Frames are resized with an area average when no side grows, else bilinearly.
+
+    Args:
+        a: (H, W, 3) uint8 of any size.
+        b: The other frame, of any size.
+
+    Returns:
+        The similarity, -1 to 1; 1 for equal frames.
+
+    Raises:
+        ShapeError: A frame is not (H, W, 3) uint8.
     """
     for x in (a, b):
         _check(x)
@@ -58,7 +76,15 @@ def ssim_320x180(a: Image, b: Image) -> float:
 def ssim_perturbation(a: Image, b: Image) -> float:
     """Structural similarity of the LoopNav perturbation study, on grey frames (BT.601, rounded to uint8).
 
-    a, b: (H, W, 3) uint8, at least 6 x 6, so that the border can be mirrored. Raises ShapeError.
+    Args:
+        a: (H, W, 3) uint8, at least 6 x 6, so that the border can be mirrored.
+        b: The other frame, of the same shape.
+
+    Returns:
+        The similarity, -1 to 1; 1 for equal frames.
+
+    Raises:
+        ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
     """
     radius = WINDOW // 2
     _check_pair(a, b, smallest=radius + 1)
@@ -70,9 +96,19 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     "ssim_uniform", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="Wang et al. 2004, 7x7 window"
 )
 def ssim_uniform(a: Image, b: Image) -> float:
-    """Structural similarity with a uniform 7x7 window, per RGB channel, mean over channels: what scikit-image gives.
+    """Structural similarity with a uniform 7x7 window, as in scikit-image: the mean over the RGB channels.
 
-    a, b: (H, W, 3) uint8, at least 7 x 7. Sums of pixels are exact. Raises ShapeError.
+    Sums of pixels are exact.
+
+    Args:
+        a: (H, W, 3) uint8, at least 7 x 7.
+        b: The other frame, of the same shape.
+
+    Returns:
+        The similarity, -1 to 1; 1 for equal frames.
+
+    Raises:
+        ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
     """
     _check_pair(a, b, smallest=BOX)
     return _bounded(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
@@ -80,14 +116,36 @@ def ssim_uniform(a: Image, b: Image) -> float:
 
 @metrics.register("mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="definition")
 def mse(a: Image, b: Image) -> float:
-    """Mean squared difference over pixels and channels; the sum is exact. Raises ShapeError."""
+    """Mean squared difference over pixels and channels; the sum is exact.
+
+    Args:
+        a: (H, W, 3) uint8.
+        b: The other frame, of the same shape.
+
+    Returns:
+        The error in squared grey levels, 0 to 65025.
+
+    Raises:
+        ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+    """
     _check_pair(a, b)
     return float(_squared_error(a.ravel(), b.ravel()) / a.size)
 
 
 @metrics.register("psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="10 log10(255^2 / MSE)")
 def psnr(a: Image, b: Image) -> float:
-    """Peak signal-to-noise ratio over all channels together; infinite for equal frames. Raises ShapeError."""
+    """Peak signal-to-noise ratio over all channels together: 10 log10(255^2 / MSE).
+
+    Args:
+        a: (H, W, 3) uint8.
+        b: The other frame, of the same shape.
+
+    Returns:
+        The ratio in dB, infinite for equal frames.
+
+    Raises:
+        ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+    """
     error = mse(a, b)
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
@@ -98,9 +156,18 @@ def psnr(a: Image, b: Image) -> float:
 def sharpness(a: Image) -> float:
     """Variance of the Laplacian (3x3, mirrored border) of the grey frame: how much fine detail it shows.
 
-    Needs no truth, so it says nothing about being right: read beside a memory score, it tells a model that blurs
-    what it forgot (low) from one that invents a crisp new place (as high as the truth's). Compare only frames of
-    one size, and with the truth's own value. a: (H, W, 3) uint8. Raises ShapeError.
+    It needs no truth, so it says nothing about being right. Next to a memory score it separates a model that blurs what
+    it forgot (low) from one that invents a crisp new place (as high as the truth's value). Compare only frames of one
+    size, and compare with the truth's own value.
+
+    Args:
+        a: (H, W, 3) uint8.
+
+    Returns:
+        The variance in squared grey levels, 0 or more.
+
+    Raises:
+        ShapeError: The frame is not (H, W, 3) uint8.
     """
     _check(a)
     return float(cv2.Laplacian(_grey(a), cv2.CV_64F, ksize=1).var())

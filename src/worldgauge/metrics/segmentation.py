@@ -12,9 +12,18 @@ Counts = NDArray[np.int64]
 
 
 def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: int) -> Counts:
-    """Pixels (n + 1, n + 1) by exact label (row) and label got (column); label 0 is none. Add those of frames up.
+    """Count the pixels of every pair of exact label and predicted label; add up the counts of several frames.
 
-    got, exact: (H, W) labels 0..n_categories. Raises ShapeError on other shapes or labels.
+    Args:
+        got: (H, W) uint16 predicted labels 0..n_categories; 0 is none.
+        exact: (H, W) uint16 exact labels 0..n_categories; 0 is none.
+        n_categories: Number of categories n.
+
+    Returns:
+        (n + 1, n + 1) counts by exact label (row) and predicted label (column).
+
+    Raises:
+        ShapeError: The shapes differ, or a label is above `n_categories`.
     """
     if got.shape != exact.shape or got.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {got.shape} and {exact.shape}")
@@ -29,16 +38,27 @@ def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: 
     "segmenter_accuracy", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="pixel accuracy, definition"
 )
 def pixel_accuracy(counts: Counts) -> float | None:
-    """Share of the pixels that have an exact category to which it was given; None when no pixel has one.
+    """Share of the pixels with an exact category that were given this category.
 
-    counts: of `confusion`. Pixels whose exact label is none are left out.
+    Args:
+        counts: Counts of `confusion`. Pixels whose exact label is none are left out.
+
+    Returns:
+        The share, 0 to 1; None when no pixel has an exact category.
     """
     labelled = int(counts[1:].sum())
     return float(np.trace(counts[1:, 1:]) / labelled) if labelled else None
 
 
 def category_iou(counts: Counts) -> list[float | None]:
-    """Intersection over union of categories 1..n; None for those that occur in neither labelling."""
+    """Intersection over union of categories 1..n; None for those that occur in neither labelling.
+
+    Args:
+        counts: Counts of `confusion`.
+
+    Returns:
+        One value for each category, 0 to 1 or None.
+    """
     hits = np.diag(counts)
     unions = counts.sum(0) + counts.sum(1) - hits
     return [float(hits[i] / unions[i]) if unions[i] else None for i in range(1, len(counts))]

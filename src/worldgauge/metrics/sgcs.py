@@ -1,11 +1,11 @@
-"""Scene Graph Consistency Score: are the things of the scene still there, and where they were? (LoopNav, section 3.3)
+"""Scene Graph Consistency Score: are the objects of the scene still there, and in place? (LoopNav, section 3.3)
 
-A frame's scene is, for each category, its instances: centroid and area. Two instances of a category can be
-matched when their centroids are nearer than tau times the image diagonal; p is the size of a maximum matching.
+The scene of a frame holds, for each category, its instances: centroid and area. Two instances of a category can be
+matched when their centroids are nearer than tau times the image diagonal. p is the size of a maximum matching.
 
     S_c = 2 p_c / (m_c + n_c)      w_c = (area in A + area in B) / 2      SGCS = sum(w_c S_c) / sum(w_c)
 
-By convention A is the generated video and B the truth; the score is symmetric.
+By convention A is the generated video and B the truth. The score is symmetric.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ Matching = Literal["maximum", "padded_cost"]
 class Instances(NamedTuple):
     """Instances of one category in one frame.
 
-    cx, cy: (k,) float64 mean column and row index, pixels. area: (k,) float64 pixels.
+    Attributes:
+        cx: (k,) float64 mean column index, pixels.
+        cy: (k,) float64 mean row index, pixels.
+        area: (k,) float64 pixels.
     """
 
     cx: FloatArray
@@ -46,7 +49,17 @@ class Instances(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[float]]) -> Instances:
-        """From rows of (cx, cy, area); those of area 0 are dropped. Raises ShapeError on other values."""
+        """Instances from rows of (cx, cy, area); rows of area 0 are dropped.
+
+        Args:
+            rows: Centroid and area of each instance, in pixels.
+
+        Returns:
+            The instances.
+
+        Raises:
+            ShapeError: A centroid is not finite, or an area is negative or not finite.
+        """
         table = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 3)
         if not np.isfinite(table).all() or (table[:, 2] < 0).any():
             raise ShapeError("instances need finite centroids and areas that are not negative")
@@ -66,7 +79,17 @@ Scene = Mapping[str, Instances]
 
 
 class CategoryScore(NamedTuple):
-    """One category of one frame pair: counts m (in A) and n (in B), matches p, S, areas and weight."""
+    """Score of one category of one frame pair.
+
+    Attributes:
+        m: Instances in A.
+        n: Instances in B.
+        p: Matched pairs.
+        score: S_c, 0 to 1.
+        area_a: Area of the category in A, pixels.
+        area_b: Area of the category in B, pixels.
+        weight: w_c, the mean of the two areas.
+    """
 
     m: int
     n: int
@@ -79,14 +102,25 @@ class CategoryScore(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameScore:
-    """SGCS of one frame pair; None when no category is in either frame. All that variants need to be recomputed."""
+    """SGCS of one frame pair, with all that is needed to recompute its variants.
+
+    Attributes:
+        value: The score, 0 to 1; None when no category is in either frame.
+        categories: Score of each category by name.
+    """
 
     value: float | None
     categories: Mapping[str, CategoryScore]
 
 
 class VideoScore(NamedTuple):
-    """Mean over defined frames (None when there is none), how many those are, and how many are undefined."""
+    """SGCS of one video pair.
+
+    Attributes:
+        value: Mean over the defined frames; None when there are none.
+        n: Frames that the mean is taken over.
+        undefined: Frames without a score.
+    """
 
     value: float | None
     n: int
@@ -96,7 +130,12 @@ class VideoScore(NamedTuple):
 class Sampling(NamedTuple):
     """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B.
 
-    n_common: frames that both videos have, before the stride. offset_a, offset_b: frames left out at the front.
+    Attributes:
+        n_common: Frames that both videos have, before the stride.
+        offset_a: Frames of A left out at the front.
+        offset_b: Frames of B left out at the front.
+        indices_a: Frame indices in A.
+        indices_b: Frame indices in B.
     """
 
     n_common: int
@@ -119,9 +158,23 @@ def sgcs(
     empty: Empty = "null",
     matching: Matching = "maximum",
 ) -> tuple[VideoScore, list[FrameScore]]:
-    """Score of two videos given as the scenes of their sampled, paired frames, and the score of every pair.
+    """Scene Graph Consistency Score of two videos, and of every frame pair.
 
-    height, width: common size of all frames, pixels. Raises ShapeError when the videos are empty or differ in length.
+    Args:
+        a: Scenes of the sampled frames of one video.
+        b: Scenes of the other, frame by frame paired with `a`.
+        height: Common height of all frames, pixels.
+        width: Common width of all frames, pixels.
+        tau: Share of the diagonal that a centroid may move (strictly less).
+        empty: How frame pairs without any category count: "null" leaves them out, "zero" counts them as 0, as the
+            released script does.
+        matching: "maximum", or "padded_cost" for the assignment of the released script.
+
+    Returns:
+        Score of the video and scores of the frame pairs.
+
+    Raises:
+        ShapeError: The videos are empty or differ in length.
     """
     if len(a) != len(b):
         raise ShapeError(f"sgcs needs as many scenes on both sides, got {len(a)} and {len(b)}; use sample_pairs")
@@ -142,10 +195,21 @@ def frame_sgcs(
     empty: Empty = "null",
     matching: Matching = "maximum",
 ) -> FrameScore:
-    """Score of one frame pair of common size height x width.
+    """Scene Graph Consistency Score of one frame pair.
 
-    tau: share of the diagonal that a centroid may move (strictly less). empty="zero" and
-    matching="padded_cost" reproduce the released script where it differs from the paper.
+    The values "zero" and "padded_cost" reproduce the released script where it differs from the paper.
+
+    Args:
+        a: Scene of one frame.
+        b: Scene of the other.
+        height: Common height of both frames, pixels.
+        width: Common width of both frames, pixels.
+        tau: Share of the diagonal that a centroid may move (strictly less).
+        empty: Score of a pair without any category: "null" for None, "zero" for 0.
+        matching: "maximum", or "padded_cost" for the assignment of the released script.
+
+    Returns:
+        The score and its parts.
     """
     limit = tau * math.hypot(height, width)
     nothing = Instances(*np.zeros((3, 0)))
@@ -162,9 +226,17 @@ def frame_sgcs(
 
 
 def video_score(frames: Sequence[float | None], *, empty: Empty = "null") -> VideoScore:
-    """Trajectory score: mean over defined frames; empty="zero" counts undefined ones as 0, as the release does.
+    """Score of a trajectory: the mean over its defined frames.
 
-    Raises ShapeError when there is no frame at all.
+    Args:
+        frames: Score of each sampled frame pair; None where undefined.
+        empty: "null" leaves undefined frames out, "zero" counts them as 0, as the release does.
+
+    Returns:
+        The mean and the numbers of frames.
+
+    Raises:
+        ShapeError: There are no frames.
     """
     if not frames:
         raise ShapeError("a video without sampled frames has no score")
@@ -183,10 +255,23 @@ def sample_pairs(
     alignment: Literal["end", "start"] = "end",
     strict: bool = False,
 ) -> Sampling:
-    """Every `stride`-th frame of the common length, from its first; the longer video loses frames at the other end.
+    """Every `stride`-th frame of the common length of two videos, starting with its first frame.
 
-    alignment="end": the ends coincide, so the longer video loses its first frames (release).
-    Raises ShapeError on an empty video, and on unequal lengths when `strict` (paper).
+    The longer video loses frames at the end that is not aligned.
+
+    Args:
+        count_a: Frames of A.
+        count_b: Frames of B.
+        stride: Frames from one sample to the next.
+        alignment: "end" makes the last frames coincide, so the longer video loses its first frames (release); "start"
+            makes the first frames coincide.
+        strict: Refuse videos of unequal length (paper).
+
+    Returns:
+        The frames to compare.
+
+    Raises:
+        ShapeError: A video is empty, the stride is below 1, or the lengths differ when `strict`.
     """
     if count_a < 1 or count_b < 1 or stride < 1:
         raise ShapeError(f"cannot sample pairs of {count_a} and {count_b} frames with stride {stride}")
@@ -205,10 +290,19 @@ def instances_from_labels(
     *,
     min_area: int = 1,
 ) -> dict[str, Instances]:
-    """Instances of label images (H, W): every pair (category, instance) that occurs is one mask.
+    """Instances of two label images; every pair of category and instance number that occurs is one mask.
 
-    category: 0 for none, i + 1 for names[i]. instance: any number; 0 is one mask a category.
-    Masks of fewer than `min_area` pixels are dropped. Ordered by instance number within a category.
+    Args:
+        category: (H, W) uint16, 0 for none, i + 1 for names[i].
+        instance: (H, W) uint16, any number. An image of zeros makes one mask for each category.
+        names: Names of the categories.
+        min_area: Masks with fewer pixels are dropped.
+
+    Returns:
+        Instances by category, ordered by instance number.
+
+    Raises:
+        ShapeError: The shapes differ, or a category has no name.
     """
     keys, sums = instance_table(category, instance, len(names))
     scene = {}
@@ -223,7 +317,15 @@ def instances_from_labels(
 def instances_from_masks(
     masks: Mapping[str, Sequence[NDArray[np.bool_]]], *, min_area: int = 1
 ) -> dict[str, Instances]:
-    """Instances of boolean masks (H, W) by category; masks may overlap. Those under `min_area` pixels are dropped."""
+    """Instances of boolean masks by category; masks may overlap.
+
+    Args:
+        masks: (H, W) bool masks of each category.
+        min_area: Masks with fewer pixels are dropped.
+
+    Returns:
+        Instances by category; categories without a mask are left out.
+    """
     scene = {}
     for name, group in masks.items():
         moments = [_mask_moments(np.ascontiguousarray(mask, np.bool_).view(np.uint8)) for mask in group]
@@ -236,9 +338,19 @@ def instances_from_masks(
 def instance_table(
     category: NDArray[np.uint16], instance: NDArray[np.uint16], n_categories: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every (category, instance) of label images (H, W): keys (k, 2), and (k, 3) area, sum of columns, sum of rows.
+    """Area and coordinate sums of every pair of category and instance number in two label images.
 
-    Sorted by category, then instance; category 0 is left out. Raises ShapeError on shapes that differ.
+    Args:
+        category: (H, W) uint16, 0 for none.
+        instance: (H, W) uint16.
+        n_categories: Highest category number that is allowed.
+
+    Returns:
+        Keys (k, 2) int64, category and instance, sorted by both without category 0; and (k, 3) int64: area, sum of
+        columns and sum of rows.
+
+    Raises:
+        ShapeError: The shapes differ, or a category is above `n_categories`.
     """
     if category.shape != instance.shape or category.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {category.shape} and {instance.shape}")

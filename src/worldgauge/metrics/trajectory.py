@@ -1,10 +1,10 @@
-"""How far one camera trajectory strays from another: Sim(3) alignment, absolute and relative pose error.
+"""How far one camera trajectory is from another: Sim(3) alignment, absolute and relative pose error.
 
     fit = fit_points(generated[:, :3, 3], truth[:, :3, 3])
     trans_m, rot_deg = relative_errors(truth, aligned(generated, fit.sim))
 
-Poses are camera-to-world (n, 4, 4). Rotations of the alignment cancel in relative poses, so the relative error takes
-nothing from it but the scale (specification mind, section 4.7).
+Poses are camera-to-world (n, 4, 4). The rotation of the alignment cancels in relative poses, so the relative error only
+depends on its scale (specification mind, section 4.7).
 """
 
 from __future__ import annotations
@@ -24,16 +24,33 @@ _REGULAR = 1e-12
 
 
 def fit_points(source: ArrayLike, target: ArrayLike) -> Alignment:
-    """`umeyama` of generated camera centres (n, 3) onto the true ones, regularised as MIND released it.
+    """Fit generated camera centres to the true ones with `umeyama`, regularised as MIND released it.
 
-    Raises ShapeError for other shapes and values that are not finite.
     Source: MIND, section 4.7.5 of the specification.
+
+    Args:
+        source: (n, 3) generated camera centres.
+        target: (n, 3) true camera centres.
+
+    Returns:
+        The alignment from source to target.
+
+    Raises:
+        ShapeError: Other shapes, or values that are not finite.
     """
     return umeyama(source, target, regular=_REGULAR)
 
 
 def aligned(poses: ArrayLike, sim: Sim3) -> FloatArray:
-    """Poses (n, 4, 4) moved by a similarity: centres scaled, turned and shifted, rotations turned only."""
+    """Move poses by a similarity: centres are scaled, rotated and shifted, rotations are only rotated.
+
+    Args:
+        poses: (n, 4, 4) camera-to-world.
+        sim: The similarity.
+
+    Returns:
+        The moved poses (n, 4, 4).
+    """
     own = np.asarray(poses, np.float64)
     moved = own.copy()
     moved[..., :3, :3] = sim.rotation @ own[..., :3, :3]
@@ -42,13 +59,24 @@ def aligned(poses: ArrayLike, sim: Sim3) -> FloatArray:
 
 
 def relative_errors(truth: ArrayLike, generated: ArrayLike, delta: int = 1) -> tuple[FloatArray, FloatArray]:
-    """Error of every step over `delta` frames: (n - delta,) in the unit of the poses, and (n - delta,) in degrees.
+    """Relative pose error (RPE) of every step over `delta` frames.
 
-    E_i = (Q_i^-1 Q_{i+delta})^-1 (P_i^-1 P_{i+delta}) with Q of `truth` and P of `generated`, both (n, 4, 4) in one
-    frame and unit; its translation's length and its angle. The angle is exact near 0, where the released arc cosine is
-    off by up to 2e-5 degrees. NaN where a pose holds NaN. Empty where n <= delta.
-    Raises ShapeError for other shapes, and for a `delta` below 1.
+    E_i = (Q_i^-1 Q_{i+delta})^-1 (P_i^-1 P_{i+delta}) with Q of `truth` and P of `generated`. The errors are the length
+    of its translation and its angle. The angle is exact near 0, where the released arc cosine is off by up to 2e-5
+    degrees.
     Source: MIND, section 4.7.6 of the specification.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world.
+        generated: (n, 4, 4) camera-to-world, in the same frame and unit.
+        delta: Frames from the start to the end of a step.
+
+    Returns:
+        (n - delta,) errors in the unit of the poses, and (n - delta,) in degrees. NaN where a pose holds NaN. Empty
+        when n <= delta.
+
+    Raises:
+        ShapeError: Other shapes, or a `delta` below 1.
     """
     q, p = _poses(truth, generated)
     if delta < 1:
@@ -60,9 +88,17 @@ def relative_errors(truth: ArrayLike, generated: ArrayLike, delta: int = 1) -> t
 
 
 def absolute_errors(truth: ArrayLike, generated: ArrayLike) -> FloatArray:
-    """Distance of the two camera centres at each frame (n,), in the unit of the poses (n, 4, 4).
+    """Distance of the two camera centres at each frame.
 
-    Raises ShapeError for other shapes.
+    Args:
+        truth: (n, 4, 4) camera-to-world.
+        generated: (n, 4, 4) camera-to-world, in the same frame and unit.
+
+    Returns:
+        (n,) distances in the unit of the poses.
+
+    Raises:
+        ShapeError: Other shapes.
     """
     q, p = _poses(truth, generated)
     distance: FloatArray = np.linalg.norm(p[:, :3, 3] - q[:, :3, 3], axis=1)
@@ -71,10 +107,20 @@ def absolute_errors(truth: ArrayLike, generated: ArrayLike) -> FloatArray:
 
 @metrics.register("rpe_trans", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
-    """Mean error of position per frame after Sim(3) alignment, poses (n, 4, 4); None for fewer than two.
+    """Mean translation error of each one-frame step after Sim(3) alignment.
 
-    Metres of the truth. Speed is not judged, since a constant factor of it is removed. A camera that does not move
-    scores the mean step of the truth, and so does one whose motion has nothing to do with it.
+    Speed is not judged, because the alignment removes a constant factor. A camera that does not move scores the mean
+    step of the truth, and so does one whose motion has nothing in common with it.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, any scale.
+
+    Returns:
+        The error in metres of the truth; None for fewer than two poses.
+
+    Raises:
+        ShapeError: Other shapes, or values that are not finite.
     """
     q, p = _poses(truth, generated)
     return None if len(q) < 2 else float(relative_errors(q, aligned(p, _fit(q, p).sim))[0].mean())
@@ -82,21 +128,54 @@ def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
 @metrics.register("rpe_rot_deg", unit="deg", better="lower", bounds=(0.0, 180.0), version=1, source=_SOURCE)
 def rpe_rot_deg(truth: ArrayLike, generated: ArrayLike) -> float | None:
-    """Mean error of rotation per frame in degrees, poses (n, 4, 4); None for fewer than two. Turning speed counts."""
+    """Mean rotation error of each one-frame step. The speed of turning counts.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world.
+        generated: (n, 4, 4) camera-to-world.
+
+    Returns:
+        The error in degrees, 0 to 180; None for fewer than two poses.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
     q, p = _poses(truth, generated)
     return None if len(q) < 2 else float(relative_errors(q, p)[1].mean())
 
 
 @metrics.register("rpe_scale", unit="1", better="neither", bounds=(-math.inf, math.inf), version=1, source=_SOURCE)
 def rpe_scale(truth: ArrayLike, generated: ArrayLike) -> float | None:
-    """Scale that the alignment gave the generated poses (n, 4, 4); 0 where either stands still; None for none."""
+    """Scale that the alignment gives the generated poses.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, any scale.
+
+    Returns:
+        The scale; 0 where either camera stands still, None for no poses.
+
+    Raises:
+        ShapeError: Other shapes, or values that are not finite.
+    """
     q, p = _poses(truth, generated)
     return None if len(q) == 0 else _fit(q, p).sim.scale
 
 
 @metrics.register("ape_rmse", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
-    """Root mean square distance of camera centres after Sim(3) alignment, poses (n, 4, 4); None for none."""
+    """Root mean square distance of the camera centres after Sim(3) alignment.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, any scale.
+
+    Returns:
+        The distance in metres of the truth; None for no poses.
+
+    Raises:
+        ShapeError: Other shapes, or values that are not finite.
+    """
     q, p = _poses(truth, generated)
     if len(q) == 0:
         return None
