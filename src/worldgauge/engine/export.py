@@ -1,4 +1,4 @@
-"""Scores of runs as result files that a benchmark's own tools read.
+"""Export the scores of runs as the result files that the tools of a benchmark read.
 
 export([Path("runs/mind")], Path("results"))
 """
@@ -14,9 +14,18 @@ from worldgauge.engine.result import find_runs, list_failures, read_current_line
 
 
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
-    """Write a file for each run in `runs`, run folders or folders of them, into `out`; it is named after the subject.
+    """Write one result file per run, named after the subject.
 
-    Raises UsageError for a suite that has no such format, where there is no run, and where two share a name.
+    Args:
+        runs: Run folders, or folders of run folders.
+        out: Folder for the files.
+
+    Returns:
+        Paths of the files.
+
+    Raises:
+        UsageError: For a suite without a result format, where no run is given, or where two runs share a name.
+        RunError: For a folder without a run.
     """
     folders = find_runs(runs)
     if not folders:

@@ -21,7 +21,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 
 O = TypeVar("O")  # noqa: E741 - options of any kind
 FOUND = "_digest"
-"""End of the names of fields that are found anew from others, and that nobody gives."""
+"""Suffix of fields that are computed from others; users cannot set them."""
 _KEY = "option"
 _ITEM_NAMES: Mapping[type, str] = {int: "whole number", float: "number", str: "name"}
 

@@ -1,4 +1,4 @@
-"""run.json: all that is needed to do a run again, and to tell why two differ."""
+"""The content of run.json: what is needed to repeat a run, and to explain why two runs differ."""
 
 from __future__ import annotations
 
@@ -24,9 +24,20 @@ PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 def describe_run(
     suite: Suite, tasks: Sequence[Task], entry: SubjectEntry, *, seed: int, data: Path, limit: int | None
 ) -> dict[str, Any]:
-    """Facts of a run of `entry` on `tasks`; plain JSON values.
+    """Facts of a run for run.json.
 
-    `score` adds "scored_with": the versions that the scores were made with, where they were made later.
+    `score` adds "scored_with", the versions with which the scores were made, where it scores again.
+
+    Args:
+        suite: The suite with its settings.
+        tasks: Tasks of the run.
+        entry: The subject.
+        seed: Seed of the run.
+        data: Folder of the data set.
+        limit: Number of first tasks that were chosen. None for all.
+
+    Returns:
+        Plain JSON values.
     """
     return {
         "schema": SCHEMA,
@@ -52,9 +63,17 @@ def describe_run(
 
 
 def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
-    """Who was asked. kind: "reference" for what the suite shows as one and for whoever sees hidden things.
+    """Facts of the subject for run.json.
 
-    live: a Python object that no command line can name again.
+    "kind" is "reference" for the suite's references and for subjects that see hidden data. "live" marks a Python object
+    that no command line can name.
+
+    Args:
+        suite: The suite.
+        entry: The subject.
+
+    Returns:
+        Plain JSON values.
     """
     identity = entry.identity
     reference = identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
@@ -71,7 +90,7 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python, of us, and of the packages that numbers depend on."""
+    """Versions of Python, of worldgauge, and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""The run of one subject: its folder, its journal, the tasks that are left, and how each of them ends."""
+"""The run of one subject: its folder, its journal, the remaining tasks, and how each of them ends."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from worldgauge.engine.task import TaskOutcome
 
 @dataclass(frozen=True)
 class RunStep:
-    """Progress of a run, for whoever shows it.
+    """One step in the progress of a run.
 
     Attributes:
-        subject: Label.
-        finished: Tasks of the subject that have ended.
-        expected: All its tasks.
-        task: Id of the task that this is about.
-        frames: (done, total) of the task while it runs.
-        status: How the task ended; None while it runs.
+        subject: Label of the subject.
+        finished: Number of its tasks that have ended.
+        expected: Number of all its tasks.
+        task: Id of the task concerned.
+        frames: Frames done and in total, while the task runs.
+        status: How the task ended. None while it runs.
         error: Its error, or the reason of a skip.
         lost: Errors of earlier attempts whose worker or model was lost.
     """
@@ -50,7 +50,16 @@ RunWatcher = Callable[[RunStep], None]
 
 
 class SubjectRun:
-    """The run of `entry` on `tasks` in `folder`; this process is its only writer until `stack` closes."""
+    """The run of one subject in its folder. This process is the only writer until `stack` closes.
+
+    Args:
+        suite: The suite.
+        tasks: All tasks of the run.
+        entry: The subject.
+        folder: Folder of the run.
+        seed: Seed of the run.
+        stack: Closes the journal at the end.
+    """
 
     def __init__(
         self, suite: Suite, tasks: Sequence[Task], entry: SubjectEntry, folder: RunFolder, seed: int, stack: ExitStack
@@ -71,10 +80,16 @@ class SubjectRun:
     def start(
         self, facts: Mapping[str, Any], *, asking: bool = True, scoring: bool = True, retry_failed: bool = True
     ) -> None:
-        """Clean up after a kill, plan, and write run.json (facts: see `run_manifest.describe_run`).
+        """Clean up after an interrupted run, plan the tasks, and write run.json.
 
-        asking: False leaves out tasks without a record. Raises RunError when then none is left, or
-        when records are of something else than what was planned.
+        Args:
+            facts: Facts of the run, from `run_manifest.describe_run`.
+            asking: Whether subjects may be asked. False leaves out tasks without a record.
+            scoring: Whether scores are wanted.
+            retry_failed: Whether failed tasks are tried again.
+
+        Raises:
+            RunError: When `asking` is False and no record is left, or records do not match the plan.
         """
         self._scoring = scoring
         self.folder.clean()
@@ -106,7 +121,7 @@ class SubjectRun:
                 self._append_line(planned, TaskOutcome("skipped", "perform", planned.task.skip), 0.0, scored=False)
 
     def task_folder(self, planned: PlannedTask) -> Path:
-        """Folder in which `planned` is to be worked on."""
+        """Folder in which to work on `planned`: a new one to ask the subject, else the folder of the record."""
         return self.folder.prepare() if planned.todo == "ask" else self.folder.record(planned.task.id)
 
     def job_arguments(self, planned: PlannedTask, folder: Path, scoring: bool) -> dict[str, Any]:
@@ -133,9 +148,21 @@ class SubjectRun:
         scoring: bool,
         lost: Sequence[str] = (),
     ) -> RunStep:
-        """Keep the record of a task that has ended, then note it in the journal.
+        """Keep the record of a task that has ended, then write its journal line.
 
-        seconds, lost: of the last attempt, and errors of those before it. Raises RunError on a full disk.
+        Args:
+            planned: The task.
+            folder: Folder in which it was performed.
+            outcome: How it ended.
+            seconds: Duration of the last attempt.
+            scoring: Whether scores were wanted.
+            lost: Errors of the earlier attempts.
+
+        Returns:
+            The progress after this task.
+
+        Raises:
+            RunError: When the disk is full.
         """
         if outcome.status == "full":
             raise RunError(outcome.error)
@@ -161,15 +188,26 @@ class SubjectRun:
         status: str | None = None,
         error: str | None = None,
     ) -> RunStep:
-        """Where the run stands, for whoever watches it."""
+        """The current progress of the run.
+
+        Args:
+            planned: The task concerned, if any.
+            frames: Frames done and in total, while it runs.
+            status: How it ended.
+            error: Its error, or the reason of a skip.
+
+        Returns:
+            The progress.
+        """
         finished = len(self._planned) - len(self.todo) + self._ended
         task = None if planned is None else planned.task.id
         return RunStep(self.entry.label, finished, len(self._planned), task, frames, status, error)
 
     def derive_scores(self) -> None:
-        """Write scores.jsonl from the records that are done and scored as planned.
+        """Write scores.jsonl from all records that are done and scored as planned.
 
-        Raises RunError when scores on disk are not those that the journal says.
+        Raises:
+            RunError: When the scores on disk do not match the journal.
         """
         latest = self._journal.latest()
         scored = []
@@ -211,7 +249,15 @@ class SubjectRun:
     def _append_line(
         self, planned: PlannedTask, outcome: TaskOutcome, seconds: float, *, scored: bool, lost: Sequence[str] = ()
     ) -> None:
-        """One journal line. scored: whether scoring was tried, so that it is tried again only when that changes."""
+        """Append one journal line.
+
+        Args:
+            planned: The task.
+            outcome: How it ended.
+            seconds: Duration of the last attempt.
+            scored: Whether scoring was tried. It is repeated only when the scores depend on something that changed.
+            lost: Errors of the earlier attempts.
+        """
         line = {
             "task": planned.task.id,
             "key": planned.key,

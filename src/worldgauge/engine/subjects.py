@@ -1,4 +1,4 @@
-"""Who is tested: a model or an agent by its name, "package.module:Class" or "./file.py:Class"; models also served."""
+"""Find the subject of a test by name, "package.module:Class", "./file.py:Class", or the address of a served model."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ from worldgauge_serve import settings_of
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, or an agent, that is ready to be asked.
+    """A model or an agent that is ready to be asked.
 
-    label: names its run folder and its rows. source: where it comes from, part of its identity.
+    Attributes:
+        model: The model or agent.
+        label: Name of its run folder and of its rows in tables.
+        source: Where it comes from; part of its identity.
     """
 
     model: WorldModel | Agent
@@ -42,19 +45,29 @@ class Subject:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its output depends on."""
+        """Everything that the output of the subject depends on."""
         return subject_identity(self.model.spec, self.source)
 
 
 def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model") -> Subject:
-    """The subject that `what` means: a live model or agent, or a string with its settings as a query.
+    """Make the subject that `what` names.
 
-    "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel", "./wm.py:MyModel?gain=0.8". Values are read as
-    JSON where they are JSON, else as text. Naming a module, a file or a command is consent to run its code.
-    "cmd:...", "pipe:..." and "http://..." are served models (`serving.open_model`): a file's class has the same label
-    and identity however it is reached.
-    Raises UnknownNameError with the nearest name; UsageError or SubjectError for what is no model, or no agent where
-    these are asked.
+    Text is a target with settings as a query: "drift", "drift?step_m=0.02", "my_pkg.wm:MyModel",
+    "./wm.py:MyModel?gain=0.8". Values are read as JSON where they are valid JSON, else as text. Naming a module, a file
+    or a command is consent to run its code. "cmd:...", "pipe:..." and "http://..." are served models
+    (`serving.open_model`). The class in a file has the same label and identity however it is reached.
+
+    Args:
+        what: A live model or agent, or text that names one.
+        kind: "model" or "agent".
+
+    Returns:
+        The subject.
+
+    Raises:
+        UnknownNameError: For an unknown name; the message has the nearest one.
+        UsageError: For something that is not a model, or not an agent where an agent is expected.
+        SubjectError: When the model cannot be made.
     """
     if kind == "agent" and isinstance(what, str) and is_served(what):
         raise UsageError(f"agent '{what}' is not reached this way; a language model is chat?model=NAME@URL")
@@ -74,9 +87,15 @@ def resolve_subject(what: str | WorldModel | Agent, kind: SubjectKind = "model")
 
 @dataclass(frozen=True)
 class SubjectEntry:
-    """A subject as a run sees it: who it is, and how to reach it.
+    """A subject of a run: who it is, and how to reach it.
 
-    text: makes it in a worker. model: the live object, asked in this process. Neither: records only.
+    Where `text` and `model` are both None, only its records are used.
+
+    Attributes:
+        label: Name of its run folder and of its rows in tables.
+        identity: Everything that its output depends on, plain JSON values.
+        text: Text from which a worker makes the subject.
+        model: A live object, which is asked in this process.
     """
 
     label: str
@@ -88,9 +107,21 @@ class SubjectEntry:
 def resolve_entries(
     what: Sequence[str | WorldModel | Agent], pool: Pool, kind: SubjectKind = "model"
 ) -> list[SubjectEntry]:
-    """Entrants for models, or for agents; those given as text are made in a worker, so that this process stays small.
+    """Resolve models or agents into entries of a run.
 
-    Raises SubjectError for one that cannot be made.
+    Subjects given as text are made in a worker, so that this process stays small.
+
+    Args:
+        what: Live objects, or text as for `resolve_subject`.
+        pool: Pool of workers.
+        kind: "model" or "agent".
+
+    Returns:
+        One entry per subject, in the same order.
+
+    Raises:
+        SubjectError: For a subject that cannot be made.
+        UsageError: Where no subject is given.
     """
     if not what:
         raise UsageError(f"no {kind} was given; list them with: worldgauge list {kind}s")
@@ -106,7 +137,7 @@ def resolve_entries(
 
 
 def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: label and identity of the subject that `text` means."""
+    """Job of the pool: label and identity of the subject that `text` names."""
     subject = resolve_cached(text, kind)
     try:
         json.dumps(subject.identity, allow_nan=False)
@@ -116,9 +147,9 @@ def describe_subject_job(*, text: str, kind: SubjectKind, progress: Progress) ->
 
 
 def resolve_cached(text: str, kind: SubjectKind = "model") -> Subject:
-    """`resolve_subject`, keeping the last one: loading weights may take minutes.
+    """`resolve_subject` that keeps the last subject, since loading weights may take minutes.
 
-    All state of a rollout is in its request, so that it may be asked again and again.
+    All state of a rollout is in its request, so the same subject can be asked many times.
     """
     if (kind, text) not in _kept:
         for other in _kept.values():
@@ -133,7 +164,7 @@ _kept: dict[tuple[SubjectKind, str], Subject] = {}
 
 
 def find_served(model: WorldModel | Agent | None) -> RemoteModel | None:
-    """The served model that is asked in the end: this one, or that `behind` a model that passes for it."""
+    """The served model behind `model`: `model` itself, or its attribute `behind`. None where there is none."""
     asked = getattr(model, "behind", model)
     return asked if isinstance(asked, RemoteModel) else None
 
@@ -144,7 +175,19 @@ def _live_entry(model: WorldModel | Agent, kind: SubjectKind) -> SubjectEntry:
 
 
 def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
-    """Target and settings of "target?name=value&name=value"; those of a served model are its server's affair."""
+    """Split "target?name=value&name=value" into target and settings.
+
+    The text of a served model stays whole: its server reads the settings.
+
+    Args:
+        text: Text that names a subject.
+
+    Returns:
+        The target, and its settings by name.
+
+    Raises:
+        UsageError: For settings that cannot be read.
+    """
     if is_served(text):
         return text, {}
     target, _, query = text.partition("?")
@@ -155,7 +198,19 @@ def parse_subject(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def find_factory(target: str, kind: SubjectKind = "model") -> tuple[Callable[..., Any], str]:
-    """The class or function behind a target, and its source for the identity."""
+    """Find the class or function that a target names.
+
+    Args:
+        target: A registered name, "package.module:Class" or "./file.py:Class".
+        kind: "model" or "agent".
+
+    Returns:
+        The factory, and its source for the identity.
+
+    Raises:
+        UnknownNameError: For an unknown registered name.
+        UsageError: For a module or file without such a class.
+    """
     module_name, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py"):
         raise UsageError(f"model '{target}': name the class in it: {target}:Class")
@@ -248,10 +303,10 @@ def _served_label(model: RemoteModel) -> str:
 
 
 def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
-    """The model's name with what it was given, so that no two share a run folder.
+    """Label of a model: its name with the given settings, so that no two models share a run folder.
 
-    Of a path the last part stands, of what is long the beginning; where that happens, a digest of what the model tells
-    of itself, such as one of its weights, says the rest.
+    Of a path only the last part is kept, of long text only the beginning. A digest of the settings that the model
+    reports, such as the digest of its weights, then keeps the label unique.
     """
     words, is_cut = [spec.name], False
     for key, value in sorted(given.items()):
@@ -268,7 +323,17 @@ def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
 
 
 def run_label(name: str) -> str:
-    """`name` as the label of a run. Raises UsageError for one without a letter or digit."""
+    """Turn `name` into the label of a run.
+
+    Args:
+        name: Name of a model.
+
+    Returns:
+        A label that is a valid file name.
+
+    Raises:
+        UsageError: For a name without a letter or digit.
+    """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
     if not plain:
         raise UsageError(f"model name '{name}' holds no letter or digit")

@@ -1,4 +1,4 @@
-"""One task: ask the subject, keep the record, score it. Every error becomes an outcome."""
+"""Perform and score one task. Every error becomes an outcome."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class TaskOutcome:
 
     Attributes:
         status: "done", "skipped", "failed", or "full" where the disk is full.
-        stage: "perform" or "score": in which of the two it ended.
-        error: One line, or the reason of a skip.
+        stage: The stage in which it ended, "perform" or "score".
+        error: The error in one line, or the reason of a skip.
         kind: Name of the exception.
-        trace: Its traceback.
+        trace: Traceback of the exception.
     """
 
     status: str
@@ -46,7 +46,17 @@ class TaskOutcome:
 
 
 def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
-    """Outcome of `execute_task`, also where it was killed, died or raised; a record that was whole by then is kept."""
+    """Outcome of an `execute_task` job, also where the job was killed, died or raised.
+
+    A record that was complete by then is kept: only the scoring counts as failed.
+
+    Args:
+        result: Result of the job.
+        folder: Folder of the record.
+
+    Returns:
+        The outcome.
+    """
     if result.error is None:
         return TaskOutcome(**result.value)
     if (folder / "record.json").exists():
@@ -56,14 +66,14 @@ def outcome_of_job(result: Result, folder: Path) -> TaskOutcome:
 
 @dataclass
 class LocalTaskContext:
-    """The engine's `suite.contract.TaskContext`.
+    """The engine's implementation of `suite.contract.TaskContext`.
 
     Attributes:
         directory: Folder of the record.
-        seed: Of the task.
-        report: Called with frames done and in total.
-        deadline_s: Seconds between two calls of `progress` after which the later one raises; for subjects that cannot
-            be stopped from outside.
+        seed: Seed of the task.
+        report: Called with the number of frames done and the total.
+        deadline_s: Longest time in seconds between two calls of `progress`; the later call then raises. For subjects
+            that cannot be stopped from outside. None for no limit.
     """
 
     directory: Path
@@ -75,7 +85,15 @@ class LocalTaskContext:
         self._alive = time.monotonic()
 
     def progress(self, done: int, total: int) -> None:
-        """Called as often as frames come. Raises SubjectError when the last call is too long ago."""
+        """Report progress. Called after every frame or chunk.
+
+        Args:
+            done: Number of frames done.
+            total: Number of frames in total.
+
+        Raises:
+            SubjectError: When the last call is longer ago than `deadline_s`.
+        """
         waited, self._alive = time.monotonic() - self._alive, time.monotonic()
         if self.deadline_s is not None and waited > self.deadline_s:
             raise SubjectError(f"timed out after {self.deadline_s:g} s without progress")
@@ -97,12 +115,28 @@ def execute_task(
     deadline_s: float | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Job of the pool: `perform_and_score` with everything made from names. settings, task: JSON of them.
+    """Job of the pool: make everything from names, then call `perform_and_score`.
 
-    home: what registers the suite (`plan.locate_suite`): the model may live elsewhere, and is not asked for scores.
-    deadline_s: what a served model is told, so that its server gives up as well.
+    Args:
+        suite: Registered name of the suite.
+        home: Module or file that registers the suite (`plan.locate_suite`). The model may be defined elsewhere, and is
+            not needed for scoring.
+        settings: Settings of the suite, as JSON text.
+        task: The task, as JSON text.
+        key: `PlannedTask.key`.
+        model: Text that names the model. None to use the existing record.
+        label: Label of the subject.
+        seed: Seed of the task.
+        folder: Folder of the record.
+        score: `PlannedTask.score_key`. None to skip scoring.
+        deadline_s: Deadline that is passed to a served model, so that its server gives up as well.
+        progress: Called with the number of frames done and the total.
 
-    Raises LostError for the pool to see: the task is then done again.
+    Returns:
+        The fields of `TaskOutcome`.
+
+    Raises:
+        LostError: When the worker or model was lost. The pool then repeats the task.
     """
     task_context = LocalTaskContext(Path(folder), seed, progress)
     if model is not None and (task_context.directory / "record.json").exists():
@@ -130,16 +164,22 @@ def perform_and_score(
     key: str,
     score: str | None,
 ) -> TaskOutcome:
-    """Ask `model`, then score.
+    """Ask a model, then score its record.
 
     Args:
-        model: Who is asked; None takes the record that lies in the folder of `task_context`.
-        label: Of the subject.
+        suite: The suite.
+        task: The task.
+        model: The model or agent to ask. None uses the record in the folder of `task_context`.
+        label: Label of the subject.
+        task_context: Context of the task.
         key: `PlannedTask.key`, written into the record.
-        score: `PlannedTask.score_key`, written into the scores; None does not score.
+        score: `PlannedTask.score_key`, written into the scores. None to skip scoring.
+
+    Returns:
+        The outcome. Every error except LostError becomes part of it.
 
     Raises:
-        LostError: Every other error becomes the outcome.
+        LostError: When the model was lost.
     """
     stage = "perform"
     try:
@@ -163,7 +203,15 @@ def perform_and_score(
 
 
 def failed_outcome(error: BaseException, stage: str) -> TaskOutcome:
-    """Outcome of a task that ended with `error`, which is being handled."""
+    """Outcome of a task that ended with an error. Call it while the error is being handled.
+
+    Args:
+        error: The error.
+        stage: "perform" or "score".
+
+    Returns:
+        The outcome, with status "full" where the disk is full.
+    """
     if (full := explain_full_disk(error)) is not None:
         return TaskOutcome("full", stage, full)
     text = f"scoring: {one_line(error)}" if stage == "score" else one_line(error)

@@ -1,4 +1,4 @@
-"""Code that a user brings: a module by its name or a file by its path, and how another process finds it again."""
+"""Import a user's code by module name or file path, and locate it again from another process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ _importing: list[str] = []
 
 
 def locate_module(module: str) -> str | None:
-    """What another process imports to have the module that is called `module` here: a name, or a path "/folder/x.py".
+    """Find what another process has to import to get a module of this process.
 
-    A script has no name that means the same elsewhere, so its file stands for it. None for what is in no such file,
-    such as code that was typed in, and for a file whose import then failed.
+    A script has no module name that is valid elsewhere, so its file is used.
+
+    Args:
+        module: Name of the module in this process.
+
+    Returns:
+        A module name, or an absolute path ending in ".py". None for code in no such file, such as code that was typed
+        in, and for a file whose import failed.
     """
     if module != "__main__" and not module.startswith(_FILE_MODULE_PREFIX):
         return module
@@ -35,7 +41,12 @@ def locate_module(module: str) -> str | None:
 
 
 def import_located(home: str, what: str) -> None:
-    """Import what `locate_module` named. what: whose code it is, for errors, such as "suite 'echo'"."""
+    """Import what `locate_module` returned.
+
+    Args:
+        home: Module name or absolute path.
+        what: Owner of the code, for error messages, such as "suite 'echo'".
+    """
     if home.endswith(".py"):
         import_file(Path(home), what)
     else:
@@ -43,11 +54,19 @@ def import_located(home: str, what: str) -> None:
 
 
 def import_module(name: str, what: str, hint: str = "") -> ModuleType:
-    """The module called `name`, of the working folder or installed.
+    """Import an installed module, or one in the working folder.
 
-    what: begins an error, such as "model 'my.wm:X'". hint: ends the one that says that there is none.
+    Args:
+        name: Name of the module.
+        what: Beginning of error messages, such as "model 'my.wm:X'".
+        hint: End of the message when there is no such module.
 
-    Raises UsageError where there is none, SubjectError for one that cannot be imported.
+    Returns:
+        The module.
+
+    Raises:
+        UsageError: Where there is no such module.
+        SubjectError: For a module that cannot be imported.
     """
     here = str(Path.cwd())
     if here not in sys.path:
@@ -66,10 +85,18 @@ def import_module(name: str, what: str, hint: str = "") -> ModuleType:
 
 
 def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
-    """The module in file `path`; its digest is its source, so that an edited model is asked again.
+    """Import a Python file as a module.
 
-    what: begins an error, such as "model". Raises UsageError for a file that cannot be read, SubjectError for one that
-    cannot be imported.
+    Args:
+        path: The file.
+        what: Beginning of error messages, such as "model".
+
+    Returns:
+        The module and its source, "sha256:" with the digest of the file. An edited model is therefore asked again.
+
+    Raises:
+        UsageError: For a file that cannot be read.
+        SubjectError: For a file that cannot be imported.
     """
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -98,7 +125,10 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
 
 
 def module_digest(module: ModuleType) -> str:
-    """SHA-256 of the module's own file, so that an edited model is asked again; empty for one without a file."""
+    """SHA-256 of the file of a module, in hexadecimal. Empty for a module without a file.
+
+    It is part of the identity of a model, so an edited model is asked again.
+    """
     try:
         return hashlib.sha256(Path(str(getattr(module, "__file__", ""))).read_bytes()).hexdigest()
     except OSError:
@@ -106,7 +136,11 @@ def module_digest(module: ModuleType) -> str:
 
 
 def refuse_while_importing() -> None:
-    """Raises UsageError when a user's module is being imported: every worker would start workers, without end."""
+    """Refuse to start a run while a user's module is being imported; each worker would start more workers without end.
+
+    Raises:
+        UsageError: When a user's module is being imported.
+    """
     if _importing:
         raise UsageError(
             f"{_importing[-1]} starts a run when it is imported, which every worker does; "

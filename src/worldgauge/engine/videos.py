@@ -1,4 +1,4 @@
-"""Finished videos of several models, scored without running any: every sub-folder of a folder is a subject.
+"""Score finished videos of several models without running a model: every sub-folder is one subject.
 
 score_videos("target", videos=Path("wm_videos"), data=Path("benchmark_data"))
 """
@@ -28,15 +28,15 @@ from worldgauge.models.outside.videos import videos_in
 class VideoFolder:
     """What a folder of videos holds.
 
-    A place is the first two folders of a task's id, such as "1st_data/mirror_test", fewer where ids have fewer.
+    A place is the first two folders of a task's id, such as "1st_data/mirror_test". It is shorter where ids have fewer.
 
     Attributes:
-        models: Name of a sub-folder -> the text that makes a subject of it.
-        unmatched: Name -> videos without a task.
-        empty: Sub-folders without a video; they are no subjects.
-        elsewhere: Name -> place -> number of videos there, of places without any task of this run; these do not count
-            as unmatched.
-        expected: Id of an unmatched video -> how the ids of tasks go on where it leaves them.
+        models: Text that makes a subject of a sub-folder, by the name of the sub-folder.
+        unmatched: Videos without a task, by model.
+        empty: Sub-folders without a video. They are not subjects.
+        elsewhere: Number of videos by model and place, for places without any task of this run. These videos do not
+            count as unmatched.
+        expected: For an unmatched video, how the ids of tasks continue from the last folder that they share with it.
     """
 
     models: Mapping[str, str]
@@ -59,19 +59,22 @@ def score_videos(
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
-    """Score the videos of every sub-folder of `videos` on the tasks of `data`; a task without a video fails.
+    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails.
 
     Args:
-        suite: Registered name.
-        videos: Folder with <model>/<task>.mp4, or as the suite has it (`Suite.submissions`).
+        suite: Registered name of the suite.
+        videos: Folder with <model>/<task>.mp4, or in the layout of the suite (`Suite.submissions`).
         data: Folder of the data set.
         out: Folder of the run folders, by default runs/<suite>.
-        references: Models that are run for comparison.
-        settings: Of the suite.
-        workers, on, deadline_s, progress: As of `run`.
+        references: Names of models that are run for comparison.
+        settings: Settings of the suite.
+        workers: Largest number of processes, as for `run`.
+        on: Where the workers run, as for `run`.
+        deadline_s: Seconds without progress before a worker is killed, as for `run`.
+        progress: Called with every `RunStep`.
 
     Returns:
-        The result, and what was found in the folder of videos.
+        The result, and what the folder of videos holds.
 
     Raises:
         UsageError: Where no sub-folder holds a video.
@@ -97,9 +100,18 @@ def score_videos(
 
 
 def read_video_folder(suite: Suite, folder: Path, tasks: list[str]) -> VideoFolder:
-    """The subjects in `folder`: what `suite.submissions` says. tasks: ids of the run's tasks.
+    """Find the subjects in a folder of videos, in the layout of `suite.submissions`.
 
-    Raises UsageError for what is no folder, and for names that would share a run folder.
+    Args:
+        suite: The suite.
+        folder: Folder of the videos.
+        tasks: Ids of the tasks of the run.
+
+    Returns:
+        What the folder holds.
+
+    Raises:
+        UsageError: For a missing folder, and for names that would share a run folder.
     """
     asked = _TaskFolders(tasks)
     models, unmatched, empty, elsewhere = {}, {}, [], {}
@@ -136,13 +148,13 @@ class _TaskFolders:
         self._children = {folder: tuple(inside) for folder, inside in children.items()}
 
     def elsewhere(self, id: str) -> str | None:
-        """The place of a video where no task lies; None for one that lies in a place of tasks, or in none."""
+        """Place of a video where there is no task at all. None for a video in a place with tasks, or in no place."""
         folder = id.split("/")[:-1]
         place = tuple(folder[: self._depth])
         return None if len(folder) < self._depth or place in self._places else "/".join(place)
 
     def siblings(self, id: str) -> tuple[str, ...]:
-        """What lies in the last folder that a video shares with tasks, in their order."""
+        """Entries of the deepest folder that a video shares with tasks, in the order of the tasks."""
         parts = id.split("/")
         shared = ("/".join(parts[:i]) for i in reversed(range(len(parts))))
         return next((self._children[folder] for folder in shared if folder in self._children), ())

@@ -1,15 +1,15 @@
-"""A kind of data set: what can be collected of it, how one item is made, and how a folder of it is checked.
+"""Base class of a kind of data set: which items it has, how one is made, and how a folder of it is checked.
 
     @collections.register("spin")
     class Spins(Collection):
         name, items_noun, Options, fixed = "spin", "spins", SpinOptions, ("seed", "size")
 
-        def items(self): ...            # what these options ask for
-        def is_done(self, item): ...    # whether it is in place
-        def make(self, item, progress): ...  # one of them, whole or not at all, in a worker
+        def items(self): ...            # the items that the options ask for
+        def is_done(self, item): ...    # whether an item is complete
+        def make(self, item, progress): ...  # make one item, whole or not at all, in a worker
 
-`worldgauge collect spin` with its options, `--dry-run`, resuming, workers, the manifest, full disks and `worldgauge
-check spin` come with that.
+`worldgauge collect spin` with its options, `--dry-run`, resuming, workers, the manifest and the handling of full disks
+follow from that, and so does `worldgauge check spin`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from worldgauge.engine.collection.report import DataReport
 from worldgauge.engine.options import plain
 
 Tell = Callable[[int, int], None]
-"""Called with frames done, and of how many."""
+"""Called with the number of frames done and the total."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Item:
     """One thing to collect.
 
     Attributes:
-        id: Names it, unique in the collection; what progress and failures call it.
-        args: What `make` needs to know, plain JSON values.
-        place: Name of its world in the manifest; empty where `Made.worlds` names its worlds.
+        id: Name of the item, unique in the collection. Progress and failure messages use it.
+        args: Arguments that `make` needs, plain JSON values.
+        place: Name of its world in the manifest. Empty where `Made.worlds` names the worlds.
     """
 
     id: str
@@ -55,12 +55,12 @@ class Made:
     """What came of one item.
 
     Attributes:
-        frames: Frames, or pictures, that it has.
-        world: The world it plays in.
+        frames: Number of frames, or pictures, in the item.
+        world: The world in which it was recorded.
         worlds: Its worlds by name, where it has several.
-        discards: Why tries before it were thrown away, a reason each.
-        failure: Why there is none, in one line; None where it was made.
-        facts: More that `finish` needs to know, plain JSON values.
+        discards: One reason for each earlier try that was thrown away.
+        failure: Why the item could not be made, in one line. None where it was made.
+        facts: Further plain JSON values that `finish` needs.
     """
 
     frames: int = 0
@@ -72,20 +72,22 @@ class Made:
 
 
 class Collection:
-    """Subclass it, set `name`, `items_noun` and `Options`, and write `items`, `is_done` and `make`.
+    """Base class of a kind of data set.
+
+    Subclass it, set `name`, `items_noun` and `Options`, and write `items`, `is_done` and `make`.
 
     Attributes:
-        name: The format's name: what `collect` and `check` are told, and what the manifest says.
-        items_noun: What several items are called ("loops").
-        frames_noun: What an item has ("frames", "pictures").
+        name: Name of the format, for `collect`, `check` and the manifest.
+        items_noun: What items are called, in the plural ("loops").
+        frames_noun: What an item consists of, in the plural ("frames", "pictures").
         Options: A dataclass of `engine.options.option` fields.
-        fixed: Options that files depend on: they cannot change when a collection is continued.
-        growing: Options that can only grow when it is continued.
-        first_subject: Arguments of a first run, for the hint at the end; empty where no suite runs on the data.
+        fixed: Options that the files depend on. They cannot change when a collection is continued.
+        growing: Options that can only grow when a collection is continued.
+        first_subject: Arguments of a first run, for the hint at the end. Empty where no suite runs on the data.
         deadline_s: Seconds without a frame after which an item is given up.
-        max_workers: At most so many workers; None for any number.
-        settings_first: Whether the manifest is written before the first item, since parts of a stopped collection
-            would be taken for those of another otherwise.
+        max_workers: Largest number of workers. None for any number.
+        settings_first: Whether the manifest is written before the first item. Needed where the parts of a stopped
+            collection could otherwise be taken for those of another one.
     """
 
     name: ClassVar[str]
@@ -103,77 +105,98 @@ class Collection:
         self.out = out
         self.options = options
 
-    # what it holds
+    # its items
 
     def items(self) -> Iterator[Item]:
-        """Everything that the options ask for, in a fixed order; cheap."""
+        """All items that the options ask for, in a fixed order. Must be cheap."""
         raise NotImplementedError
 
     def is_done(self, item: Item) -> bool:
-        """Whether `item` is in place, whole."""
+        """Whether `item` is complete in the folder."""
         raise NotImplementedError
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one item whole or not at all, in a worker; one that is done already is only read.
+        """Make one item, whole or not at all. Runs in a worker; an item that is done already is only read.
 
-        Everything random in it comes from the item's own arguments and the options, so that any number of workers, and
-        a stop in between, give the same bytes.
+        Everything random in it must come from the arguments of the item and the options. Any number of workers, and a
+        stop in between, then give the same bytes.
+
+        Args:
+            item: The item to make.
+            progress: Called with the number of frames done and the total.
+
+        Returns:
+            What came of the item.
         """
         raise NotImplementedError
 
-    # around it, where a collection needs it
+    # optional
 
     def check_options(self) -> None:
-        """Raise UsageError for options that do not go together; each by itself was checked already."""
+        """Check that the options go together. Each option has been checked on its own before.
+
+        Raises:
+            UsageError: For options that contradict each other.
+        """
 
     def settings(self) -> dict[str, Any]:
-        """The options as the manifest holds them, plain JSON values."""
+        """The options as they are stored in the manifest, plain JSON values."""
         return plain(self.options)
 
     def camera(self) -> Mapping[str, Any]:
-        """What the manifest says of the camera."""
+        """The camera as it is stored in the manifest."""
         return {}
 
     def begin(self, *, local: bool) -> None:
-        """Called once before the first item, in the process that leads. local: whether the workers are on this machine.
+        """Prepare the collection. Called once before the first item, in the leading process.
 
-        Look here whether all that is needed is at hand, and write files that all items share.
+        Check here that everything needed is available, and write the files that all items share.
+
+        Args:
+            local: Whether the workers run on this machine.
         """
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """Called once after the last item, with what came of each by its id: write what is made of all of them."""
+        """Write what depends on all items. Called once after the last item.
+
+        Args:
+            made: What came of each item, by its id.
+        """
 
     def close(self) -> None:
-        """Called at the end, whatever happened."""
+        """Release resources. Called at the end in every case, also after an error."""
 
     def expected(self) -> int:
-        """How many things of `items_noun` the options ask for."""
+        """Number of things, counted in `items_noun`, that the options ask for."""
         return sum(1 for _ in self.items())
 
     def done(self) -> int:
-        """How many of them are in place."""
+        """Number of items that are complete."""
         return sum(self.is_done(item) for item in self.items())
 
     def count_of(self, made: Made) -> int:
-        """How many things of `items_noun` came of one item."""
+        """Number of things, counted in `items_noun`, that came of one item."""
         return 0 if made.failure else 1
 
     def estimate(self) -> Mapping[str, Any]:
-        """More that a dry run tells, such as frames and bytes to expect, by name."""
+        """Further values for the output of a dry run by name, such as the expected frames and bytes."""
         return {}
 
     def warnings(self) -> Sequence[str]:
-        """What a user should know before, a line each."""
+        """What a user should know before the collection starts, one line each."""
         return ()
 
     def summary(self) -> Mapping[str, Any]:
-        """More that is told in the end, by name."""
+        """Further values for the output at the end, by name."""
         return {}
 
     # the manifest
 
     def manifest(self) -> dict[str, Any] | None:
-        """Settings of the collection that is in `out` already; None where there is none.
+        """Settings of the collection that `out` already holds.
+
+        Returns:
+            The settings, or None where the folder holds no collection.
 
         Raises:
             RunError: When the folder holds data of another format.
@@ -183,11 +206,20 @@ class Collection:
         return None if before is None else dict(before["settings"])
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """Put the manifest in place, with `worlds` beside those that it names already."""
+        """Write the manifest, and keep the worlds that it already names.
+
+        Args:
+            worlds: Worlds to add, by name.
+            settings: Settings of the collection, plain JSON values.
+        """
         write_manifest(self.out, self.format, worlds, settings, self.camera())
 
     def check_same(self) -> None:
-        """Raises RunError where `out` was collected with other options that its files depend on."""
+        """Check that `out` was collected with the same options, as far as its files depend on them.
+
+        Raises:
+            RunError: When an option in `fixed` differs, or one in `growing` is smaller than before.
+        """
         before = self.manifest()
         if before is None:
             return
@@ -200,30 +232,43 @@ class Collection:
 
     @property
     def format(self) -> str:
-        """What the manifest calls the format."""
+        """Name of the format in the manifest."""
         return self.name
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Look a folder over: counts, a table, and what is wrong with which file.
+        """Check a folder of this format.
 
         Args:
             root: The folder.
             decode: Whether every video is decoded as well.
 
+        Returns:
+            Counts, a table, and findings that name the files with problems.
+
         Raises:
             UsageError: Where the format has no check.
-            DataError: Where there is no such data set.
+            DataError: Where the folder holds no such data set.
         """
         raise UsageError(f"data of '{cls.name}' have no check")
 
 
 collections: Registry[type[Collection]] = Registry("data set", group="worldgauge.collections", in_suites="collection")
-"""What can be collected, and checked."""
+"""Registry of the data sets that can be collected and checked."""
 
 
 def demand_same(out: Path, before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raises RunError where `out` was collected with another value of one of `names`, on which its files depend."""
+    """Check that a folder was collected with the same values of some options.
+
+    Args:
+        out: Folder of the data set, for messages.
+        before: Settings in the manifest.
+        now: Settings of this collection.
+        names: Options that the files depend on.
+
+    Raises:
+        RunError: When one of them differs.
+    """
     for name in names:
         if before.get(name) != now[name]:
             raise RunError(

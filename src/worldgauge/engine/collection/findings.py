@@ -1,4 +1,4 @@
-"""What checks of data sets say alike: many of one kind in one line, and numbers in short."""
+"""Findings of a data check: similar findings are grouped into one line, numbers are summarised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know. error: the data cannot be used as they are. text: one line, names an example."""
+    """One result of a data check.
+
+    Attributes:
+        severity: "error", "warning" or "info". An error means that the data cannot be used as they are.
+        text: One line, with an example.
+    """
 
     severity: Severity
     text: str
@@ -23,7 +28,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and population standard deviation over n trajectories, scenarios or clips."""
+    """Mean and population standard deviation over trajectories, scenarios or clips.
+
+    Attributes:
+        n: Number of values.
+        mean: Their mean.
+        std: Their population standard deviation.
+    """
 
     n: int
     mean: float
@@ -33,9 +44,16 @@ class Spread:
 def grouped(
     severity: Severity, what: str, said: Iterable[tuple[str, str | None]], noun: str = "scenario"
 ) -> Iterator[Finding]:
-    """One finding for all texts that differ only in names and numbers, with the first of them.
+    """One finding for all texts that differ only in names and numbers.
 
-    said: id of what it is about, and the text. noun: what the ids are of.
+    Args:
+        severity: Severity of the findings.
+        what: What happened to the items, in a few words.
+        said: Pairs of an item's id and its text.
+        noun: What the items are called, in the singular.
+
+    Yields:
+        One finding per group, with the number of items and the first of them.
     """
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, text in said:
@@ -48,6 +66,13 @@ def grouped(
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Mean and deviation of the values that are there; None when there is none."""
+    """Mean and standard deviation of the values that are not None.
+
+    Args:
+        values: Numbers, or None where a value is missing.
+
+    Returns:
+        The spread, or None where there is no value.
+    """
     array = np.array([value for value in values if value is not None], np.float64)
     return Spread(len(array), float(array.mean()), float(array.std())) if len(array) else None

@@ -1,4 +1,4 @@
-"""Collecting: items made side by side, counted and resumed, their worlds put into a manifest; for every collection."""
+"""Collect items in parallel, resume a stopped collection, and record the worlds in the manifest."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from worldgauge.engine.workers.worker import one_line
 from worldgauge.worlds import World
 
 SEEDS = 2**32
-"""Seeds of a collection are below it."""
+"""Upper bound of the seeds of a collection, excluded."""
 
 
 @dataclass(frozen=True)
 class CollectProgress:
-    """How far a collection is.
+    """Progress of a collection.
 
     Attributes:
-        done, total: Things done, and of how many.
-        frames: Frames of those.
-        failed: Items of which nothing came.
+        done: Number of things done.
+        total: Number of things that are asked for.
+        frames: Frames in the things done.
+        failed: Number of items that could not be made.
         last: Name of the last item.
     """
 
@@ -48,13 +49,13 @@ class CollectProgress:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection holds in the end.
+    """What a collection holds at the end.
 
     Attributes:
-        root: Its folder.
-        items: Things that were made, or were there already.
-        frames: Frames of those.
-        discarded: Tries thrown away, by reason.
+        root: Folder of the data set.
+        items: Number of things that were made now or were there already.
+        frames: Their frames.
+        discarded: Number of tries thrown away, by reason.
         failures: Why items are missing, one line each.
     """
 
@@ -66,10 +67,18 @@ class Collected:
 
 
 def open_collection(name: str, out: Path, options: Mapping[str, Any]) -> Collection:
-    """The collection called `name` in `out`, with its options checked.
+    """Open a collection and check its options.
+
+    Args:
+        name: Registered name of the collection.
+        out: Folder of the data set.
+        options: Values of its options by name.
+
+    Returns:
+        The collection.
 
     Raises:
-        UnknownNameError: For a collection, or an option, that is not known.
+        UnknownNameError: For an unknown collection or option.
         UsageError: For a value of an option out of its bounds, or options that do not go together.
     """
     kind = collections.get(name)
@@ -87,18 +96,18 @@ def collect(
     progress: Callable[[CollectProgress], None] | None = None,
     **options: Any,
 ) -> Collected:
-    """Make a data set, or go on with one.
+    """Make a data set, or continue one.
 
-    It may be stopped at any moment and called again: what is done is kept, and the bytes are those of a run that was
-    never stopped, for any number of workers.
+    It may be stopped at any moment and called again. What is done is kept, and the bytes are the same as without a
+    stop, for any number of workers.
 
     Args:
-        name: Of the collection; see `worldgauge list collections`.
+        name: Name of the collection; see `worldgauge list collections`.
         out: Folder of the data set.
-        workers: Processes that work side by side.
-        on: Where they are, as for `engine.run.run`; what they print goes to the folder logs of `out`.
-        progress: Told of every item that ended.
-        **options: Fields of the collection's `Options`.
+        workers: Number of parallel processes.
+        on: Where the workers run, as for `engine.run.run`. Their output goes to the folder `logs` in `out`.
+        progress: Called after every item.
+        **options: Fields of the `Options` of the collection.
 
     Returns:
         What the folder then holds.
@@ -127,9 +136,19 @@ def collect(
 
 
 def count(name: str, out: Path | str, **options: Any) -> tuple[int, int]:
-    """Things that `collect` would make with these options, and how many of them are in place.
+    """Count what `collect` would make with these options. Nothing is written.
 
-    Writes nothing; raises what `collect` raises before its first item.
+    Args:
+        name: Name of the collection.
+        out: Folder of the data set.
+        **options: Fields of the `Options` of the collection.
+
+    Returns:
+        The number of things asked for, and how many of them are complete.
+
+    Raises:
+        UsageError: For options out of bounds, or that do not go together.
+        RunError: When `out` was collected with other options that its files depend on.
     """
     collection = open_collection(name, Path(out), options)
     collection.check_same()
@@ -145,7 +164,19 @@ def make_item(
     item: dict[str, Any],
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """One item of any collection, in a worker: what `Made` says, or {"full"} when the disk is; plain JSON values."""
+    """Make one item of any collection in a worker.
+
+    Args:
+        collection: Registered name of the collection.
+        home: Module or file that registers it, from `locate_module`.
+        out: Folder of the data set.
+        options: Its options, plain JSON values.
+        item: Fields of the `Item`.
+        progress: Called with the number of frames done and the total.
+
+    Returns:
+        The fields of `Made` as plain JSON values, or {"full": message} when the disk is full.
+    """
     import_located(home, f"data set '{collection}'")
     try:
         opened = open_collection(collection, Path(out), options)
@@ -163,7 +194,7 @@ def make_item(
 
 @contextmanager
 def ending_on_full_disk() -> Iterator[None]:
-    """Raises RunError, with what to do, where the disk is full within; every other error passes."""
+    """Context in which a full disk becomes a RunError with advice. Every other error passes unchanged."""
     try:
         yield
     except (DataError, OSError) as error:
@@ -173,20 +204,30 @@ def ending_on_full_disk() -> Iterator[None]:
 
 
 def render(world: World, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None]) -> Iterator[Image]:
-    """What `camera` sees of `world` from poses (T, 4, 4), one frame each; progress: frames done, of all."""
+    """Render the view of a camera from each pose.
+
+    Args:
+        world: The world.
+        poses: Camera-to-world poses, (T, 4, 4), in metres.
+        camera: The camera.
+        progress: Called with the number of frames done and the total.
+
+    Yields:
+        One image per pose, (H, W, 3) uint8.
+    """
     for number, pose in enumerate(poses):
         progress(number, len(poses))
         yield world.view(pose, camera).rgb
 
 
 def plain_facts(facts: WorldFacts) -> dict[str, Any]:
-    """Facts of a world as plain JSON values, from which `WorldFacts` are made again."""
+    """Facts of a world as plain JSON values, from which `WorldFacts` can be made again."""
     params = {key: list(value) if isinstance(value, tuple) else value for key, value in facts.params.items()}
     return {"name": facts.name, "params": params, "digest": facts.digest}
 
 
 def world_seed_of(seed: int, place: int) -> int:
-    """Seed of the world of settlement or scene number `place` in a collection with `seed`."""
+    """Seed of the world of settlement or scene number `place` in a collection with `seed`, 32 bits."""
     return int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
 
 

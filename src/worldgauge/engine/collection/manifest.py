@@ -1,4 +1,4 @@
-"""What a collected folder says of itself: how it was made and which world every scene is."""
+"""The manifest of a collected folder: how it was made, and the world of every scene."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ _VERSION = 1
 
 
 def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
-    """The manifest of `out`, with "settings" and "worlds"; None when it is no collection yet.
+    """Read the manifest of a folder.
 
-    Raises DataError when it cannot be read, RunError when the folder holds data of another format.
+    Args:
+        out: The folder.
+        format: Name of the expected format.
+
+    Returns:
+        The manifest, with the keys "settings" and "worlds". None where the folder has none.
+
+    Raises:
+        DataError: When the manifest cannot be read.
+        RunError: When the folder holds data of another format.
     """
     path = out / MANIFEST
     if not path.exists():
@@ -36,7 +45,19 @@ def read_manifest(out: Path, format: str) -> dict[str, Any] | None:
 def write_manifest(
     out: Path, format: str, facts: Mapping[str, WorldFacts], settings: Mapping[str, Any], camera: Mapping[str, Any]
 ) -> None:
-    """Put the manifest in place; scenes that the folder already has are kept. Raises as `read_manifest`, DataError."""
+    """Write the manifest. Scenes that it already names are kept.
+
+    Args:
+        out: Folder of the data set; made where it is missing.
+        format: Name of the format.
+        facts: Worlds to add, by scene.
+        settings: Settings of the collection, plain JSON values.
+        camera: The camera, plain JSON values.
+
+    Raises:
+        DataError: When the present manifest cannot be read.
+        RunError: When the folder holds data of another format.
+    """
     rows = {name: {"world": one.name, "params": dict(one.params), "digest": one.digest} for name, one in facts.items()}
     before = read_manifest(out, format)
     kept = {} if before is None else before["worlds"]

@@ -1,4 +1,4 @@
-"""What a check of a data set found: counts, a table and findings, the same form for every format."""
+"""Report of a data check: counts, a table and findings, in the same form for every format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from worldgauge.engine.collection.findings import Finding, Spread
 
 @dataclass(frozen=True)
 class DataTable:
-    """Rows of text under columns, the first of which names the row. title: above it. notes: below it, a line each."""
+    """A table of text.
+
+    Attributes:
+        title: Text above the table.
+        columns: Names of the columns. The first column names the row.
+        rows: One text per column in each row.
+        notes: Lines below the table.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -21,16 +28,17 @@ class DataTable:
 
 @dataclass(frozen=True)
 class DataReport:
-    """What a check found.
+    """Result of a data check.
 
     Attributes:
-        noun: What the items are called ("walks").
-        n_valid, n_items: How many are usable, and of how many.
-        n_frames: Frames of the usable ones.
-        frames_noun: What those are called.
-        findings: What is wrong or worth knowing; an error means that the data cannot be used as they are.
+        noun: What the items are called, in the plural ("walks").
+        n_valid: Number of usable items.
+        n_items: Number of all items.
+        n_frames: Frames of the usable items.
+        findings: What is wrong or worth knowing. An error means that the data cannot be used as they are.
         table: Counts and means, for people.
-        facts: All of it, plain JSON values.
+        facts: All results as plain JSON values.
+        frames_noun: What the frames are called, in the plural.
     """
 
     noun: str
@@ -49,10 +57,10 @@ class DataReport:
 
 
 def mean_text(spread: Spread | None) -> str:
-    """The mean for a table; a dash where there is none."""
+    """The mean as text for a table, or a dash where there is no value."""
     return "-" if spread is None else number_text(spread.mean)
 
 
 def number_text(value: float) -> str:
-    """A number for a table."""
+    """A number as text for a table: three decimals below 100, one from there on."""
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"

@@ -1,4 +1,4 @@
-"""A benchmark: its tasks, how one is performed and scored, how scores become tables. What is optional has a default."""
+"""Base class of a benchmark: its tasks, how they are performed and scored, and how scores become tables."""
 
 from __future__ import annotations
 
@@ -31,39 +31,41 @@ from worldgauge.engine.suite.tables import make_cell, sort_rows
 from worldgauge.metrics import metrics
 
 SubjectKind = Literal["model", "agent"]
-"""Who is tested: a world model, or an agent that answers (`core.agent.Agent`)."""
+"""Kind of subject: a world model, or an agent that answers (`core.agent.Agent`)."""
 
 
 @dataclass(frozen=True)
 class NoSettings:
-    """Settings of a suite that has none."""
+    """Settings of a suite that takes none."""
 
 
 class Suite:
-    """Subclass it, register it, and write `tasks`, `episode` and `compare`; the rest is there to be overridden.
+    """Base class of a benchmark.
+
+    Subclass it, register it, and write `tasks`, `episode` and `compare`. Everything else has a default.
 
         @suites.register("spin")
         class Spin(Suite):
             name, titles = "spin", {"psnr": "PSNR"}
 
-    A suite that asks in another way overrides `perform` and `score` in place of `episode` and `compare`.
+    A suite with another kind of question overrides `perform` and `score` instead of `episode` and `compare`.
 
     Attributes:
-        name: What run folders and workers know it by; the registered name.
-        version: Of the suite; part of every task's identity.
-        Settings: A dataclass of `engine.options.option` fields: what `--set` takes.
-        titles: Metric -> title of its table, headline first, for the `summarize` that comes with the class.
-        subject_kind: Whom it asks.
+        name: Registered name of the suite, used by run folders and workers.
+        version: Version of the suite; part of every task's identity.
+        Settings: A dataclass of `engine.options.option` fields, which `--set` changes.
+        titles: Title of the table of each metric, headline first, for the default `summarize`.
+        subject_kind: Kind of subject, "model" or "agent".
         references: Registered subjects whose scores are known, best first.
-        default_references: Those that the command line asks unless told not to.
-        reference_settings: With which settings some references are asked, such as {"drift": "step_m=0.003"}.
-        floor_references: Those that cannot do what `claim` says; a subject keeps the claim when it beats all of them.
+        default_references: References that the command line runs unless they are switched off.
+        reference_settings: Settings of some references, such as {"drift": "step_m=0.003"}.
+        floor_references: References that cannot do what `claim` says. A subject keeps the claim when it beats them all.
         claim: What a good subject does, as a verb in the third person ("redraws the place it has seen").
-        vocabulary: What a report calls things, where the suite has words of its own (`report.wording.Vocabulary`).
-        balanced_by: A key of the tasks' groups whose values count alike in the headline, whatever their numbers.
-        scoring_settings: Settings that only `score` reads: a change of one makes new scores of old records.
-        choosing_settings: Settings that only choose among tasks: no task depends on them.
-        metrics: Metrics and estimators whose versions its scores depend on; None for all of them.
+        vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
+        balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
+        scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
+        choosing_settings: Settings that only select tasks. No task depends on them.
+        metrics: Metrics and estimators whose versions the scores depend on. None for all of them.
     """
 
     name: ClassVar[str]
@@ -90,59 +92,99 @@ class Suite:
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Any:
-        """The settings made of plain values. Raises UnknownNameError or UsageError naming the setting."""
+        """Make the settings from plain values.
+
+        Args:
+            given: Values by name.
+
+        Returns:
+            An instance of `Settings`.
+
+        Raises:
+            UnknownNameError: For an unknown setting.
+            UsageError: For a value that is not allowed; the message names the setting.
+        """
         return options_of(cls.Settings, cls.name, given)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Every setting in force, plain JSON values; part of a task's identity."""
+        """All settings in force, plain JSON values; part of a task's identity."""
         own = {SETTING: list(self.own_metrics), DIGEST: self._own_digest} if self.own_metrics else {}
         return {**asdict(self.options), **own}
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """None."""
+        """Names of settings that only `score` reads; by default none."""
         return frozenset()
 
     @property
     def metrics(self) -> frozenset[str] | None:
-        """Those that have a table; all of them where there is none."""
+        """Metrics whose versions the scores depend on; by default those with a title. None for all metrics."""
         return frozenset(self.titles) or None
 
     @property
     def vocabulary(self) -> Mapping[str, str]:
-        """The report's own words."""
+        """Words of a report that the suite replaces; by default none."""
         return {}
 
     # asking and scoring
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """The questions that the data in `source` hold, in a fixed order; cheap: nothing is decoded or rendered."""
+        """The tasks in a data set, in a fixed order. Must be cheap: nothing is decoded or rendered.
+
+        Args:
+            source: Folder of the data set.
+
+        Yields:
+            The tasks.
+        """
         raise NotImplementedError
 
     def episode(self, task: Task) -> tuple[Episode, int]:
-        """The recording of a task, and the index of its first hidden frame."""
+        """The recording of a task.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The episode, and the index of its first hidden frame.
+        """
         raise NotImplementedError
 
     def missing_data(self, source: Path) -> Sequence[str]:
-        """What the data should hold and do not have at all, a line each, for the user to read."""
+        """Parts that the data set should have and lacks completely.
+
+        Args:
+            source: Folder of the data set.
+
+        Returns:
+            One line per part, for the user.
+        """
         return ()
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Called once before any of `tasks` is performed, in the process that leads: make what all workers need.
+        """Make what all workers need. Called once in the leading process before any of `tasks` is performed.
 
         Args:
-            tasks: Those that will be performed.
-            tell: Called with what is done, how far, and of how much.
+            tasks: The tasks that will be performed.
+            tell: Called with what is being done, the amount done and the total.
         """
 
     def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        """Ask the subject, the only place where it runs, and keep what it gives.
+        """Ask the subject and keep its answer. The subject runs nowhere else.
 
-        By default a world model is shown what comes before the first hidden frame and asked for the rest.
+        By default a world model gets the frames before the first hidden one and continues from there.
+
+        Args:
+            task: The task.
+            subject: The model or agent.
+            task_context: Folder, seed and progress of the task.
+
+        Returns:
+            The record of the task.
 
         Raises:
-            SubjectError: When it breaks its promise.
+            SubjectError: When the subject breaks its contract.
         """
         episode, start = self.episode(task)
         spec = subject.spec
@@ -160,27 +202,59 @@ class Suite:
         return Record(task, spec.name, task_context.directory, dict(answer.facts), answer.rollout)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Scores of a record: the same record, the same scores. By default those of `compare`."""
+        """Score a record. The same record always gives the same scores. By default calls `compare`.
+
+        Args:
+            record: The record.
+            task_context: Folder, seed and progress of the task.
+
+        Returns:
+            The scores.
+        """
         episode, start = self.episode(record.task)
         rollout = open_rollout(record)
         return self.compare(record, episode, episode.clip[start:].resized(rollout.width, rollout.height), rollout)
 
     def compare(self, record: Record, episode: Episode, truth: Clip, rollout: Clip) -> list[Score]:
-        """Scores of a rollout beside the hidden frames at the same size."""
+        """Compare a rollout with the hidden frames.
+
+        Args:
+            record: The record.
+            episode: The recording of the task.
+            truth: The hidden frames, resized to the rollout.
+            rollout: The frames of the model.
+
+        Returns:
+            The scores.
+        """
         raise NotImplementedError
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
-        """The hidden frames and those of the rollout, as many and of one size: what a user's own metrics see.
+        """The hidden frames and the rollout with equal length and size, for a user's own metrics.
+
+        Args:
+            record: The record.
+
+        Returns:
+            The hidden frames, then the rollout.
 
         Raises:
-            NotApplicableError: Where a record holds no frames that could be compared.
+            NotApplicableError: Where the record holds no frames that can be compared.
         """
         episode, start = self.episode(record.task)
         rollout = open_rollout(record)
         return episode.clip[start:].resized(rollout.width, rollout.height), rollout
 
     def all_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Scores of a record, with those of the user's own metrics."""
+        """Scores of a record, with those of the user's own metrics.
+
+        Args:
+            record: The record.
+            task_context: Folder, seed and progress of the task.
+
+        Returns:
+            The scores of `score`, then those of the user's own metrics.
+        """
         return [*self.score(record, task_context), *own_scores(self.own_metrics, record, self.compared_clips)]
 
     # tables and pictures
@@ -191,12 +265,15 @@ class Suite:
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Tables over subjects, headline first. By default one for each of `titles`, a row a subject.
+        """Tables over subjects, headline first. By default one per entry of `titles`, with one row per subject.
 
         Args:
-            scores: Of each subject.
-            kinds: "subject" or "reference", of each.
-            failed: Tasks of each that have no scores.
+            scores: Scores by subject.
+            kinds: "subject" or "reference", by subject.
+            failed: Tasks without scores, by subject.
+
+        Returns:
+            The tables.
         """
         tables = []
         for metric, title in self.titles.items():
@@ -219,55 +296,109 @@ class Suite:
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """The tables of `summarize`, then one for each of the user's own metrics."""
+        """The tables of `summarize`, then one for each of the user's own metrics.
+
+        Args:
+            scores: Scores by subject.
+            kinds: "subject" or "reference", by subject.
+            failed: Tasks without scores, by subject.
+
+        Returns:
+            The tables.
+        """
         return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]
 
     def published(self) -> list[Table]:
-        """The paper's numbers, labelled as such."""
+        """Published results of the benchmark's paper, labelled as such."""
         return []
 
     def task_view(self, task: Task) -> TaskView:
-        """What a report shows of a task: truth, walk and place. Raises DataError when the data are gone."""
+        """What a report shows of a task: truth, walk and world.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The view.
+
+        Raises:
+            DataError: When the data are gone.
+        """
         episode, start = self.episode(task)
         return TaskView(episode.clip[start:], episode.poses, start, episode.world)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails | None:
-        """What there is to show of a task beside its films; None for nothing. scores: of each subject on the task."""
+        """Further details of a task for a report, in addition to its films.
+
+        Args:
+            task: The task.
+            scores: Scores of each subject on the task.
+
+        Returns:
+            The details, or None where there are none.
+        """
         return None
 
     def film(self, record: Record) -> Clip:
-        """What a report shows of a record in place of its rollout, for records that hold more than frames beside the
-        truth, such as an episode of an agent: shown without the truth, for as long as it lasts. See `shows_films`.
+        """What a report shows of a record instead of its rollout.
 
-        Raises DataError when the record's files are gone.
+        For records that hold more than frames to compare, such as an episode of an agent. The film is shown without the
+        truth, at its full length. See `shows_films`.
+
+        Args:
+            record: The record.
+
+        Returns:
+            The film.
+
+        Raises:
+            DataError: When the files of the record are gone.
         """
         raise DataError(f"{record.task.id}: suite '{self.name}' shows rollouts")
 
     def answer_card(
         self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
     ) -> AnswerCard:
-        """What a report shows of a task that is answered in words; asked only where `shows_answers`.
+        """What a report shows of a task that is answered in words. Called only where `shows_answers` is true.
 
-        records, scores: of each subject that has them. Raises DataError when the data are gone.
+        Args:
+            task: The task.
+            records: Records by subject, where there are any.
+            scores: Scores by subject, where there are any.
+
+        Returns:
+            The card.
+
+        Raises:
+            DataError: When the data are gone.
         """
         raise DataError(f"{task.id}: suite '{self.name}' shows no answers")
 
     @property
     def shows_answers(self) -> bool:
-        """Whether reports show `answer_card` in place of films."""
+        """Whether reports show `answer_card` instead of films."""
         return type(self).answer_card is not Suite.answer_card
 
     @property
     def shows_films(self) -> bool:
-        """Whether reports show `film` in place of rollouts."""
+        """Whether reports show `film` instead of rollouts."""
         return type(self).film is not Suite.film
 
     # results from elsewhere, and for elsewhere
 
     def submissions(self, folder: Path) -> Mapping[str, Mapping[str, Any]]:
-        """Settings of the model `videos` for each model of a folder of finished videos, by the model's name.
+        """Settings of the model `videos` for each model in a folder of finished videos.
 
-        By default every sub-folder is one.
+        By default every sub-folder is one model.
+
+        Args:
+            folder: Folder of the videos.
+
+        Returns:
+            Settings by name of the model.
+
+        Raises:
+            UsageError: For a missing folder.
         """
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; expected <model>/<task>.mp4 in it")
@@ -275,7 +406,16 @@ class Suite:
         return {one.name: {"root": str(one)} for one in inside}
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
-        """Write the scores of one subject as the benchmark's own result file. Raises UsageError where it has none."""
+        """Write the scores of one subject as the benchmark's own result file.
+
+        Args:
+            scores: All scores of the subject.
+            failed: Its tasks without scores.
+            path: File to write.
+
+        Raises:
+            UsageError: Where the suite has no result format.
+        """
         raise UsageError(f"suite '{self.name}' has no result format of its own; its scores are in scores.jsonl")
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: tasks, records, scores, tables, and what a report shows of them."""
+"""Data types of a benchmark: tasks, records, scores and tables, and what a report shows of them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ Better = Literal["higher", "lower", "neither"]
 class Task:
     """One question of a suite.
 
-    id: stable, unique in the suite, `/`-separated words of [A-Za-z0-9._-]. sample: plain JSON values,
-    enough to perform the task in another process. fingerprint: digest of the data it is made of.
-    group: what tables group by, such as {"type": "ABA", "range": 5}. skip: why it is not asked at
-    all, None when it is.
+    Attributes:
+        suite: Name of the suite.
+        id: Stable id, unique in the suite: words of [A-Za-z0-9._-] joined by `/`.
+        sample: Plain JSON values, enough to perform the task in another process.
+        fingerprint: Digest of the data that the task is made of.
+        group: Values that tables group by, such as {"type": "ABA", "range": 5}.
+        skip: Why the task is not asked. None when it is asked.
     """
 
     suite: str
@@ -38,7 +41,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Record:
-    """All that one subject did on one task. facts: plain JSON values. rollout: file in the record's folder."""
+    """Everything that one subject did on one task.
+
+    Attributes:
+        task: The task.
+        subject: Name of the subject.
+        directory: Folder of the record.
+        facts: Plain JSON values.
+        rollout: Name of the video in the folder. None where there is none.
+    """
 
     task: Task
     subject: str
@@ -49,11 +60,19 @@ class Record:
 
 @dataclass(frozen=True)
 class Score:
-    """One number with name, unit and direction.
+    """One number of a task, with name, unit and direction.
 
-    value: None when it is missing, with `reason`; infinite values are allowed and stored as such.
-    series: per-frame values, (frame index, value or None), for curves; n: frames it is a mean over.
-    facts: plain JSON values needed for variants and aggregation.
+    Attributes:
+        task: Id of the task.
+        metric: Name of the metric.
+        value: The value. None when it is missing, with a `reason`. Infinite values are allowed.
+        unit: Unit of the value.
+        better: Direction of better values.
+        n: Number of frames that the value is a mean over.
+        reason: Why the value is missing.
+        series: Values per frame for curves, pairs of frame index and value or None.
+        group: Group of the task.
+        facts: Plain JSON values needed for variants and aggregation.
     """
 
     task: str
@@ -76,7 +95,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task without scores, because it failed. group: as of its `Task`. error: one line."""
+    """A task without scores, because it failed.
+
+    Attributes:
+        task: Id of the task.
+        group: Group of the task.
+        error: The error in one line.
+    """
 
     task: str
     group: Mapping[str, Any]
@@ -85,7 +110,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean over n trajectories, population std, and a 95% bootstrap interval [low, high]; None where n is 0."""
+    """Mean over trajectories with its spread and interval.
+
+    Attributes:
+        mean: Mean of the values. None where `n` is 0.
+        std: Population standard deviation. None where `n` is 0.
+        n: Number of values.
+        low: Lower end of the 95% interval, by bootstrap unless the suite has another.
+        high: Upper end of the interval.
+        expected: Number of values that there should be.
+    """
 
     mean: float | None
     std: float | None
@@ -97,10 +131,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One line of a table. kind: who it is, so that nobody takes a reference for a competitor.
+    """One row of a table.
 
-    flag: a few words where the row must not be taken at its face, such as "does not move"; shown beside the label, and
-    such a row wins nothing.
+    Attributes:
+        label: Name of the subject.
+        cells: One cell per column.
+        kind: "subject", "reference" or "published", so that a reference is not taken for a competitor.
+        flag: A few words where the values are misleading, such as "does not move". They are shown next to the label,
+            and the row cannot be the best one.
     """
 
     label: str
@@ -111,10 +149,19 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by columns of one metric. notes: printed under it (smallest resolvable difference, what is left out).
+    """A table of one metric, with subjects as rows.
 
-    betters: a direction for each column where the columns are of several metrics, such as a paper's own table; empty
-    where all are as `better` says. bars: the table is also drawn, a bar with its interval for each row and column.
+    Attributes:
+        metric: Name of the metric.
+        title: Title of the table.
+        unit: Unit of the values.
+        better: Direction of better values.
+        columns: Names of the columns.
+        rows: The rows.
+        notes: Lines below the table, such as the smallest resolvable difference, or what is left out.
+        betters: One direction per column where the columns are of several metrics, as in a paper's own table. Empty
+            where `better` holds for all columns.
+        bars: Whether the table is also drawn as bars with intervals.
     """
 
     metric: str
@@ -132,10 +179,13 @@ class Table:
 class TaskView:
     """What a report shows of a task.
 
-    truth: the hidden clip, frame k beside frame k of the rollout; a single frame where nobody knows what follows, which
-    is shown as the start image. poses: (N, 4, 4) of the whole walk.
-    generated_from: index in `poses` of the first frame of `truth`. world: None when it is not known.
-    marks: names of places, such as "A", at (x, y) metres of the world frame.
+    Attributes:
+        truth: The hidden clip; frame k belongs to frame k of the rollout. A single frame where the continuation is not
+            known; it is shown as the start image.
+        poses: Camera-to-world poses of the whole walk, (N, 4, 4), in metres.
+        generated_from: Index in `poses` of the first frame of `truth`.
+        world: The world. None when it is not known.
+        marks: Named places, such as "A", at (x, y) in metres of the world frame.
     """
 
     truth: Clip
@@ -147,12 +197,15 @@ class TaskView:
 
 @dataclass(frozen=True)
 class TaskDetails:
-    """What a suite has to show of one task beside its films: plans on the map, and how they were found.
+    """Details of a task in addition to its films: plans on the map, and how they were found.
 
-    paths: name of a path, a subject's label or another such as "truth path", -> (n, 2) metres of the world frame of
-    `TaskView.poses`. corridor: (m, 3), x, y and radius in metres of circles that a good path stays in. stills: label of
-    a subject -> indices of the frames of its rollout that were looked at. diagnostics: label -> {column: plain value}.
-    caption: what was asked, in words.
+    Attributes:
+        paths: Paths by name, (n, 2), in metres of the world frame of `TaskView.poses`. A name is the label of a subject
+            or another one such as "truth path".
+        corridor: Circles in which a good path stays, (m, 3): x, y and radius in metres.
+        stills: Indices of the frames of a rollout that were looked at, by label of the subject.
+        diagnostics: Plain values by column, by label of the subject.
+        caption: The question in words.
     """
 
     paths: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -164,8 +217,14 @@ class TaskDetails:
 
 @dataclass(frozen=True)
 class AnswerView:
-    """One answer as a gallery shows it. picture: (H, W, 3) uint8, None where there is none. text: what was said, whole.
-    verdict: what came of it, in a few words. reasons: why, a line each. solid: what a viewer can turn.
+    """One answer as a gallery shows it.
+
+    Attributes:
+        picture: (H, W, 3) uint8. None where there is none.
+        text: The complete text of the answer.
+        verdict: The result in a few words.
+        reasons: Reasons for the result, one line each.
+        solid: A mesh that a viewer can turn.
     """
 
     picture: Image | None = None
@@ -177,10 +236,13 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class AnswerCard:
-    """What a report shows of a task that has answers in place of films. asked: the question, in words.
+    """What a report shows of a task that has answers instead of films.
 
-    shown: (caption, (H, W, 3) uint8) of what came with it. plates: of the expected answer, under the name "expected"
-    where it can be shown, then of each subject by its label.
+    Attributes:
+        asked: The question in words.
+        shown: Pictures that came with the question, pairs of a caption and (H, W, 3) uint8.
+        plates: Answers by label of the subject. The expected answer comes first under the name "expected", where it can
+            be shown.
     """
 
     asked: str
@@ -189,7 +251,12 @@ class AnswerCard:
 
 
 class TaskContext(Protocol):
-    """What the engine lends to a suite while it performs or scores one task."""
+    """What the engine provides to a suite while it performs or scores one task.
+
+    Attributes:
+        directory: Folder of the record.
+        seed: Seed of the task.
+    """
 
     directory: Path
     """The record's own folder: the only place a suite may write."""
@@ -197,11 +264,16 @@ class TaskContext(Protocol):
     """Of this task, whatever the order of tasks and the number of workers."""
 
     def progress(self, done: int, total: int) -> None:
-        """Called as often as frames come; shows progress and keeps the task alive."""
+        """Report progress, which also keeps the task alive. Call it after every frame or chunk.
+
+        Args:
+            done: Number of frames done.
+            total: Number of frames in total.
+        """
         ...
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """Mean of the values that exist; None when none does."""
+    """Mean of the values that are not None; None when there is none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

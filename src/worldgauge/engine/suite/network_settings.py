@@ -1,4 +1,4 @@
-"""Learned perception for suites: which networks their settings name."""
+"""Digests of the perception networks that the settings of a suite name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,21 @@ from worldgauge.perception.naming import What, network_digest, weights_digest
 
 
 def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], networks: Iterable[str] = ()) -> str | None:
-    """SHA-256, hexadecimal, of the weights that settings name; None where they name none.
+    """Digest of the weights of all networks that settings name.
 
-    Found anew each time, so that other weights count as another setting. looking: settings that name what is looked
-    with. networks: further ones by name. Raises UsageError for what names no network.
+    It is computed on every call, so other weights count as another setting.
+
+    Args:
+        suite: Name of the suite, for messages.
+        settings: Settings of the suite.
+        looking: Kind of network by name of the setting.
+        networks: Further networks by name.
+
+    Returns:
+        SHA-256 in hexadecimal. None where the settings name no network.
+
+    Raises:
+        UsageError: For a setting that does not name a network.
     """
     digests: list[str | None] = []
     for name, what in looking.items():

@@ -1,9 +1,10 @@
-"""Metrics of a user's own in the tables of any suite that compares frames: `--metric package.module:name`.
+"""A user's own metrics in the tables of any suite that compares frames: `--metric package.module:name`.
 
     @metrics.register("edge_f1", unit="1", better="higher", bounds=(0, 1), version=1, compares="frames", source="ours")
     def edge_f1(truth, rollout): ...   # (H, W, 3) uint8 each -> float
 
-compares: "frames", two at a time, the score being their mean; or "clips", (T, H, W, 3) uint8 each, whole.
+With compares="frames" the metric gets two frames at a time, and the score is the mean. With compares="clips" it gets
+two whole clips, (T, H, W, 3) uint8 each.
 """
 
 from __future__ import annotations
@@ -23,18 +24,26 @@ from worldgauge.engine.user_modules import import_file, import_module, module_di
 from worldgauge.metrics import metrics
 
 SETTING, DIGEST = "metrics", "metrics_digest"
-"""Names under which a run keeps them among the suite's settings."""
+"""Names of the user's own metrics, and of their digest, among the settings of a run."""
 MOST_FRAMES = 20_000
-"""Of a clip that is handed over whole."""
+"""Largest number of frames of a clip that a metric gets as a whole."""
 
 
 def name_of(text: str) -> str:
-    """The metric's name in "package.module:name", "./file.py:name" or "name"."""
+    """Name of the metric in "package.module:name", "./file.py:name" or "name"."""
     return text.rpartition(":")[2]
 
 
 def digest_of_metrics(texts: Sequence[str], known: str | None) -> str | None:
-    """Digest of the code behind metrics; `known` where that code is not here, such as when only a report is made."""
+    """Digest of the code of metrics.
+
+    Args:
+        texts: Metrics as the user named them.
+        known: Digest that is used where the code is not available, such as when only a report is made.
+
+    Returns:
+        SHA-256 in hexadecimal, or `known`.
+    """
     try:
         sources = [_load(text)[1] for text in texts]
     except WorldgaugeError:
@@ -50,15 +59,18 @@ def versions_of(texts: Iterable[str]) -> dict[str, int]:
 
 
 def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record], tuple[Clip, Clip]]) -> list[Score]:
-    """A score of each metric for a record; missing, with the reason, where it has no frames to compare.
+    """Score a record with each of the user's own metrics.
 
     Args:
-        texts: The metrics, as they were named.
-        record: What is scored.
-        compared: The hidden frames and those of the rollout, as many and of one size.
+        texts: Metrics as the user named them.
+        record: The record.
+        compared: Gives the hidden frames and the rollout, with equal length and size.
+
+    Returns:
+        One score per metric. Its value is missing, with the reason, where the record has no frames to compare.
 
     Raises:
-        UsageError: For a metric that does not say what it compares, or gives another thing than a number.
+        UsageError: For a metric that does not declare what it compares, or that does not return a number.
     """
     if not texts:
         return []
@@ -70,7 +82,16 @@ def own_scores(texts: Sequence[str], record: Record, compared: Callable[[Record]
 
 
 def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-    """A table for each metric that has a score, a row a subject."""
+    """One table for each of the user's own metrics that has a score.
+
+    Args:
+        texts: Metrics as the user named them.
+        scores: Scores by subject.
+        kinds: "subject" or "reference", by subject.
+
+    Returns:
+        The tables, with one row per subject.
+    """
     tables = []
     for name in map(name_of, texts):
         found = {label: [one for one in theirs if one.metric == name] for label, theirs in scores.items()}

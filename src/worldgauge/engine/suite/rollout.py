@@ -1,4 +1,4 @@
-"""What suites share in asking a world model: the context as it takes it, and what is kept of its answer."""
+"""Ask a world model for a rollout: prepare the context in the form that it takes, and keep its answer."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ POSES = "poses.json"
 
 @dataclass(frozen=True)
 class KeptRollout:
-    """What was kept. rollout: file in the record's folder. clip: of it. facts: "frames_generated", "fps", "resolution",
-    "finished_video" and "poses" (a file name, None where the camera is not known).
+    """A rollout that was stored.
+
+    Attributes:
+        rollout: Name of the video in the record's folder.
+        clip: The video.
+        facts: "frames_generated", "fps", "resolution", "finished_video" and "poses", which is a file name, or None
+            where the camera is not known.
     """
 
     rollout: str
@@ -38,9 +43,18 @@ class KeptRollout:
 
 
 def fit_context(context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None) -> Context:
-    """The last `limit` frames of `context`, as many as a model of `spec` holds, cropped and resized as it asks.
+    """Prepare a context for a model: the last frames, cropped and resized as the model declares.
 
-    Perspective views or panoramas; with depth where it wants it and the world is known.
+    It holds perspective views or panoramas, with depth where the model wants depth and the world is known.
+
+    Args:
+        context: All frames that may be shown.
+        spec: What the model declares.
+        limit: Largest number of frames. None for no limit besides that of the model.
+        world: The world, for depth.
+
+    Returns:
+        The context for the model.
     """
     for most in (limit, spec.max_context):
         if most is not None:
@@ -55,15 +69,25 @@ def fit_context(context: Context, spec: ModelSpec, limit: int | None, world: Wor
 
 
 def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
-    """A recording as a model of `spec` could draw it."""
+    """A recording at the frame size of a model."""
     clip = clip if spec.crop is None else clip.cropped(*spec.crop)
     return clip if spec.frame_size is None else clip.resized(*spec.frame_size)
 
 
 def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext) -> KeptRollout:
-    """Ask `subject` and store its frames, lossless, and where its camera is if it tells.
+    """Ask a model and store its frames without loss, with the camera poses where the model gives them.
 
-    Raises SubjectError when the model breaks its promise.
+    Args:
+        subject: The model.
+        request: What it is asked.
+        fps: Frames per second of the video.
+        task_context: Folder, seed and progress of the task.
+
+    Returns:
+        The stored rollout.
+
+    Raises:
+        SubjectError: When the model breaks its contract.
     """
     path = task_context.directory / ROLLOUT
     poses = write_rollout(subject, request, path, fps, task_context)
@@ -84,9 +108,20 @@ def run_rollout(subject: WorldModel, request: RolloutRequest, fps: float, task_c
 def write_rollout(
     subject: WorldModel, request: RolloutRequest, video: Path, fps: float, task_context: TaskContext
 ) -> FloatArray | None:
-    """Write what `subject` imagines to `video`, lossless; the poses (n, 4, 4) of its frames where it tells them.
+    """Write the frames of a model to a video without loss.
 
-    Raises SubjectError when the model breaks its promise.
+    Args:
+        subject: The model.
+        request: What it is asked.
+        video: File to write.
+        fps: Frames per second of the video.
+        task_context: Folder, seed and progress of the task.
+
+    Returns:
+        Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
+
+    Raises:
+        SubjectError: When the model breaks its contract.
     """
     with Writer(video, fps=fps, kind="lossless") as out:
         for chunk in checked_rollout(subject, request):
@@ -105,9 +140,19 @@ def write_rollout(
 
 
 def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fewest: int = 1) -> KeptRollout:
-    """The video that somebody has made of `task`, copied unchanged, whatever its length, rate and size.
+    """Copy a finished video of a task unchanged, whatever its length, rate and size.
 
-    Raises SubjectError where there is none, it is damaged, or it holds less than `fewest` frames.
+    Args:
+        subject: A model that holds finished videos.
+        task: Id of the task.
+        task_context: Folder, seed and progress of the task.
+        fewest: Smallest number of frames.
+
+    Returns:
+        The stored rollout.
+
+    Raises:
+        SubjectError: Where there is no video, it is damaged, or it holds fewer than `fewest` frames.
     """
     source = subject.video_of(task)
     clip = Clip.open(source)
@@ -127,13 +172,23 @@ def copy_video(subject: HoldsVideos, task: str, task_context: TaskContext, *, fe
 
 
 def crop_camera(camera: Camera, clip: Clip) -> Camera:
-    """The camera of the centre of the view that has the shape of `clip`."""
+    """The camera of the central part of the view that has the aspect ratio of `clip`."""
     width = min(camera.width, round(camera.height * clip.width / clip.height))
     return camera.cropped(width, min(camera.height, round(camera.width * clip.height / clip.width)))
 
 
 def open_rollout(record: Record) -> Clip:
-    """The video of a record. Raises DataError when there is none, or it does not fit the record's facts."""
+    """Open the video of a record.
+
+    Args:
+        record: The record.
+
+    Returns:
+        The video.
+
+    Raises:
+        DataError: When there is no video, or it does not match the facts of the record.
+    """
     if record.rollout is None:
         raise DataError(f"the record of '{record.task.id}' holds no rollout")
     path = record.directory / record.rollout
@@ -146,7 +201,7 @@ def open_rollout(record: Record) -> Clip:
 
 
 def read_poses(record: Record) -> FloatArray | None:
-    """Camera-to-world poses (n, 4, 4) of the frames of a record, where the model told them."""
+    """Camera-to-world poses of the frames of a record, (n, 4, 4). None where the model gave none."""
     if record.facts["poses"] != POSES:
         return None
     rows = np.array(json.loads((record.directory / POSES).read_text())["poses"], np.float64).reshape(-1, 3, 4)
@@ -156,15 +211,15 @@ def read_poses(record: Record) -> FloatArray | None:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """SHA-256 of a file in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
-    """Depth of any context frame on the context's own pixel grid, rendered when asked for; along the rays of panoramas.
+    """Depth of any context frame on its own pixel grid, rendered on demand; for panoramas along the rays.
 
-    NaN where a figure walks along with the camera: it has no place in the world that could be remembered.
+    NaN where a figure moves along with the camera, since it has no place in the world that could be remembered.
     """
 
     def depth(index: int) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Scores made of records, and the scores of one subject as tables see them. Units come from the metrics."""
+"""Make scores from records, and select the scores of one subject for tables. Units come from the metrics."""
 
 from __future__ import annotations
 
@@ -24,9 +24,21 @@ def make_score(
     facts: Mapping[str, Any] | None = None,
     prefix: str = "",
 ) -> Score:
-    """A score of `record` for a registered metric. Without a value there must be a reason.
+    """Make a score of a record for a registered metric.
 
-    prefix: "lcm/" of the score's name, where one metric is taken of several tests that are never averaged together.
+    Args:
+        record: The record.
+        metric: Registered name of the metric.
+        value: The value. None requires a `reason`.
+        n: Number of frames that the value is a mean over.
+        reason: Why the value is missing.
+        series: Pairs of frame index and value or None.
+        facts: Plain JSON values needed for variants and aggregation.
+        prefix: Prefix of the score's name, such as "lcm/". For a metric that is used in several tests whose scores are
+            never averaged together.
+
+    Returns:
+        The score.
     """
     declared = metrics.entry(metric).facts
     return Score(
@@ -52,7 +64,19 @@ def make_mean_score(
     prefix: str = "",
     **facts: Any,
 ) -> Score:
-    """The mean over the frames of `series` that have a value; None with `reason` when none has."""
+    """Make a score from the mean over the frames that have a value.
+
+    Args:
+        record: The record.
+        metric: Registered name of the metric.
+        series: Pairs of frame index and value or None.
+        reason: Why the value is missing, where no frame has one.
+        prefix: Prefix of the score's name, as for `make_score`.
+        **facts: Plain JSON values needed for variants and aggregation.
+
+    Returns:
+        The score.
+    """
     known = [value for _, value in series if value is not None]
     value = mean_of_known(known)
     why = None if known else reason
@@ -60,14 +84,14 @@ def make_mean_score(
 
 
 class SubjectScores:
-    """The scores of one subject of a suite with several kinds of tasks, and its failed tasks, as tables see them.
+    """The scores and failed tasks of one subject, for the tables of a suite with several kinds of tasks.
 
     The key "task" of a task's group names its kind.
 
     Args:
-        label: Of the subject.
+        label: Label of the subject.
         kind: "subject" or "reference".
-        scores: All of them.
+        scores: All its scores.
         failed: Its tasks without scores.
         headline: Name of the score that every task has.
     """
@@ -84,7 +108,16 @@ class SubjectScores:
             self._by_metric.setdefault(score.metric, []).append(score)
 
     def of(self, metric: str, task: str | None = None, **group: object) -> list[Score]:
-        """Its scores of one metric, of a kind of task, of a group; all where nothing is said."""
+        """Scores of one metric.
+
+        Args:
+            metric: Name of the metric.
+            task: Kind of task. None for all kinds.
+            **group: Required values of the group.
+
+        Returns:
+            The scores that match.
+        """
         return [
             score
             for score in self._by_metric.get(metric, ())
@@ -92,15 +125,24 @@ class SubjectScores:
         ]
 
     def lost(self, task: str | None = None) -> int:
-        """Tasks of a kind that failed; told by the task's id, since a damaged record has no group."""
+        """Number of failed tasks of a kind. The kind comes from the task's id, since a damaged record has no group."""
         return sum(task in (None, failure.task.partition("/")[0]) for failure in self.failed)
 
     def expected(self, task: str) -> int:
-        """Tasks of a kind that were asked."""
+        """Number of tasks of a kind that were asked."""
         return len(self.of(self._headline, task)) + self.lost(task)
 
     def cell(self, metric: str, task: str | None = None, **group: object) -> Cell:
-        """Mean over tasks; a rate gets Wilson's interval."""
+        """Mean over tasks for a table. A rate gets Wilson's interval.
+
+        Args:
+            metric: Name of the metric.
+            task: Kind of task. None for all kinds.
+            **group: Required values of the group.
+
+        Returns:
+            The cell.
+        """
         values = [score.value for score in self.of(metric, task, **group)]
         expected = len(values) + (0 if group else self.lost(task))
         cell = make_cell(values, metric_facts(metric)[2], expected=expected)
@@ -111,12 +153,12 @@ class SubjectScores:
         return cell
 
     def is_rate(self, metric: str, task: str | None) -> bool:
-        """Whether scores are 0 or 100 by nature, so that their mean is a rate; suites override it."""
+        """Whether scores are always 0 or 100, so that their mean is a rate. False by default; suites override it."""
         return False
 
 
 def metric_facts(metric: str) -> tuple[str, Better, tuple[float, float]]:
-    """Unit, direction and bounds of a score's metric."""
+    """Unit, direction and bounds of the metric of a score."""
     facts = metrics.entry(metric.rpartition("/")[2]).facts
     low, high = facts["bounds"]
     return facts["unit"], facts["better"], (low, high)

@@ -1,4 +1,4 @@
-"""Settings of a suite from plain values: what every suite refuses alike, and what parity=released stands for."""
+"""Make the settings of a suite from plain values, with the checks that all suites share and parity=released."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 
 S = TypeVar("S")
 DIGEST = "_digest"
-"""End of the names of settings that are found anew from others, and that nobody gives."""
+"""Suffix of settings that are computed from others; users cannot set them."""
 
 
 def settings_of(kind: type[S], suite: str, options: Mapping[str, Any]) -> S:
-    """The dataclass `kind` made of `options`; a field that is one of some words must be one of them.
+    """Make the settings dataclass `kind` from plain values. A field of type Literal accepts only its words.
 
-    Raises UnknownNameError for a name that it has not, UsageError naming the option.
+    Args:
+        kind: The dataclass.
+        suite: Name of the suite, for messages.
+        options: Values by name.
+
+    Returns:
+        The settings.
+
+    Raises:
+        UnknownNameError: For an unknown setting.
+        UsageError: For a value that is not allowed; the message names the setting.
     """
     hints = get_type_hints(kind)
     for name in options:
@@ -34,7 +44,18 @@ def settings_of(kind: type[S], suite: str, options: Mapping[str, Any]) -> S:
 
 
 def check_whole(suite: str, name: str, value: Any, *, least: int, optional: bool = False) -> None:
-    """Raises UsageError unless `value` is a whole number of at least `least`, or None where it may be."""
+    """Check that a setting is a whole number.
+
+    Args:
+        suite: Name of the suite, for messages.
+        name: Name of the setting.
+        value: Its value.
+        least: Smallest allowed value.
+        optional: Whether None is allowed.
+
+    Raises:
+        UsageError: For any other value.
+    """
     if value is None and optional:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -42,7 +63,18 @@ def check_whole(suite: str, name: str, value: Any, *, least: int, optional: bool
 
 
 def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
-    """Prices of a million tokens in and out, of "IN,OUT"; None, None where nothing is said. Raises UsageError."""
+    """Prices of a million input and output tokens, from "IN,OUT".
+
+    Args:
+        suite: Name of the suite, for messages.
+        text: The setting. None or empty for no prices.
+
+    Returns:
+        Price of input tokens and price of output tokens; None, None where nothing is given.
+
+    Raises:
+        UsageError: For text in another form.
+    """
     if text is None:
         return None, None
     try:
@@ -55,7 +87,17 @@ def chat_prices(suite: str, text: Any) -> tuple[float | None, float | None]:
 
 
 def check_chat_budget(suite: str, budget: Any, *, recording: str | None, prices: str | None) -> None:
-    """Raises UsageError unless `budget` is None, or money that can be kept count of."""
+    """Check a budget for chat models.
+
+    Args:
+        suite: Name of the suite, for messages.
+        budget: The budget. None for no limit.
+        recording: File in which the spending is recorded.
+        prices: The setting `chat_prices`.
+
+    Raises:
+        UsageError: For a budget that is not above 0, or one without `recording` and `prices`.
+    """
     if budget is not None and (isinstance(budget, (bool, str)) or not 0 < budget < math.inf):
         raise UsageError(f"{suite} setting 'chat_budget' must be more than 0, got {budget!r}")
     if budget is not None and (recording is None or prices is None):
@@ -63,9 +105,18 @@ def check_chat_budget(suite: str, budget: Any, *, recording: str | None, prices:
 
 
 def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, Any]) -> S:
-    """`settings` with all of `released` where they say parity=released.
+    """Apply the released values where the settings have parity=released.
 
-    Raises UsageError where one of `options` contradicts it.
+    Args:
+        settings: The settings.
+        options: Values that the user gave.
+        released: Values that parity=released stands for.
+
+    Returns:
+        The settings, changed where parity=released is set.
+
+    Raises:
+        UsageError: Where one of `options` contradicts a released value.
     """
     if getattr(settings, "parity", None) != "released":
         return settings
@@ -77,7 +128,7 @@ def with_parity(settings: S, options: Mapping[str, Any], released: Mapping[str, 
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    """Words of a Literal, and None where it may be; empty for any other type."""
+    """Words of a Literal, with None where it is allowed. Empty for any other type."""
     parts = get_args(hint) if get_origin(hint) is not Literal else (hint,)
     words = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
     return (*words, *([None] if words and type(None) in parts else ()))

@@ -1,4 +1,4 @@
-"""Tables made of scores: cells with intervals, rows in order, and how small a difference a set could show."""
+"""Make tables from scores: cells with intervals, sorted rows, and the smallest difference that can be resolved."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from worldgauge.core.statistics import bootstrap_interval, mean_std, smallest_re
 from worldgauge.engine.suite.contract import Better, Cell, TableRow
 
 FEWEST_PAIRS = 5
-"""Tasks that two subjects must share before the spread of their differences says anything."""
+"""Smallest number of shared tasks for which the spread of two subjects' differences is meaningful."""
 _BOOTSTRAP_SEED = 20250522
 
 
 def make_cell(values: Iterable[float | None], bounds: tuple[float, float], expected: int | None = None) -> Cell:
-    """Mean, population std, n and a 95% bootstrap interval; missing and infinite values are counted, not averaged.
+    """Mean, population standard deviation, count and 95% bootstrap interval of values.
 
-    bounds: what values the metric can have: an interval of few values may reach beyond them. expected: how many there
-    should be, as many as `values` unless said.
+    Missing and infinite values are counted but not averaged.
+
+    Args:
+        values: Numbers, or None where a value is missing.
+        bounds: Smallest and largest possible value of the metric. They limit the interval.
+        expected: Number of values that there should be, by default the number of `values`.
+
+    Returns:
+        The cell.
     """
     values = list(values)
     known = [value for value in values if value is not None and np.isfinite(value)]
@@ -29,7 +36,16 @@ def make_cell(values: Iterable[float | None], bounds: tuple[float, float], expec
 
 
 def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> list[TableRow]:
-    """Best first by one column, flagged rows after the others; rows without a mean there at the end."""
+    """Sort rows by one column, best first. Flagged rows follow the others; rows without a mean come last.
+
+    Args:
+        rows: The rows.
+        better: Direction of better values.
+        column: Index of the column.
+
+    Returns:
+        The sorted rows.
+    """
     sign = 1 if better == "lower" else -1
 
     def key(row: TableRow) -> tuple[bool, bool, float, str]:
@@ -40,9 +56,14 @@ def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> lis
 
 
 def resolution_note(values: Mapping[str, Mapping[str, float | None]], tasks: str) -> str:
-    """The line under a table on how small a difference the set could show.
+    """The line below a table that gives the smallest difference that the data set can resolve.
 
-    values: {subject: {task id: value}}, of two subjects or more. tasks: what tasks are called, in the plural.
+    Args:
+        values: Values by subject and task id, for two or more subjects.
+        tasks: What the tasks are called, in the plural.
+
+    Returns:
+        The line.
     """
     smallest = smallest_difference(values)
     return "The smallest difference between two subjects that this set could resolve (80% power, 5% level) " + (
@@ -53,7 +74,14 @@ def resolution_note(values: Mapping[str, Mapping[str, float | None]], tasks: str
 
 
 def smallest_difference(values: Mapping[str, Mapping[str, float | None]]) -> float | None:
-    """Median over pairs of subjects of the smallest resolvable paired difference; None where no pair has enough."""
+    """Smallest difference between two subjects that a data set can resolve: the median over pairs of subjects.
+
+    Args:
+        values: Values by subject and task id.
+
+    Returns:
+        The paired difference. None where no pair shares enough tasks.
+    """
     known = {
         subject: {task: value for task, value in own.items() if value is not None and np.isfinite(value)}
         for subject, own in values.items()
