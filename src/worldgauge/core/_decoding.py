@@ -1,4 +1,4 @@
-"""Reading video files: where every frame lies, random access to it, and what is wrong with a file."""
+"""Reading video files: the position of every frame, random access to frames, and a check for damage."""
 
 from __future__ import annotations
 
@@ -74,9 +74,18 @@ class FileSource:
 
 
 def header_frames(path: Path | str) -> int:
-    """Frames of a video as its header says, 0 where it says nothing (Matroska and streams do not). Nothing is read.
+    """Number of frames that the header of a video states; no frame is read.
 
-    Not to be believed: to count, open it as a clip. Raises DataError for what is no video.
+    Do not rely on it. To count frames, open the file as a clip.
+
+    Args:
+        path: The video file.
+
+    Returns:
+        The number of frames; 0 when the header does not state it, as in Matroska and streams.
+
+    Raises:
+        DataError: The file is not a video.
     """
     import av
 
@@ -90,11 +99,17 @@ def header_frames(path: Path | str) -> int:
 
 
 def problems(path: Path | str) -> list[str]:
-    """What is wrong with a video file, one line each; empty when nothing was found.
+    """Find what is wrong with a video file.
 
-    Decodes all of it. Damaged H.264 raises nothing and returns every frame, so the decoder's own log
-    is captured (single thread: other threads would log elsewhere), and the counts are compared. Damage
-    that happens to decode stays unseen: compare hashes where there are any.
+    Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
+    (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
+    not found: compare hashes when there are any.
+
+    Args:
+        path: The video file.
+
+    Returns:
+        One line for each problem; empty when none was found.
     """
     import av
     import av.logging

@@ -1,7 +1,7 @@
 """Actions and the unified action API: one recorded walk as keys, as a camera path, or as words.
 
-A world model says which control it takes (`ModelSpec.control`); suites record actions once and this
-module translates them. Row t of an action array always drives the step from frame t to frame t + 1.
+A world model declares which control it takes (`ModelSpec.control`). Suites record actions once, and this module
+translates them. Row t of an action array always drives the step from frame t to frame t + 1.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ Control = Literal["actions", "camera", "text"]
 
 
 class Motion(NamedTuple):
-    """Relative move of one frame, in the walker's own frame: metres and radians.
+    """Relative move of one frame, in the walker's own frame.
 
-    forward, left, up: metres along the heading before the turn. yaw: counter-clockwise (left)
-    positive; pitch: up positive.
+    Attributes:
+        forward: Metres along the heading before the turn.
+        left: Metres to the left of that heading.
+        up: Metres upwards.
+        yaw: Radians, counter-clockwise (left) positive.
+        pitch: Radians, up positive.
     """
 
     forward: float = 0.0
@@ -38,8 +42,10 @@ class Motion(NamedTuple):
 class Axis:
     """One column of an action array.
 
-    kind: "button" (0 or 1), "angle" (radians) or "length" (metres). motion: the move that the value 1 causes when it
-    is held, used where no physics is at hand.
+    Attributes:
+        name: Name of the column.
+        kind: "button" (0 or 1), "angle" (radians) or "length" (metres).
+        motion: The move that the value 1 causes, used where no physics is available.
     """
 
     name: str
@@ -49,7 +55,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """Named columns of an action array and the frame rate they are meant for."""
+    """Named columns of an action array and the frame rate they are meant for.
+
+    Attributes:
+        name: Name of the space.
+        axes: The columns, in order.
+        fps: Frames per second.
+    """
 
     name: str
     axes: tuple[Axis, ...]
@@ -59,7 +71,17 @@ class ActionSpace:
         return len(self.axes)
 
     def column(self, name: str) -> int:
-        """Index of the axis called `name`; raises ShapeError when there is none."""
+        """Index of an axis.
+
+        Args:
+            name: Name of the axis.
+
+        Returns:
+            Its column in the action array.
+
+        Raises:
+            ShapeError: There is no such axis.
+        """
         for index, axis in enumerate(self.axes):
             if axis.name == name:
                 return index
@@ -83,10 +105,16 @@ LOOP_WALK = ActionSpace(
 
 
 def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
-    """MIND's keys at 24 frames a second: four to walk, relative to the view, and four to look, any of them together.
+    """MIND's keys at 24 frames per second: four to walk, relative to the view, and four to look, in any combination.
 
-    speed_mps: metres a second while a walking key is held (delta_p / 100). turn_deg: degrees a frame while a looking
-    key is held (delta_r). The defaults are the space that most of the data share.
+    The defaults are the space that most of the data share.
+
+    Args:
+        speed_mps: Metres per second while a walking key is held (delta_p / 100).
+        turn_deg: Degrees per frame while a looking key is held (delta_r).
+
+    Returns:
+        The action space.
     """
     step, turn = speed_mps / 24, math.radians(turn_deg)
     return ActionSpace(
@@ -118,13 +146,21 @@ HAND_POSES = ActionSpace(
     ),
     fps=20.0,
 )
-"""Where a robot's hand is to be at the next frame, in the world: turns about fixed axes x, then y, then z, and the
-gripper, 1 open. The camera stands still. World-in-World, section 5.4."""
+"""Target pose of a robot's hand at the next frame, in the world frame: turns about fixed axes x, then y, then z, and
+the gripper, 1 open. The camera stands still. World-in-World, section 5.4."""
 
 
 @dataclass(frozen=True)
 class Actions:
-    """`values` (T, K) float32 in the columns of `space`; row t drives frame t to frame t + 1."""
+    """The actions of one walk.
+
+    Attributes:
+        space: Meaning of the columns.
+        values: (T, K) float32, one column for each axis; row t drives frame t to frame t + 1.
+
+    Raises:
+        ShapeError: The number of columns does not fit the space.
+    """
 
     space: ActionSpace
     values: NDArray[np.float32]
@@ -142,13 +178,30 @@ class Actions:
         return Actions(self.space, self.values[rows])
 
     def column(self, name: str) -> NDArray[np.float32]:
-        """One column (T,) by its axis name."""
+        """One column of the actions.
+
+        Args:
+            name: Name of the axis.
+
+        Returns:
+            (T,) float32 values.
+
+        Raises:
+            ShapeError: There is no such axis.
+        """
         column: NDArray[np.float32] = self.values[:, self.space.column(name)]
         return column
 
 
 def motions(actions: Actions) -> FloatArray:
-    """Nominal moves (T, 5): forward, left, up in metres, yaw, pitch in radians. No physics, no walls."""
+    """Nominal moves of the actions, without physics and walls.
+
+    Args:
+        actions: T actions.
+
+    Returns:
+        (T, 5) float64: forward, left and up in metres, yaw and pitch in radians.
+    """
     gains = np.array([axis.motion for axis in actions.space.axes], np.float64)
     moves: FloatArray = actions.values.astype(np.float64) @ gains
     return moves
@@ -157,12 +210,19 @@ def motions(actions: Actions) -> FloatArray:
 def camera_path(
     actions: Actions, start: ArrayLike, *, heading: Literal["before", "mean"] = "before", arm_m: float = 0.0
 ) -> FloatArray:
-    """Camera-to-world poses (T, 4, 4) that the nominal moves of `actions` lead to from pose `start` (4, 4).
+    """Camera path that the nominal moves of the actions lead to (dead reckoning).
 
-    heading: each step moves along the heading it has "before" its turn, or along the "mean" of those before and after
-    it, so that the opposite keys lead back over the very same poses. arm_m: metres of the camera behind the point that
-    walks and turns (third person). For recorded walks prefer the recorded poses: this is the dead reckoning for walks
-    that have none.
+    For recorded walks use the recorded poses; this is for walks that have none.
+
+    Args:
+        actions: T actions.
+        start: (4, 4) camera-to-world pose of the first frame.
+        heading: Each step moves along the heading "before" its turn, or along the "mean" of the headings before and
+            after it. With "mean" the opposite keys lead back over exactly the same poses.
+        arm_m: Metres of the camera behind the point that walks and turns (third person).
+
+    Returns:
+        (T, 4, 4) camera-to-world poses after each action.
     """
     start = np.asarray(start, np.float64)
     yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(start))
@@ -179,10 +239,16 @@ def camera_path(
 
 
 def describe(actions: Actions) -> str:
-    """The walk in words, one clause a phase, for models that are driven by text.
+    """Describe the walk in words, one clause for each phase, for models that are driven by text.
 
-    Phases whose amount rounds to nothing, such as the last correction of a turn, are left out.
+    Phases whose amount rounds to zero, such as the last correction of a turn, are left out.
     Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
+
+    Args:
+        actions: The actions.
+
+    Returns:
+        The description.
     """
     clauses = []
     for kind, amount in _phases(motions(actions)):

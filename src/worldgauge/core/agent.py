@@ -1,4 +1,4 @@
-"""What is tested where answers are checked: the Agent protocol, and what it is asked and answers."""
+"""What is tested by suites that check answers: the Agent protocol, the problems it gets and the answers it gives."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ PRIVILEGED = frozenset({"truth"})
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """Who an agent is.
+    """Declares the name, extra inputs and settings of an agent.
 
     Attributes:
         name: Shown in tables.
-        inputs: "truth" for a reference that is shown the right answer; every table marks who had it.
-        settings: Everything that changes its answers, plain JSON values; part of a task's identity.
+        inputs: "truth" for a reference that gets the right answer; every table marks the agents that had it.
+        settings: Everything that changes its answers, as plain JSON values; part of a task's identity.
+
+    Raises:
+        UsageError: `inputs` names an unknown input.
     """
 
     name: str
@@ -31,33 +34,33 @@ class AgentSpec:
         """Check the inputs.
 
         Raises:
-            UsageError: For inputs that nobody gives.
+            UsageError: An input is unknown.
         """
         if unknown := self.inputs - PRIVILEGED:
             raise UsageError(f"agent '{self.name}' wants unknown inputs {sorted(unknown)}; known: {sorted(PRIVILEGED)}")
 
     @property
     def privileged(self) -> bool:
-        """True when the agent sees what a tested one must not: a reference, not a competitor."""
+        """True when the agent sees what a tested agent must not: it is a reference, not a competitor."""
         return bool(self.inputs & PRIVILEGED)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One question to an agent; holds all it may know, so it can be repeated anywhere.
+    """One question to an agent; it holds everything the agent may know, so it can be repeated anywhere.
 
     Attributes:
         task: Id of the task.
-        kind: What is asked for, a word of the suite.
+        kind: Kind of answer that is asked for, a word of the suite.
         instruction: The brief, or the question.
-        seed: Of everything random in the answer.
-        variant: How it is asked, a word of the suite; empty where there is one way.
+        seed: Seed of everything random in the answer.
+        variant: Form of the question, a word of the suite; empty when there is only one.
         images: (H, W, 3) uint8 each.
-        captions: As many as images.
-        materials: What may be used in the answer, by name.
-        choices: Words one of which is the answer; empty where it is free.
-        most: How large the answer may be along each axis, in units of the suite; empty where nothing bounds it.
-        truth: Text that is the right answer, for agents whose spec asks for it.
+        captions: One for each image.
+        materials: Names of what may be used in the answer.
+        choices: Words, one of which is the answer; empty when the answer is free.
+        most: Largest size of the answer along each axis, in units of the suite; empty when there is no limit.
+        truth: The right answer as text, for agents whose spec asks for it.
     """
 
     task: str
@@ -75,11 +78,11 @@ class Problem:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an agent says.
+    """The answer of an agent.
 
     Attributes:
         text: The answer itself.
-        notes: How it came to it, plain JSON values for the record (prompts, tokens, costs).
+        notes: How the agent came to it, as plain JSON values for the record (prompts, tokens, costs).
     """
 
     text: str
@@ -88,15 +91,25 @@ class Answer:
 
 @runtime_checkable
 class Agent(Protocol):
-    """Something that answers. Its class takes its settings as keyword arguments."""
+    """Something that answers problems. Its class takes its settings as keyword arguments.
+
+    Attributes:
+        spec: Name, inputs and settings.
+    """
 
     spec: AgentSpec
 
     def answer(self, problem: Problem) -> Answer | str:
-        """The answer in words, as a language model would give it: data stand in a fenced block.
+        """Answer a problem in words, as a language model would: data stand in a fenced block.
 
-        What an endpoint raises (`chat.client.EndpointError`, `BudgetError`) passes: an outage fails the task, it is no
-        wrong answer.
+        Errors of an endpoint (`chat.client.EndpointError`, `BudgetError`) may pass through. An outage fails the task;
+        it does not count as a wrong answer.
+
+        Args:
+            problem: The question.
+
+        Returns:
+            The answer, or only its text.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""One family of errors. Each says what was wrong, where, and what to do next."""
+"""The errors of the package. Each message says what was wrong, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class WorldgaugeError(Exception):
-    """Base of every known error: shown to users as one line, exit code 2, no traceback."""
+    """Base of every known error; users see one line and exit code 2, without a traceback."""
 
 
 class UsageError(WorldgaugeError):
@@ -19,7 +19,7 @@ class ShapeError(WorldgaugeError):
 
 
 class DataError(WorldgaugeError):
-    """A file of a data set that is unreadable or contradicts itself; names file and field or frame."""
+    """A file of a data set is unreadable or contradicts itself; the message names the file and the field or frame."""
 
 
 class WorldError(WorldgaugeError):
@@ -27,17 +27,17 @@ class WorldError(WorldgaugeError):
 
 
 class SubjectError(WorldgaugeError):
-    """The model or agent under test broke its promise: wrong frames, a raise, a hang."""
+    """The model or agent under test did not keep the protocol: wrong frames, an exception, a hang."""
 
 
 class LostError(SubjectError):
-    """The process of a model died with a question in hand; asked again, it may well answer."""
+    """The process of a model died while it answered a request; a second attempt may succeed."""
 
 
 class NotApplicableError(WorldgaugeError):
-    """A task that this subject cannot be asked, such as a reference that needs the world of a recording.
+    """A task that does not apply to this subject, such as a reference that needs the world of a recording.
 
-    Counted as skipped with this reason, not as failed.
+    It counts as skipped with this reason, not as failed.
     """
 
 
@@ -46,7 +46,12 @@ class RunError(WorldgaugeError):
 
 
 class MissingExtraError(WorldgaugeError):
-    """A part that needs a package of an optional extra, or weights that were not given."""
+    """A part needs a package of an optional extra, or weights that were not given.
+
+    Args:
+        what: The part that needs it.
+        extra: Name of the extra.
+    """
 
     def __init__(self, what: str, extra: str) -> None:
         how = f"pip install \"worldgauge[{extra}]\" (in a clone: pip install -e '.[{extra}]')"
@@ -54,7 +59,13 @@ class MissingExtraError(WorldgaugeError):
 
 
 class UnknownNameError(WorldgaugeError):
-    """A name that no registry entry has; suggests the nearest ones."""
+    """No registry entry has this name; the message suggests the nearest one.
+
+    Args:
+        kind: What the name stands for ("model").
+        name: The unknown name.
+        known: All known names.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)

@@ -1,4 +1,4 @@
-"""What readers of files from elsewhere check alike: links, numbers, cameras, worlds; and folders written whole."""
+"""Shared checks for readers of files from elsewhere: numbers, cameras, worlds and poses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,21 @@ ROTATION_TOLERANCE = 1e-6
 
 
 def number_of(content: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """A number within [low, high]; KeyError where it is missing, ValueError naming the field where it is another."""
+    """Read a number field.
+
+    Args:
+        content: The object that holds the field.
+        key: Name of the field.
+        low: Smallest allowed value.
+        high: Largest allowed value.
+
+    Returns:
+        The number.
+
+    Raises:
+        KeyError: The field is missing.
+        ValueError: The field is not a number from `low` to `high`; the message names it.
+    """
     value = content[key]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
         raise ValueError(f"field '{key}' is {short(value)}; give a number from {low:.3g} to {high:.3g}")
@@ -26,7 +40,21 @@ def number_of(content: Mapping[str, Any], key: str, low: float, high: float) -> 
 
 
 def whole_of(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    """A whole number within [low, high]; KeyError where it is missing, ValueError naming the field where it is not."""
+    """Read a whole-number field.
+
+    Args:
+        content: The object that holds the field.
+        key: Name of the field.
+        low: Smallest allowed value.
+        high: Largest allowed value.
+
+    Returns:
+        The number.
+
+    Raises:
+        KeyError: The field is missing.
+        ValueError: The field is not a whole number from `low` to `high`; the message names it.
+    """
     value = content[key]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(f"field '{key}' is {short(value)}; give a whole number from {low} to {high}")
@@ -34,7 +62,18 @@ def whole_of(content: Mapping[str, Any], key: str, low: int, high: int) -> int:
 
 
 def camera_of(content: Mapping[str, Any]) -> Camera:
-    """A camera of its six numbers; KeyError or ValueError naming the field."""
+    """Read a camera from its six numbers.
+
+    Args:
+        content: Object with width, height, fx, fy, cx and cy, all in pixels.
+
+    Returns:
+        The camera.
+
+    Raises:
+        KeyError: A field is missing.
+        ValueError: A field is out of range, or the frame has too many pixels; the message names the field.
+    """
     camera = Camera(
         width=whole_of(content, "width", 2, MAX_PIXELS),
         height=whole_of(content, "height", 2, MAX_PIXELS),
@@ -49,7 +88,18 @@ def camera_of(content: Mapping[str, Any]) -> Camera:
 
 
 def world_of(content: Mapping[str, Any]) -> WorldFacts:
-    """A world of its name, params and digest; TypeError or ValueError naming the field."""
+    """Read the facts of a world.
+
+    Args:
+        content: Object with a name, params and optionally a digest.
+
+    Returns:
+        The facts.
+
+    Raises:
+        TypeError: A field is missing or unknown.
+        ValueError: A field has the wrong type.
+    """
     facts = WorldFacts(**content)
     known = isinstance(facts.name, str) and isinstance(facts.params, dict)
     if not known or not (facts.digest is None or isinstance(facts.digest, str)):
@@ -58,7 +108,18 @@ def world_of(content: Mapping[str, Any]) -> WorldFacts:
 
 
 def poses_of(rows: Any, field: str = "poses") -> FloatArray:
-    """Poses (T, 4, 4) of a list of rows of twelve numbers; ValueError naming the first that is no place and turn."""
+    """Read poses from rows of twelve numbers, the first three rows of each matrix.
+
+    Args:
+        rows: T rows of twelve numbers.
+        field: Name of the field, for messages.
+
+    Returns:
+        (T, 4, 4) float64 poses.
+
+    Raises:
+        ValueError: A row is not a position within +-1e6 m and a rotation; the message names the first such row.
+    """
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"field '{field}' is no list of poses")
     for number, row in enumerate(rows):
@@ -80,7 +141,7 @@ def poses_of(rows: Any, field: str = "poses") -> FloatArray:
 
 
 def short(value: Any) -> str:
-    """`value` for a message, at most 40 characters."""
+    """Shorten the text form of `value` for a message, to at most 40 characters."""
     if isinstance(value, float) and not math.isfinite(value):
         return "not finite"
     text = repr(value)

@@ -1,8 +1,8 @@
 """Poses, SE(3) and Sim(3), perspective and equirectangular cameras.
 
-World frame: right-handed, z up, metres. Camera frame: x right, y down, z forward (OpenCV).
-Poses are camera-to-world 4x4 float64. Yaw about +z from +x, counter-clockwise; pitch up positive;
-radians. Data sets with other frames are converted in the `format` of their suite, nowhere else.
+World frame: right-handed, z up, metres. Camera frame: x right, y down, z forward (OpenCV). Poses are camera-to-world
+4x4 float64. Yaw is about +z from +x, counter-clockwise; pitch is positive upwards; both in radians. Data sets with
+other frames are converted in the `format` of their suite, nowhere else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ FloatArray = NDArray[np.float64]
 
 
 def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 0.0) -> FloatArray:
-    """Camera-to-world poses (..., 4, 4) of cameras at `position` (..., 3) without roll.
+    """Camera-to-world poses from positions and viewing angles, without roll.
 
-    yaw, pitch: (...) radians; yaw 0 looks along +x, pi/2 along +y; positive pitch looks up.
+    Args:
+        position: (..., 3) camera positions, metres.
+        yaw: (...) radians; 0 looks along +x, pi/2 along +y.
+        pitch: (...) radians; positive looks up.
+
+    Returns:
+        (..., 4, 4) camera-to-world poses.
     """
     position = np.asarray(position, np.float64)
     yaw, pitch = np.broadcast_arrays(np.asarray(yaw, np.float64), np.asarray(pitch, np.float64))
@@ -37,14 +43,21 @@ def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 
 
 
 def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Yaw and pitch (...) in radians of camera-to-world poses (..., 4, 4); roll is ignored."""
+    """Viewing angles of camera-to-world poses; roll is ignored.
+
+    Args:
+        pose: (..., 4, 4) camera-to-world poses.
+
+    Returns:
+        Yaw and pitch (...) in radians.
+    """
     forward = np.asarray(pose, np.float64)[..., :3, 2]
     yaw = np.arctan2(forward[..., 1], forward[..., 0])
     return yaw, np.arcsin(np.clip(forward[..., 2], -1.0, 1.0))
 
 
 def wrap_angle(angle: ArrayLike) -> FloatArray:
-    """Angles in radians brought into [-pi, pi)."""
+    """Wrap angles in radians to [-pi, pi)."""
     wrapped: FloatArray = (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
     # The remainder of a tiny negative number rounds up to the full circle.
     inside: FloatArray = wrapped - 2 * np.pi * (wrapped >= np.pi)
@@ -63,14 +76,28 @@ def invert(pose: ArrayLike) -> FloatArray:
 
 
 def relative(pose_from: ArrayLike, pose_to: ArrayLike) -> FloatArray:
-    """Pose of `pose_to` seen from `pose_from`: inv(from) @ to, shapes (..., 4, 4)."""
+    """Pose of `pose_to` seen from `pose_from`: inv(from) @ to.
+
+    Args:
+        pose_from: (..., 4, 4) poses.
+        pose_to: (..., 4, 4) poses.
+
+    Returns:
+        (..., 4, 4) relative poses.
+    """
     return invert(pose_from) @ np.asarray(pose_to, np.float64)
 
 
 def rotation_angle(rotation: ArrayLike) -> FloatArray:
-    """Angle in radians, [0, pi], of rotation matrices (..., 3, 3).
+    """Angle of rotation matrices.
 
-    Uses atan2 of the skew part and the trace, exact near 0 and pi where arccos is not.
+    Uses atan2 of the skew part and the trace, which is exact near 0 and pi where arccos is not.
+
+    Args:
+        rotation: (..., 3, 3) rotation matrices.
+
+    Returns:
+        (...) angles in radians, 0 to pi.
     """
     r = np.asarray(rotation, np.float64)
     skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], -1)
@@ -81,7 +108,16 @@ def rotation_angle(rotation: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera; pixel (column u, row v) has its centre at (u + 0.5, v + 0.5) pixels."""
+    """A pinhole camera; pixel (column u, row v) has its centre at (u + 0.5, v + 0.5) pixels.
+
+    Attributes:
+        width: Frame width in pixels.
+        height: Frame height in pixels.
+        fx: Horizontal focal length in pixels.
+        fy: Vertical focal length in pixels.
+        cx: Column of the principal point in pixels.
+        cy: Row of the principal point in pixels.
+    """
 
     is_panorama: ClassVar[bool] = False
 
@@ -94,19 +130,37 @@ class Camera:
 
     @classmethod
     def from_vertical_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
-        """Square pixels, principal point in the image centre."""
+        """Camera with square pixels and the principal point in the image centre, from its vertical field of view.
+
+        Args:
+            width: Frame width in pixels.
+            height: Frame height in pixels.
+            fov_deg: Vertical field of view in degrees.
+
+        Returns:
+            The camera.
+        """
         focal = height / 2 / np.tan(np.radians(fov_deg) / 2)
         return cls(width, height, focal, focal, width / 2, height / 2)
 
     @classmethod
     def from_horizontal_fov(cls, width: int, height: int, fov_deg: float) -> Camera:
-        """Square pixels, principal point in the image centre."""
+        """Camera with square pixels and the principal point in the image centre, from its horizontal field of view.
+
+        Args:
+            width: Frame width in pixels.
+            height: Frame height in pixels.
+            fov_deg: Horizontal field of view in degrees.
+
+        Returns:
+            The camera.
+        """
         focal = width / 2 / math.tan(math.radians(fov_deg) / 2)
         return cls(width, height, focal, focal, width / 2, height / 2)
 
     @property
     def hfov_deg(self) -> float:
-        """Degrees seen across, when the principal point is in the image centre."""
+        """Horizontal field of view in degrees, when the principal point is in the image centre."""
         return math.degrees(2 * math.atan(self.width / 2 / self.fx))
 
     def resized(self, width: int, height: int) -> Camera:
@@ -115,22 +169,26 @@ class Camera:
         return Camera(width, height, self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy)
 
     def cropped(self, width: int, height: int) -> Camera:
-        """The centre `width` x `height` pixels of the same view."""
+        """The centre `width` x `height` pixels of the view."""
         return Camera(
             width, height, self.fx, self.fy, self.cx - (self.width - width) / 2, self.cy - (self.height - height) / 2
         )
 
     def rays(self) -> FloatArray:
-        """Direction of every pixel centre, (H, W, 3), camera frame, z = 1."""
+        """Direction of every pixel centre in the camera frame, (H, W, 3), with z = 1."""
         u = (np.arange(self.width) + 0.5 - self.cx) / self.fx
         v = (np.arange(self.height) + 0.5 - self.cy) / self.fy
         x, y = np.meshgrid(u, v)
         return np.stack([x, y, np.ones_like(x)], -1)
 
     def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Pixel coordinates (..., 2) and depth (...) of camera-frame points (..., 3).
+        """Project points to pixels.
 
-        Points at or behind the camera get NaN pixels.
+        Args:
+            points: (..., 3) points in the camera frame.
+
+        Returns:
+            Pixel coordinates (..., 2), NaN for points at or behind the camera, and depth (...) along the optical axis.
         """
         points = np.asarray(points, np.float64)
         z = points[..., 2]
@@ -140,7 +198,17 @@ class Camera:
         return np.stack([u, v], -1), z
 
     def unproject(self, depth: ArrayLike) -> FloatArray:
-        """Camera-frame points (H, W, 3) of a depth image (H, W) in metres along the optical axis."""
+        """Points of a depth image.
+
+        Args:
+            depth: (H, W) metres along the optical axis.
+
+        Returns:
+            (H, W, 3) points in the camera frame.
+
+        Raises:
+            ShapeError: The depth image does not have the size of the camera.
+        """
         depth = np.asarray(depth, np.float64)
         if depth.shape != (self.height, self.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {self.width}x{self.height} camera")
@@ -150,10 +218,14 @@ class Camera:
 
 @dataclass(frozen=True)
 class Panorama:
-    """An equirectangular camera: column 0 looks back over the left, the centre looks along z.
+    """An equirectangular camera: the centre column looks along z, column 0 looks backwards.
 
-    Azimuth grows to the right from -pi to pi, elevation falls from pi/2 to -pi/2.
-    Depth of a panorama is metres along the ray.
+    Azimuth grows to the right from -pi to pi, elevation falls from pi/2 to -pi/2. Depth of a panorama is metres along
+    the ray.
+
+    Attributes:
+        width: Frame width in pixels.
+        height: Frame height in pixels.
     """
 
     is_panorama: ClassVar[bool] = True
@@ -167,7 +239,7 @@ class Panorama:
 
     @property
     def hfov_deg(self) -> float:
-        """Degrees seen across: all around."""
+        """Horizontal field of view in degrees: 360."""
         return 360.0
 
     def resized(self, width: int, height: int) -> Panorama:
@@ -175,14 +247,21 @@ class Panorama:
         return Panorama(width, height)
 
     def rays(self) -> FloatArray:
-        """Unit direction of every pixel centre, (H, W, 3), camera frame."""
+        """Unit direction of every pixel centre in the camera frame, (H, W, 3)."""
         azimuth = ((np.arange(self.width) + 0.5) / self.width - 0.5) * 2 * np.pi
         elevation = (0.5 - (np.arange(self.height) + 0.5) / self.height) * np.pi
         a, e = np.meshgrid(azimuth, elevation)
         return np.stack([np.cos(e) * np.sin(a), -np.sin(e), np.cos(e) * np.cos(a)], -1)
 
     def project(self, points: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Pixel coordinates (..., 2) and range (...) of camera-frame points (..., 3)."""
+        """Project points to pixels.
+
+        Args:
+            points: (..., 3) points in the camera frame.
+
+        Returns:
+            Pixel coordinates (..., 2) and distance (...) along the ray.
+        """
         points = np.asarray(points, np.float64)
         distance = np.linalg.norm(points, axis=-1)
         azimuth = np.arctan2(points[..., 0], points[..., 2])
@@ -193,7 +272,14 @@ class Panorama:
 
 
 def quaternion_of_pose(pose: ArrayLike) -> FloatArray:
-    """Quaternions (..., 4) x, y, z, w of the body (x ahead, y left, z up) that carries cameras (..., 4, 4)."""
+    """Orientation of the body that carries a camera, as quaternions.
+
+    Args:
+        pose: (..., 4, 4) camera-to-world poses.
+
+    Returns:
+        (..., 4) unit quaternions x, y, z, w; body frame x forward, y left, z up.
+    """
     camera = np.asarray(pose, np.float64)[..., :3, :3]
     body = np.stack([camera[..., 2], -camera[..., 0], -camera[..., 1]], axis=-1)
     diagonal = np.stack([body[..., i, i] for i in range(3)], axis=-1)
@@ -219,7 +305,13 @@ _FLAT = 1e-6
 
 
 class Sim3(NamedTuple):
-    """A similarity: p -> scale * rotation @ p + translation."""
+    """A similarity: p -> scale * rotation @ p + translation.
+
+    Attributes:
+        scale: Factor on distances.
+        rotation: (3, 3) rotation matrix.
+        translation: (3,) shift, in target units.
+    """
 
     scale: float
     rotation: FloatArray
@@ -241,10 +333,10 @@ class Alignment(NamedTuple):
 
     Attributes:
         sim: Source point -> target point.
-        shape: The lesser of the two that follow.
+        shape: The lesser of `source` and `target`.
         source: What the source points span.
         target: What the target points span.
-        singular: (3,) of the covariance of both, largest first, the last one negated where it mirrors.
+        singular: (3,) singular values of the covariance of both, largest first, the last one negative when it mirrors.
     """
 
     sim: Sim3
@@ -255,16 +347,20 @@ class Alignment(NamedTuple):
 
 
 def umeyama(source: ArrayLike, target: ArrayLike, *, regular: float = 0.0) -> Alignment:
-    """Least-squares similarity of points onto others, whatever they span.
+    """Least-squares similarity that maps points onto others, whatever they span.
 
-    Degenerate points are no error but a `shape`: where either stands still the scale is 0, and every aligned point is
-    the mean of `target`. The scale is a regression: it also nears 0 where the two have nothing in common.
+    Degenerate points are no error. They are marked in `shape`: where either set stands still the scale is 0, and every
+    aligned point is the mean of `target`. The scale is a regression, so it also goes to 0 where the two sets have
+    nothing in common.
     Source: Umeyama 1991, equations 34-43.
 
     Args:
         source: (n, 3) points, n >= 1.
-        target: (n, 3) points, row by row those of `source`.
+        target: (n, 3) points, row by row paired with `source`.
         regular: Added to the variance of `source`, in square units.
+
+    Returns:
+        The alignment from source to target.
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
@@ -289,12 +385,15 @@ def umeyama(source: ArrayLike, target: ArrayLike, *, regular: float = 0.0) -> Al
 
 
 def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
-    """As `umeyama`, where the rotation has to be defined.
+    """As `umeyama`, for points that define a rotation.
 
     Args:
         source: (n, 3) points, n >= 3.
-        target: (n, 3) points, row by row those of `source`.
+        target: (n, 3) points, row by row paired with `source`.
         with_scale: Whether the scale is fitted; else it is 1, a rigid motion.
+
+    Returns:
+        The similarity from source to target.
 
     Raises:
         ShapeError: Other shapes, values that are not finite, or points on one line or in one place.
@@ -311,11 +410,17 @@ def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
 
 
 def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The rotation (3, 3) that is most like a finite `matrix` (3, 3), and how much of it lies along each axis.
+    """The rotation that is most similar to a matrix.
 
-    The second is (3,), the singular values, the last one negated where `matrix` mirrors; their sum is the trace of
-    rotation^T matrix, the largest of any rotation. With two of them 0 the rotation is one of many.
+    When two singular values are 0, several rotations are equally near.
     Source: Umeyama 1991, equations 39-43.
+
+    Args:
+        matrix: (3, 3) finite matrix.
+
+    Returns:
+        The rotation (3, 3), and the singular values (3,) of `matrix`, the last one negative when it mirrors. Their sum
+        is the trace of rotation^T matrix, the largest of any rotation.
     """
     u, singular, vt = np.linalg.svd(np.asarray(matrix, np.float64))
     sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])

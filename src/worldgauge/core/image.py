@@ -1,4 +1,4 @@
-"""RGB images: the one alias, and PNG files within limits."""
+"""RGB images: their type aliases, and reading and writing PNG files within limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ MAX_PIXELS = 8192 * 8192
 
 
 def png(picture: Image | NDArray[np.uint16]) -> bytes:
-    """The PNG file of a picture (H, W, 3) uint8 RGB, or of levels (H, W) uint16. Raises ShapeError on others."""
+    """Encode a picture as PNG.
+
+    Args:
+        picture: (H, W, 3) uint8 RGB, or levels (H, W) uint16.
+
+    Returns:
+        The bytes of the file.
+
+    Raises:
+        ShapeError: The picture has another shape or dtype, or is empty.
+    """
     import cv2
 
     coloured = picture.ndim == 3 and picture.shape[2] == 3 and picture.dtype == np.uint8
@@ -35,12 +45,33 @@ def png(picture: Image | NDArray[np.uint16]) -> bytes:
 
 
 def read_png(path: Path) -> Image:
-    """A PNG file as (H, W, 3) uint8 RGB. Raises DataError as `decode_png`, and when the file is too large."""
+    """Read a PNG file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        (H, W, 3) uint8 RGB.
+
+    Raises:
+        DataError: The file is unreadable, too large, damaged or not a PNG.
+    """
     return decode_png(read_bytes(path, MAX_IMAGE_BYTES), str(path))
 
 
 def decode_png(data: bytes, where: str) -> Image:
-    """A PNG as (H, W, 3) uint8 RGB. Raises DataError when it is none, is too large or is damaged."""
+    """Decode the bytes of a PNG file.
+
+    Args:
+        data: The bytes.
+        where: Name of the source, for messages.
+
+    Returns:
+        (H, W, 3) uint8 RGB.
+
+    Raises:
+        DataError: The data are no PNG, have too many pixels or are damaged.
+    """
     import cv2
 
     width, height = png_header_size(data, where)
@@ -56,7 +87,17 @@ def decode_png(data: bytes, where: str) -> Image:
 
 
 def png_size(path: Path) -> tuple[int, int]:
-    """(width, height) of a PNG file, from its header. Raises DataError when it is none."""
+    """Size of a PNG file, read from its header.
+
+    Args:
+        path: The file.
+
+    Returns:
+        (width, height) in pixels.
+
+    Raises:
+        DataError: The file cannot be read or is no PNG.
+    """
     try:
         with open(path, "rb") as file:
             return png_header_size(file.read(24), str(path))
@@ -65,7 +106,18 @@ def png_size(path: Path) -> tuple[int, int]:
 
 
 def png_header_size(data: bytes, where: str) -> tuple[int, int]:
-    """(width, height) that the first 24 bytes of a PNG tell. Raises DataError when it is none."""
+    """Size of a PNG, from its first 24 bytes.
+
+    Args:
+        data: At least the first 24 bytes.
+        where: Name of the source, for messages.
+
+    Returns:
+        (width, height) in pixels.
+
+    Raises:
+        DataError: The data are no PNG.
+    """
     if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
         raise DataError(f"{where}: not a PNG picture; write or download it again")
     width, height = struct.unpack(">II", data[16:24])
@@ -73,7 +125,16 @@ def png_header_size(data: bytes, where: str) -> tuple[int, int]:
 
 
 def write_png(path: Path, frame: Image) -> None:
-    """A frame (H, W, 3) uint8 RGB as a PNG file. Raises DataError when it cannot be written, ShapeError as `png`."""
+    """Write a frame as a PNG file.
+
+    Args:
+        path: The file.
+        frame: (H, W, 3) uint8 RGB.
+
+    Raises:
+        DataError: The file cannot be written.
+        ShapeError: The frame has another shape or dtype.
+    """
     data = png(frame)
     try:
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Files: read within limits, written whole. One way each for bytes, text, JSON, names and folders."""
+"""Files: read within limits, written completely or not at all. Helpers for bytes, text, JSON, names and folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ _SPECIAL = {"+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def write_file(path: Path, data: bytes | str | Iterable[bytes]) -> None:
-    """Put a file in place in one step; text is written as UTF-8. Raises DataError as `atomic_file`."""
+    """Write a file in one step.
+
+    Args:
+        path: The file.
+        data: Bytes, an iterable of bytes, or text, which is written as UTF-8.
+
+    Raises:
+        DataError: The file cannot be written, such as on a full disk.
+    """
     parts = [data.encode()] if isinstance(data, str) else [data] if isinstance(data, bytes) else data
     with atomic_file(path) as file:
         for part in parts:
@@ -35,10 +43,18 @@ def write_file(path: Path, data: bytes | str | Iterable[bytes]) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which is in place under `path` after the block; folders on the way are made.
+    """Open a file that appears under its name only after the block has finished; missing folders are created.
 
-    Nothing happens to an old one when the block raises. For one writer of a path at a time.
-    Raises DataError when the system refuses, such as on a full disk; the refusal is its cause.
+    An old file stays unchanged when the block raises. Use one writer for a path at a time.
+
+    Args:
+        path: The file.
+
+    Yields:
+        A binary file to write to.
+
+    Raises:
+        DataError: The system refuses, such as on a full disk; the system's error is the cause.
     """
     part = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
     try:
@@ -56,14 +72,35 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_inside(path: Path, root: Path) -> Path:
-    """`path` when it lies in `root` also after its links are followed. Raises DataError else."""
+    """Check that a path lies in a folder, also after its links are followed.
+
+    Args:
+        path: The path.
+        root: The folder.
+
+    Returns:
+        `path`.
+
+    Raises:
+        DataError: The path leads out of `root`.
+    """
     if not path.resolve().is_relative_to(root.resolve()):
         raise DataError(f"{path}: a link that leads out of {root}; put the file itself there")
     return path
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """What lies in a folder, in natural order, without hidden files. Raises DataError when it cannot be listed."""
+    """Entries of a folder in natural order, without hidden files.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        Their paths.
+
+    Raises:
+        DataError: The folder cannot be listed.
+    """
     try:
         paths = (path for path in folder.iterdir() if path.name[0] != ".")
         return sorted(paths, key=lambda path: natural_key(path.name))
@@ -79,9 +116,16 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A new folder to write in, which takes the place of `folder` at the end; nothing is left of it after an error.
+    """Create a new folder that replaces `folder` after the block has finished; after an error nothing is left of it.
 
-    Raises DataError when it cannot be written, such as on a full disk.
+    Args:
+        folder: The final folder.
+
+    Yields:
+        The folder to write in.
+
+    Raises:
+        DataError: The folder cannot be written, such as on a full disk.
     """
     part, old = (folder.with_name(f".{folder.name}.{end}") for end in ("part", "old"))
     try:
@@ -100,7 +144,19 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_name(part: str, where: str) -> str:
-    """`part` when it can be one component of an id and a path, else DataError."""
+    """Check that a name can be one component of an id and of a path.
+
+    Args:
+        part: The name.
+        where: Where it was found, for the message.
+
+    Returns:
+        `part`.
+
+    Raises:
+        DataError: The name has other characters than letters, digits, '.', '_' and '-', a leading '.', or more than 128
+            characters.
+    """
     if not _PART.fullmatch(part) or len(part) > 128:
         raise DataError(
             f"{where}: the name {part!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it"
@@ -109,7 +165,18 @@ def check_name(part: str, where: str) -> str:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """The whole file, refused before reading when it passes the limit. Raises DataError."""
+    """Read a whole file, after a check of its size.
+
+    Args:
+        path: The file.
+        limit: Largest size in bytes.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        DataError: The file is too large or cannot be read.
+    """
     try:
         size = path.stat().st_size
         if size > limit:
@@ -120,18 +187,39 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def digest_of(data: bytes | str) -> str:
-    """SHA-256, hexadecimal, of bytes, or of a text in UTF-8."""
+    """SHA-256 of bytes, or of a text in UTF-8, in hexadecimal."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
 def digest_of_file(path: Path) -> str:
-    """SHA-256, hexadecimal, of a file of any size. Raises OSError."""
+    """SHA-256 of a file of any size, in hexadecimal.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The digest.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
-    """A UTF-8 file, refused before reading when it passes the limit; a byte order mark is left out."""
+    """Read a UTF-8 file, after a check of its size; a byte order mark is left out.
+
+    Args:
+        path: The file.
+        limit: Largest size in bytes.
+
+    Returns:
+        Its text.
+
+    Raises:
+        DataError: The file is too large, cannot be read, or is not UTF-8.
+    """
     try:
         return read_bytes(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -139,12 +227,32 @@ def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_caption(path: Path) -> str:
-    """The words of a UTF-8 file, without the white space around them."""
+    """Text of a UTF-8 file, without the white space around it.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The text.
+
+    Raises:
+        DataError: The file is too large, cannot be read, or is not UTF-8.
+    """
     return read_text(path, MAX_CAPTION_BYTES).strip()
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """The object of a JSON file. Raises DataError when it is none, or not strict JSON."""
+    """Read a JSON file that holds one object.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The object.
+
+    Raises:
+        DataError: The file cannot be read, is not strict JSON, or holds no object.
+    """
     content = parse_json(read_text(path).encode(), str(path))
     if not isinstance(content, dict):
         raise DataError(f"{path}: expected an object of metadata")
@@ -152,7 +260,18 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """Strict JSON: no NaN or infinity, no nesting beyond what the parser's stack holds."""
+    """Parse strict JSON: no NaN or infinity, no deeper nesting than the parser's stack allows.
+
+    Args:
+        data: The bytes.
+        where: Name of the source, for messages.
+
+    Returns:
+        The value.
+
+    Raises:
+        DataError: The data are not strict JSON.
+    """
 
     try:
         return json.loads(data, parse_constant=_refuse_constant)
@@ -161,16 +280,35 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
-    """Strict JSON with sorted keys, on one line unless `indent` is given.
+    """Encode a value as strict JSON with sorted keys.
 
-    Infinities are stored as {"value": null, "special": "+inf"}. Raises UsageError naming the place
-    of anything that is not a JSON value or a numpy number.
+    Infinities are stored as {"value": null, "special": "+inf"}.
+
+    Args:
+        value: JSON values and numpy numbers, nested.
+        indent: Spaces of each level; None for one line.
+
+    Returns:
+        The text.
+
+    Raises:
+        UsageError: A part is not a JSON value or a numpy number; the message names its place.
     """
     return json.dumps(_to_json(value, "value"), allow_nan=False, sort_keys=True, indent=indent)
 
 
 def loads(text: str) -> Any:
-    """What `dumps` wrote. Raises ValueError on anything that is not strict JSON."""
+    """Decode what `dumps` wrote.
+
+    Args:
+        text: The JSON text.
+
+    Returns:
+        The value.
+
+    Raises:
+        ValueError: The text is not strict JSON.
+    """
     return json.loads(text, object_hook=_special_value, parse_constant=_refuse_constant)
 
 

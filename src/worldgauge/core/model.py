@@ -1,4 +1,4 @@
-"""What is tested: the WorldModel protocol, and ModelSpec, what a model takes and gives."""
+"""What is tested: the WorldModel protocol, and ModelSpec, which declares what a model takes and returns."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ INPUTS = frozenset({"depth", *PRIVILEGED})
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a world model can take and give.
+    """What a world model takes and returns.
 
     Attributes:
         name: Shown in tables.
         control: Which form of the future drives it.
-        view: Kind of image it takes and gives. A panorama is equirectangular, the camera of its context a
-            `geometry.Panorama`, its depth in metres along the ray.
-        frame_size: (width, height) in pixels that it takes and gives; None for the size of the context.
-        fps: Its own rate, frames a second; None for any. A suite whose recordings have another rate skips it.
-        max_context: Longest context in frames; None for all there is.
-        chunk: Frames it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
-        inputs: Extra inputs it wants, of "depth" (of the context), "world" and "truth". The last two are for
-            references, and every table marks who had them.
+        view: Kind of image that it takes and returns. A panorama is equirectangular: the camera of its context is a
+            `geometry.Panorama`, and its depth is in metres along the ray.
+        frame_size: (width, height) in pixels that it takes and returns; None for the size of the context.
+        fps: Its own rate in frames per second; None for any. A suite whose recordings have another rate skips the
+            model.
+        max_context: Longest context in frames; None for no limit.
+        chunk: Frames that it makes at once; None for any number. A hint: a rollout may come in chunks of any length.
+        inputs: Extra inputs it needs, out of "depth" (of the context), "world" and "truth". The last two are for
+            references, and every table marks the models that had them.
         crop: (width, height) ratio of the centre part of the truth that it can draw, such as (4, 3); None for all.
-        settings: Everything that changes its output, plain JSON values; part of a task's identity.
+        settings: Everything that changes its output, as plain JSON values; part of a task's identity.
 
     Raises:
         UsageError: A field is out of range, or does not fit the others.
@@ -78,27 +79,27 @@ class ModelSpec:
 
     @property
     def privileged(self) -> bool:
-        """True when the model sees what a tested model must not: a reference, not a competitor."""
+        """True when the model sees what a tested model must not: it is a reference, not a competitor."""
         return bool(self.inputs & PRIVILEGED)
 
 
 @dataclass(frozen=True)
 class RolloutRequest:
-    """One question to a world model; it holds all state, so it can be repeated anywhere.
+    """One request to a world model; it holds all state, so it can be repeated anywhere.
 
     Exactly one of `actions`, `poses` and `text` is set, as `ModelSpec.control` asks.
 
     Attributes:
-        context: What was seen.
-        horizon: Frames to imagine.
-        seed: Of all randomness.
+        context: What the model has seen.
+        horizon: Number of frames to imagine.
+        seed: Seed of all randomness.
         actions: `horizon` rows; row 0 leads from the last context frame to the first imagined one.
         poses: (horizon, 4, 4) camera-to-world, metres.
         text: Instruction in words.
-        world: The world the context was taken in, for models that ask for it.
+        world: The world in which the context was recorded, for models that ask for it.
         truth: The recorded future, for models that ask for it.
         truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
-        task: Id of the task it belongs to, to look things up and to name them; empty when there is none.
+        task: Id of the task, for look-ups and names; empty when there is none.
     """
 
     context: Context
@@ -114,16 +115,21 @@ class RolloutRequest:
 
     @property
     def frame_size(self) -> tuple[int, int]:
-        """(width, height) in pixels of the frames that are asked for."""
+        """(width, height) in pixels of the requested frames."""
         return self.context.camera.width, self.context.camera.height
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What one copy of a model takes of a machine: graphics processors (may be a fraction), cores, memory in GB.
+    """Share of a machine that one copy of a model takes.
 
-    A model declares it as the attribute `needs` of its class, a mapping such as {"gpus": 1, "memory_gb": 24}, so
-    that it can be read before the model is made. 0 of memory means that nobody said.
+    A model declares it as the attribute `needs` of its class, a mapping such as {"gpus": 1, "memory_gb": 24}, so that
+    it can be read before the model is made.
+
+    Attributes:
+        gpus: Graphics processors; may be a fraction.
+        cpus: Processor cores.
+        memory_gb: Memory in GB; 0 when it was not stated.
     """
 
     gpus: float = 0.0
@@ -132,9 +138,16 @@ class Needs:
 
     @classmethod
     def of(cls, model: Any) -> Needs:
-        """Needs that `model`, a class or an object, declares; the default where it declares none.
+        """Read the needs that a model declares.
 
-        Raises UsageError for unknown names and for amounts that are no finite number >= 0.
+        Args:
+            model: The model, or its class.
+
+        Returns:
+            The declared needs, or the default.
+
+        Raises:
+            UsageError: A name is unknown, or an amount is not a finite number >= 0.
         """
         declared = getattr(model, "needs", {})
         if isinstance(declared, Needs):
@@ -151,35 +164,73 @@ class Needs:
 
 @runtime_checkable
 class WorldModel(Protocol):
-    """A model that imagines frames. It may also have `rollout_batch`, and declare `needs` (see `Needs`)."""
+    """A model that imagines frames.
+
+    It may also have a method `rollout_batch`, and declare `needs` (see `Needs`).
+
+    Attributes:
+        spec: What it takes and returns.
+    """
 
     spec: ModelSpec
 
     def rollout(self, request: RolloutRequest) -> Iterable[Frames]:
-        """Chunks (n, H, W, 3) uint8 RGB, `request.horizon` frames in all, in order."""
+        """Imagine the future of a context.
+
+        Args:
+            request: The context and the control of the future.
+
+        Returns:
+            Chunks (n, H, W, 3) uint8 RGB, `request.horizon` frames in all, in order.
+        """
         ...
 
 
 @runtime_checkable
 class TellsPath(Protocol):
-    """A world model that knows where its camera is: a reference that renders a known world."""
+    """A world model that knows the poses of its camera: a reference that renders a known world."""
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Camera-to-world poses (horizon, 4, 4) of the frames that `rollout` gives; None where it does not know."""
+        """Camera path of the frames that `rollout` returns.
+
+        Args:
+            request: The same request.
+
+        Returns:
+            (horizon, 4, 4) camera-to-world poses; None when they are not known.
+        """
         ...
 
 
 @runtime_checkable
 class HoldsVideos(Protocol):
-    """A world model whose videos are finished, each of a length and rate of its own."""
+    """A world model whose videos are finished, each with its own length and rate."""
 
     def video_of(self, task: str) -> Path:
-        """The video of a task. Raises SubjectError where there is none."""
+        """The video of a task.
+
+        Args:
+            task: Id of the task.
+
+        Returns:
+            Path of the file.
+
+        Raises:
+            SubjectError: There is no such video.
+        """
         ...
 
 
 def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-    """All rollouts of a batch, by the model's own `rollout_batch` where it has one, else one by one."""
+    """Run a batch of rollouts: with the model's own `rollout_batch` if it has one, else one by one.
+
+    Args:
+        model: The model.
+        requests: The requests.
+
+    Returns:
+        The chunks of each request, in order.
+    """
     own = getattr(model, "rollout_batch", None)
     if own is not None:
         return [list(chunks) for chunks in own(requests)]
@@ -187,17 +238,32 @@ def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 
 
 def imagines(model: Any) -> bool:
-    """Whether `model`, a class or an object, imagines anything: False of a reference that stands for having no model.
+    """Whether a model imagines anything; False for a reference that stands for having no model.
 
     A model declares it as the attribute `imagines` of its class.
+
+    Args:
+        model: The model, or its class.
+
+    Returns:
+        The declared value; True by default.
     """
     return bool(getattr(model, "imagines", True))
 
 
 def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
-    """One array (horizon, H, W, 3) uint8 a request, in order; asked at once where the model has `rollout_batch`.
+    """Run a batch of rollouts and check every frame; the model's `rollout_batch` is used if it has one.
 
-    Raises as `checked_rollout` does; an error of one request is an error of all, and names the request.
+    Args:
+        model: The model.
+        requests: The requests.
+
+    Returns:
+        One array (horizon, H, W, 3) uint8 for each request, in order.
+
+    Raises:
+        SubjectError: As in `checked_rollout`. An error in one request is an error of the whole batch, and the message
+            names the request.
     """
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
@@ -217,10 +283,18 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 
 
 def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
-    """The chunks of a rollout, each checked as it comes.
+    """Run one rollout and check every chunk as it arrives.
 
-    Raises SubjectError, naming the model and the frame, when the model raises, or returns another
-    shape, dtype or number of frames than asked, or values that are not finite.
+    Args:
+        model: The model.
+        request: The request.
+
+    Yields:
+        The chunks (n, H, W, 3) uint8.
+
+    Raises:
+        SubjectError: The model raises, or returns another shape, dtype or number of frames than requested, or values
+            that are not finite. The message names the model and the frame.
     """
     return _checked(model.spec.name, _unchecked(model, request), request)
 
@@ -240,7 +314,18 @@ def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> It
 
 
 def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
-    """Raises SubjectError for a chunk of model `name` that is none, `done` frames into `horizon`; size: (H, W)."""
+    """Check one chunk of a rollout.
+
+    Args:
+        name: Name of the model, for messages.
+        chunk: What the model returned.
+        done: Frames that came before.
+        horizon: Frames that were requested.
+        size: (H, W) of the requested frames.
+
+    Raises:
+        SubjectError: The chunk is not an array of such frames.
+    """
     where = f"model '{name}', chunk at frame {done}"
     if not isinstance(chunk, np.ndarray):
         raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")

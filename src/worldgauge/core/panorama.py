@@ -1,8 +1,8 @@
-"""Views cut out of equirectangular panoramas, and panoramas turned (World-in-World, section 4).
+"""Views cut out of equirectangular panoramas, and panoramas that are turned (World-in-World, section 4).
 
-A panorama (H, W, C) or (H, W) covers 360 x 180 degrees whatever its shape: its centre column is straight ahead,
-longitude grows to the right, latitude upwards (`worldgauge.core.geometry.Panorama`). Depth of a panorama is
-metres along the ray, depth of a view metres along its axis.
+A panorama (H, W, C) or (H, W) covers 360 x 180 degrees whatever its shape. Its centre column is straight ahead,
+longitude grows to the right and latitude upwards (`worldgauge.core.geometry.Panorama`). Depth of a panorama is in
+metres along the ray, depth of a view in metres along its axis.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SIDES: tuple[Side, ...] = ("front", "left", "right", "back")
 YAW_RIGHT_DEG: Mapping[Side, float] = {"front": 0.0, "left": -90.0, "right": 90.0, "back": 180.0}
 
 Rule = Literal["clean", "released"]
-"""clean: pixels are squares about their centres. released: the published conversion, about one pixel of the panorama
-beside it, with a seam at the back; for comparison with published pictures only."""
+"""clean: pixels are squares about their centres. released: the published conversion, which is off by about one pixel of
+the panorama and has a seam at the back; use it only to compare with published pictures."""
 
 _Value = TypeVar("_Value", bound=np.generic)
 _WHOLE = 1e-6
@@ -42,11 +42,24 @@ def perspective(
     rule: Rule = "clean",
     nearest: bool = False,
 ) -> NDArray[_Value]:
-    """What `camera` sees in a panorama, (h, w, C) or (h, w), of the panorama's dtype; integers are rounded.
+    """Cut the view of a camera out of a panorama.
 
-    image: (H, W, C) or (H, W). yaw_right_deg, pitch_up_deg: where it looks. nearest: takes single pixels instead of
-    mixing four, for labels. Bilinear otherwise. Metres of depth: see `axis_depth`.
-    Raises ShapeError for other shapes, UsageError for an unknown rule and for angles that are not finite.
+    For metres of depth use `axis_depth`.
+
+    Args:
+        image: Panorama (H, W, C) or (H, W).
+        camera: Camera of the view.
+        yaw_right_deg: Degrees to the right of straight ahead.
+        pitch_up_deg: Degrees upwards.
+        rule: "clean", or "released" for the published conversion.
+        nearest: Take single pixels, for labels, instead of mixing four (bilinear).
+
+    Returns:
+        (h, w, C) or (h, w) of the panorama's dtype; integers are rounded.
+
+    Raises:
+        ShapeError: The panorama has another shape.
+        UsageError: The rule is unknown, or an angle is not finite.
     """
     pixels = _checked(image)
     if not (math.isfinite(yaw_right_deg) and math.isfinite(pitch_up_deg)):
@@ -67,24 +80,58 @@ def perspective(
 
 
 def views(image: NDArray[_Value], camera: Camera, rule: Rule = "clean") -> dict[Side, NDArray[_Value]]:
-    """What `camera` sees to the front, left, right and back of a panorama (H, W, C) or (H, W)."""
+    """Views of a camera to the front, left, right and back.
+
+    Args:
+        image: Panorama (H, W, C) or (H, W).
+        camera: Camera of each view.
+        rule: "clean", or "released" for the published conversion.
+
+    Returns:
+        One view (h, w, C) or (h, w) for each side.
+
+    Raises:
+        ShapeError: The panorama has another shape.
+        UsageError: The rule is unknown.
+    """
     return {side: perspective(image, camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=rule) for side in SIDES}
 
 
 def axis_depth(
     ranges: NDArray[np.float32], camera: Camera, *, yaw_right_deg: float = 0.0, pitch_up_deg: float = 0.0
 ) -> NDArray[np.float32]:
-    """Metres along the axis of a view (h, w), from a panorama (H, W) of metres along its rays; single pixels."""
+    """Depth of a view, from the depth of a panorama; takes single pixels.
+
+    Args:
+        ranges: (H, W) metres along the rays of the panorama.
+        camera: Camera of the view.
+        yaw_right_deg: Degrees to the right of straight ahead.
+        pitch_up_deg: Degrees upwards.
+
+    Returns:
+        (h, w) float32 metres along the axis of the view.
+    """
     seen = perspective(ranges, camera, yaw_right_deg=yaw_right_deg, pitch_up_deg=pitch_up_deg, nearest=True)
     depth: NDArray[np.float32] = (seen / np.linalg.norm(camera.rays(), axis=-1)).astype(np.float32)
     return depth
 
 
 def rolled(panorama: NDArray[_Value], right_deg: float, *, nearest: bool = False) -> NDArray[_Value]:
-    """The panorama after its viewer has turned right by any angle: what was on the right moves to the centre.
+    """The panorama after its viewer has turned right: what was on the right moves to the centre.
 
-    panorama: (H, W, C) or (H, W). Exact where the angle is a whole number of columns, else two columns are mixed
-    (integers are rounded) or, with `nearest`, the nearer one is taken.
+    Exact when the angle is a whole number of columns. Else two columns are mixed (integers are rounded).
+
+    Args:
+        panorama: (H, W, C) or (H, W).
+        right_deg: Degrees to the right, any finite angle.
+        nearest: Take the nearer column instead of mixing two.
+
+    Returns:
+        The turned panorama, of the same shape and dtype.
+
+    Raises:
+        ShapeError: The panorama has another shape.
+        UsageError: The angle is not finite.
     """
     pixels = _checked(panorama)
     if not math.isfinite(right_deg):
@@ -107,9 +154,21 @@ def painted(
     pitch_up_deg: float = 0.0,
     nearest: bool = False,
 ) -> tuple[NDArray[_Value], NDArray[np.bool_]]:
-    """What `camera` sees, (h, w, C) or (h, w), put into a `panorama` that is 0 elsewhere, and the mask it covers.
+    """Paint the view of a camera into a panorama that is 0 elsewhere.
 
-    Raises ShapeError when the image does not fit the camera.
+    Args:
+        image: View (h, w, C) or (h, w).
+        camera: Camera of the view.
+        panorama: Size of the panorama.
+        yaw_right_deg: Degrees to the right of straight ahead.
+        pitch_up_deg: Degrees upwards.
+        nearest: Take single pixels instead of mixing four.
+
+    Returns:
+        The panorama, and the mask (H, W) of the pixels that the view covers.
+
+    Raises:
+        ShapeError: The image does not fit the camera.
     """
     pixels = _checked(image)
     if pixels.shape[:2] != (camera.height, camera.width):
@@ -127,9 +186,15 @@ def painted(
 def lon_lat(
     camera: Camera, *, pitch_up_deg: float = 0.0, rule: Rule = "clean"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitude to the right and latitude upwards, radians, (h, w) each, of the pixels of a camera that looks ahead.
+    """Longitude and latitude of the pixels of a camera that looks ahead.
 
-    rule: what a pixel's place is, its centre ("clean") or its upper left corner ("released").
+    Args:
+        camera: The camera.
+        pitch_up_deg: Degrees upwards.
+        rule: Position of a pixel: its centre ("clean") or its upper left corner ("released").
+
+    Returns:
+        Longitude to the right and latitude upwards, (h, w) radians each.
     """
     corner = Camera(camera.width, camera.height, camera.fx, camera.fy, camera.cx + 0.5, camera.cy + 0.5)
     x, y, z = np.moveaxis((corner if rule == "released" else camera).rays() @ _rotation(0.0, pitch_up_deg).T, -1, 0)

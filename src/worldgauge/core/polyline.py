@@ -1,4 +1,4 @@
-"""Polylines: how long they are, what lies how far along, and how much lies between two that join the same ends."""
+"""Polylines: their length, the points along them, and the area between two that join the same ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,31 @@ from worldgauge.core.geometry import FloatArray
 
 
 def length(points: ArrayLike) -> float:
-    """Arc length of a polyline (N, D), in the unit of its points; 0 for fewer than two points.
+    """Arc length of a polyline.
 
-    Raises ShapeError on other shapes and on points that are not finite.
+    Args:
+        points: (N, D) points.
+
+    Returns:
+        The length in the unit of the points; 0 for fewer than two points.
+
+    Raises:
+        ShapeError: Other shapes, or points that are not finite.
     """
     return float(np.linalg.norm(np.diff(_checked(points), axis=0), axis=1).sum())
 
 
 def along(points: ArrayLike) -> FloatArray:
-    """Arc length (N,) from the first to each point of a polyline (N, D), in the unit of its points.
+    """Arc length from the first point to each point of a polyline.
 
-    Raises ShapeError on other shapes, no points, and points that are not finite.
+    Args:
+        points: (N, D) points, N >= 1.
+
+    Returns:
+        (N,) lengths in the unit of the points.
+
+    Raises:
+        ShapeError: Other shapes, no points, or points that are not finite.
     """
     array = _checked(points)
     if not len(array):
@@ -31,9 +45,17 @@ def along(points: ArrayLike) -> FloatArray:
 
 
 def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
-    """Points (..., D) of a polyline (N, D) at the arc lengths `metres` (...), in the unit of its points.
+    """Points of a polyline at given arc lengths; the ends are used for lengths outside it.
 
-    Before its start that is its start, beyond its end its end. Raises as `along`.
+    Args:
+        points: (N, D) points, N >= 1.
+        metres: (...) arc lengths, in the unit of the points.
+
+    Returns:
+        (..., D) points.
+
+    Raises:
+        ShapeError: Other shapes, no points, or points that are not finite.
     """
     array, far = np.asarray(points, np.float64), np.asarray(metres, np.float64)
     way = along(array)
@@ -41,12 +63,21 @@ def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
 
 
 def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
-    """Area between the way out (N, 2) and the way back (M, 2), each lobe counted positive.
+    """Area between a path out and a path back, with each lobe counted positive.
 
-    The closed curve runs along `out`, then along `back`, then straight to the start. The result is
-    the integral of |winding number|: for two paths that cross each other, the sum of the absolute
-    areas of the lobes between crossings, which the signed shoelace sum would cancel.
-    Raises ShapeError on other shapes, empty paths and points that are not finite.
+    The closed curve runs along `out`, then along `back`, then straight to the start. The result is the integral of
+    |winding number|. For two paths that cross each other this is the sum of the absolute areas of the lobes between
+    crossings, which the signed shoelace sum would cancel.
+
+    Args:
+        out: (N, 2) points, N >= 1.
+        back: (M, 2) points, M >= 1.
+
+    Returns:
+        The area in squared units of the points.
+
+    Raises:
+        ShapeError: Other shapes, empty paths, or points that are not finite.
     """
     ways = [_checked(out), _checked(back)]
     if any(way.shape[1:] != (2,) or len(way) == 0 for way in ways):

@@ -1,8 +1,8 @@
-"""One registry for every kind of thing: suites, models, metrics, worlds, estimators.
+"""One registry for every kind of component: suites, models, metrics, worlds, estimators.
 
-A thing of ours registers with a decorator in its own file; the registry finds it by walking the
-package folder, and the folder of that name of every suite. A thing of somebody else's joins through a
-packaging entry point and is not imported before it is asked for. Nobody edits a central list.
+A component of this package registers with a decorator in its own file. The registry finds it by walking the package
+folder, and the folder of that name in every suite. A component of another package joins through a packaging entry point
+and is not imported before it is asked for. There is no central list to edit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ _SUITES = "worldgauge.suites"
 
 @dataclass(frozen=True)
 class Entry(Generic[T]):
-    """One registered thing: its name, where it comes from, and what it declares about itself."""
+    """One registered component.
+
+    Attributes:
+        name: Name under which it is registered.
+        origin: Module or package that it comes from.
+        target: The component, or its entry point.
+        facts: What it declares about itself.
+    """
 
     name: str
     origin: str
@@ -34,7 +41,7 @@ class Entry(Generic[T]):
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> T:
-        """The thing itself; imports it when it came from an entry point."""
+        """The component itself; it is imported first when it came from an entry point."""
         if isinstance(self.target, EntryPoint):
             loaded: T = self.target.load()
             return loaded
@@ -42,13 +49,13 @@ class Entry(Generic[T]):
 
     @property
     def summary(self) -> str:
-        """First line of the docstring; empty for entry points, which are not imported to be listed."""
+        """First line of the docstring; empty for entry points, which are not imported for a listing."""
         doc = "" if isinstance(self.target, EntryPoint) else (self.target.__doc__ or "")
         return doc.strip().split("\n")[0]
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing.
+    """Names of one kind of component.
 
     Args:
         kind: Word used in messages ("model").
@@ -67,7 +74,18 @@ class Registry(Generic[T]):
         self._searching: set[int] = set()
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
-        """Decorator that registers its target under `name`. A name taken twice is an error."""
+        """Decorator that registers its target.
+
+        Args:
+            name: Name of the component.
+            facts: What it declares about itself.
+
+        Returns:
+            The decorator; it returns its target unchanged.
+
+        Raises:
+            UsageError: Another component has the same name.
+        """
 
         def decorate(target: T) -> T:
             module = getattr(target, "__module__", "?")
@@ -77,11 +95,31 @@ class Registry(Generic[T]):
         return decorate
 
     def get(self, name: str) -> T:
-        """The thing called `name`. Raises UnknownNameError with the nearest name."""
+        """The component with this name.
+
+        Args:
+            name: Name of the component.
+
+        Returns:
+            The component, imported if necessary.
+
+        Raises:
+            UnknownNameError: There is no such name; the message suggests the nearest one.
+        """
         return self.entry(name).load()
 
     def entry(self, name: str) -> Entry[T]:
-        """The entry called `name`, without loading an entry point's target."""
+        """The entry with this name, without loading the target of an entry point.
+
+        Args:
+            name: Name of the component.
+
+        Returns:
+            The entry.
+
+        Raises:
+            UnknownNameError: There is no such name; the message suggests the nearest one.
+        """
         self._discover()
         if name not in self._entries:
             raise UnknownNameError(self.kind, name, self._entries)
@@ -109,10 +147,10 @@ class Registry(Generic[T]):
             self._entries[entry.name] = entry
 
     def _discover(self) -> None:
-        """Import our modules and read the entry points, once.
+        """Import the modules of this package and read the entry points, once.
 
-        Threads that ask meanwhile search as well, so that none takes half for all; Python imports a module once, and
-        they wait for that. A module that asks while it is imported by the search sees what was found so far.
+        Threads that ask meanwhile search as well, so that none of them sees a partial list. Python imports a module
+        once, and they wait for that. A module that asks while the search imports it sees what was found so far.
         """
         me = threading.get_ident()
         if self._complete or me in self._searching:

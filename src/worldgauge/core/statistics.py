@@ -1,7 +1,7 @@
-"""What the numbers can tell: means with intervals, paired tests, ranks, and how small a difference could be seen.
+"""Statistics of scores: means with intervals, paired tests, ranks, and the smallest difference that could be seen.
 
-Everywhere None is a missing value, left out and never zero; NaN is refused; results do not depend on the order
-of the values. One value is one trajectory: frames of a video are not independent, so average them first.
+Everywhere None is a missing value, left out and never zero. NaN is refused. Results do not depend on the order of the
+values. One value is one trajectory: frames of a video are not independent, so average them first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ FEWEST_RESAMPLED = 5
 
 
 class MeanStd(NamedTuple):
-    """Mean, population standard deviation (ddof 0) and number of the values that exist; None where undefined."""
+    """Mean and spread of the values that exist.
+
+    Attributes:
+        mean: Mean; None where undefined.
+        std: Population standard deviation (ddof 0); None where undefined.
+        n: Number of values.
+    """
 
     mean: float | None
     std: float | None
@@ -43,17 +49,26 @@ class MeanStd(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Two-sided interval of a mean."""
+    """Two-sided confidence interval.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+    """
 
     low: float
     high: float
 
 
 class PairedDifference(NamedTuple):
-    """a minus b over the tasks that both have.
+    """Difference a minus b over the tasks that both have.
 
-    mean: None when they share none. interval: None for fewer than two pairs. p: two-sided, of "no difference".
-    n: pairs. excluded: tasks of either side that are not among them.
+    Attributes:
+        mean: Mean difference; None when they share no task.
+        interval: Interval of the mean; None for fewer than two pairs.
+        p: Two-sided p-value of "no difference".
+        n: Number of pairs.
+        excluded: Tasks of either side that are not among the pairs.
     """
 
     mean: float | None
@@ -64,9 +79,13 @@ class PairedDifference(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """How two quantities go together over n pairs; None for fewer than three, or where one of them never changes.
+    """How two quantities vary together over n pairs; None for fewer than three, or when one of them is constant.
 
-    interval: of spearman, None where it is.
+    Attributes:
+        pearson: Pearson's coefficient.
+        spearman: Spearman's coefficient.
+        interval: Interval of `spearman`.
+        n: Number of pairs.
     """
 
     pearson: float | None
@@ -76,14 +95,29 @@ class Correlation(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Best and worst rank that the data allow."""
+    """Best and worst rank that the data allow.
+
+    Attributes:
+        first: Best rank, from 1.
+        last: Worst rank.
+    """
 
     first: int
     last: int
 
 
 def mean_std(values: Iterable[float | None]) -> MeanStd:
-    """Mean and population std of the values that exist. An infinite value gives an infinite mean and no std."""
+    """Mean and population standard deviation of the values that exist.
+
+    Args:
+        values: The values; None is missing.
+
+    Returns:
+        The mean, the deviation and the number of values. An infinite value gives an infinite mean and no deviation.
+
+    Raises:
+        ShapeError: A value is NaN.
+    """
     known = _known(values)
     if not len(known):
         return MeanStd(None, None, 0)
@@ -96,11 +130,23 @@ def mean_std(values: Iterable[float | None]) -> MeanStd:
 def bootstrap_interval(
     values: Iterable[float | None], *, rng: np.random.Generator, n: int = RESAMPLES, level: float = LEVEL
 ) -> Interval | None:
-    """Interval of the mean over trajectories; None for fewer than two values or an infinite one.
+    """Interval of the mean over trajectories.
 
-    Percentile bootstrap, its levels widened so that few values do not look more certain than Student's t
-    would have them (Hesterberg 2015, "expanded percentile"). Below FEWEST_RESAMPLED values Student's t itself,
-    since resampling cannot leave their range: of two values it would hold the true mean half the time.
+    Percentile bootstrap, with levels widened so that few values do not look more certain than with Student's t
+    (Hesterberg 2015, "expanded percentile"). Below FEWEST_RESAMPLED values it is Student's t itself, because resampling
+    cannot leave their range: with two values it would hold the true mean half the time.
+
+    Args:
+        values: One value for each trajectory; None is missing.
+        rng: Random generator of the resampling.
+        n: Number of resamples.
+        level: Confidence level.
+
+    Returns:
+        The interval; None for fewer than two values or an infinite one.
+
+    Raises:
+        ShapeError: A value is NaN.
     """
     return balanced_interval([values], rng=rng, n=n, level=level)
 
@@ -108,11 +154,23 @@ def bootstrap_interval(
 def balanced_interval(
     strata: Iterable[Iterable[float | None]], *, rng: np.random.Generator, n: int = RESAMPLES, level: float = LEVEL
 ) -> Interval | None:
-    """Interval of the mean of the means of `strata`, kinds of values that count alike whatever their numbers.
+    """Interval of the mean of the means of several strata, which count alike whatever their sizes.
 
-    Values are resampled within each stratum, levels widened as of the smallest one (see `bootstrap_interval`). With
-    fewer than FEWEST_RESAMPLED values in one of them Student's t, its degrees of freedom by Welch and Satterthwaite.
-    None where a stratum has a single value, whose spread nobody knows, and for an infinite value.
+    Values are resampled within each stratum, with levels widened for the smallest one (see `bootstrap_interval`). With
+    fewer than FEWEST_RESAMPLED values in one of them it is Student's t, with degrees of freedom by Welch and
+    Satterthwaite.
+
+    Args:
+        strata: Values of each stratum; None is missing.
+        rng: Random generator of the resampling.
+        n: Number of resamples.
+        level: Confidence level.
+
+    Returns:
+        The interval; None when a stratum has a single value, whose spread is unknown, or an infinite one.
+
+    Raises:
+        ShapeError: A value is NaN.
     """
     known = [own for own in map(_known, strata) if len(own)]
     if not known or min(map(len, known)) < 2 or not all(np.isfinite(own).all() for own in known):
@@ -135,11 +193,20 @@ def balanced_interval(
 def jackknife_interval(
     n: int, statistic: Callable[[NDArray[np.int64]], float], *, groups: int = 20, level: float = LEVEL
 ) -> Interval | None:
-    """Interval of a number made of `n` things together, such as a distance of two sets, where resampling would bias it.
+    """Interval of a number that is computed from `n` items together, such as a distance of two sets.
 
-    statistic: the number, of the things with these indices. One thing is left out at a time, or one of `groups` equal
-    groups where there are more, and Student's t is taken of what that changes. None for fewer than three things.
+    Resampling would bias such a number. One item is left out at a time, or one of `groups` equal groups when there are
+    more, and Student's t is applied to the changes.
     Source: Efron and Tibshirani 1993, sections 11.2 and 11.5.
+
+    Args:
+        n: Number of items.
+        statistic: Computes the number from the items with the given indices.
+        groups: Largest number of groups.
+        level: Confidence level.
+
+    Returns:
+        The interval; None for fewer than three items, or when the number is not finite.
     """
     if n < 3:
         return None
@@ -155,9 +222,20 @@ def jackknife_interval(
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
-    """Interval of a share from `successes` among `n`, in [0, 1]; None for n 0. Right for shares of 0 and 1 as well.
+    """Interval of a proportion; also right for proportions of 0 and 1.
 
     Source: Wilson 1927, without correction for continuity.
+
+    Args:
+        successes: Number of successes.
+        n: Number of trials.
+        level: Confidence level.
+
+    Returns:
+        The interval, within [0, 1]; None when `n` is 0.
+
+    Raises:
+        ShapeError: `successes` is not from 0 to `n`.
     """
     if not 0 <= successes <= n:
         raise ShapeError(f"{successes} successes among {n} cannot be")
@@ -179,11 +257,25 @@ def paired_difference(
     n: int = RESAMPLES,
     level: float = LEVEL,
 ) -> PairedDifference:
-    """Is a better than b on the same tasks? Mean of a minus b, its interval, and a sign-flip permutation test.
+    """Test whether a is better than b on the same tasks.
 
-    a, b: value by task id. Tasks that one side lacks, or where a value is None or infinite, are left out and
-    counted. stratum: of tasks, where strata count alike whatever their numbers; all are of one unless said. The test
-    takes all sign patterns up to 14 pairs and `n` random ones beyond (Phipson & Smyth 2010: p is never zero).
+    Computes the mean of a minus b, its interval, and a sign-flip permutation test. The test takes all sign patterns
+    up to 14 pairs and `n` random ones beyond (Phipson & Smyth 2010: p is never zero).
+
+    Args:
+        a: Value of each task id.
+        b: Value of each task id. Tasks that one side lacks, or where a value is None or infinite, are left out and
+            counted.
+        stratum: Stratum of each task; strata count alike whatever their sizes. By default all tasks are in one stratum.
+        rng: Random generator of the resampling and the test.
+        n: Number of resamples.
+        level: Confidence level of the interval.
+
+    Returns:
+        The difference.
+
+    Raises:
+        ShapeError: A value is NaN.
     """
     tasks = sorted(a.keys() | b.keys())
     own: dict[str, list[float]] = {}
@@ -212,8 +304,21 @@ def correlation(
 ) -> Correlation:
     """Pearson's and Spearman's coefficients of pairs of values, and a percentile bootstrap interval of the latter.
 
-    x, y: as long as each other; pairs that lack a value or hold an infinite one are left out. Resamples in which one of
-    the two never changes are not counted. Raises ShapeError.
+    Pairs that lack a value or hold an infinite one are left out. Resamples in which one of the two is constant are not
+    counted.
+
+    Args:
+        x: Values of one quantity.
+        y: Values of the other, as many as `x`.
+        rng: Random generator of the resampling.
+        n: Number of resamples.
+        level: Confidence level of the interval.
+
+    Returns:
+        The coefficients and the interval.
+
+    Raises:
+        ShapeError: The lengths differ, or a value is NaN.
     """
     if len(x) != len(y):
         raise ShapeError(f"a correlation takes pairs, got {len(x)} and {len(y)} values")
@@ -239,9 +344,17 @@ def correlation(
 
 
 def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | None]:
-    """Rank of each mean, 1 for the best; equal means share the better rank (1, 2, 2, 4). None has none.
+    """Rank of each mean, 1 for the best; equal means share the better rank (1, 2, 2, 4).
 
-    higher: whether a higher mean is better.
+    Args:
+        means: The means; None is missing and gets no rank.
+        higher: Whether a higher mean is better.
+
+    Returns:
+        One rank for each mean, None where it is missing.
+
+    Raises:
+        ShapeError: A mean is NaN.
     """
     known = _known(means)
     ordered = known if higher else -known
@@ -258,11 +371,24 @@ def ranks_with_ties(
     level: float = LEVEL,
     n: int = RESAMPLES,
 ) -> dict[str, Place]:
-    """Places that the data can tell apart: {subject: {task id: value}} to {subject: Place}.
+    """Ranks that the data can tell apart.
 
-    Every pair of subjects is tested (`paired_difference`), p-values corrected together (`holm`). A subject's
-    first place is 1 + the number significantly better than it, its last place the number of subjects minus the
-    number significantly worse. Subjects with the same first place share that rank.
+    Every pair of subjects is tested (`paired_difference`), and the p-values are corrected together (`holm`). The first
+    place of a subject is 1 + the number of subjects significantly better than it. Its last place is the number of
+    subjects minus the number significantly worse. Subjects with the same first place share that rank.
+
+    Args:
+        scores: {subject: {task id: value}}.
+        rng: Random generator of the tests.
+        higher: Whether a higher value is better.
+        level: Confidence level; differences with a corrected p-value of at most 1 - level are significant.
+        n: Number of resamples.
+
+    Returns:
+        {subject: Place}.
+
+    Raises:
+        ShapeError: A value is NaN.
     """
     pairs = list(combinations(scores, 2))
     results = [paired_difference(scores[a], scores[b], rng=rng, n=n, level=level) for a, b in pairs]
@@ -278,7 +404,15 @@ def ranks_with_ties(
 
 
 def places(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str, Place]:
-    """Places by (better, worse) pairs that the data tell apart; all other pairs share theirs."""
+    """Places from the pairs of subjects that the data tell apart; all other pairs share theirs.
+
+    Args:
+        names: All subjects.
+        beaten: Pairs (better, worse).
+
+    Returns:
+        The place of each subject.
+    """
     names, beaten = list(names), list(beaten)
     wins = Counter(better for better, _ in beaten)
     losses = Counter(worse for _, worse in beaten)
@@ -286,7 +420,17 @@ def places(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict[str,
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected for being many (Holm 1979): those at or under alpha hold together. None stays None."""
+    """Correct p-values for multiple tests (Holm 1979): those at or under alpha hold together.
+
+    Args:
+        p_values: The p-values; None is missing.
+
+    Returns:
+        The corrected p-values; None stays None.
+
+    Raises:
+        ShapeError: A p-value is not in [0, 1].
+    """
     known = _known(p_values)
     if len(known) and (known[0] < 0 or known[-1] > 1):
         raise ShapeError(f"p-values lie in [0, 1], got {known[0]} to {known[-1]}")
@@ -297,11 +441,21 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 def smallest_resolvable_difference(
     differences: Iterable[float | None], *, level: float = LEVEL, power: float = 0.8
 ) -> float | None:
-    """Smallest true mean difference that as many pairs would show, in units of the score; None for fewer than two.
+    """Smallest true mean difference that this number of pairs would show, in units of the score.
 
-    differences: paired differences, or the values of one subject for its mean against a fixed number. "Show": a
-    two-sided test at `level` finds it with probability `power`: (t[(1 + level) / 2] + t[power]) s / sqrt(n), s the
-    sample standard deviation, t the quantiles of Student's distribution with n - 1 degrees of freedom.
+    A two-sided test at `level` finds it with probability `power`: (t[(1 + level) / 2] + t[power]) s / sqrt(n), with s
+    the sample standard deviation and t the quantiles of Student's distribution with n - 1 degrees of freedom.
+
+    Args:
+        differences: Paired differences, or the values of one subject for its mean against a fixed number.
+        level: Confidence level of the test.
+        power: Probability of finding the difference.
+
+    Returns:
+        The difference; None for fewer than two values or an infinite one.
+
+    Raises:
+        ShapeError: A value is NaN.
     """
     known = _known(differences)
     if len(known) < 2 or not np.isfinite(known).all():

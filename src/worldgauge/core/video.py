@@ -1,8 +1,8 @@
-"""Clips: frames read lazily from a file or an array; files written whole or not at all.
+"""Clips: frames read lazily from a file or an array; files written completely or not at all.
 
 clip = Clip.open("walk.avi");  clip[10];  clip[5:20:5];  for frame in clip: ...
 with Writer("out.mp4", fps=20, kind="lossless") as out: out.write(frames)
-problems("walk.avi")  # decodes all of it and says what the decoder complains about
+problems("walk.avi")  # decodes all of it and reports what the decoder complains about
 """
 
 from __future__ import annotations
@@ -29,9 +29,14 @@ Kind = Literal["mjpg", "lossless", "viewable", "archive"]
 
 
 class Clip:
-    """A sequence of frames (H, W, 3) uint8 RGB with a rate; nothing is decoded before it is asked for.
+    """A sequence of frames (H, W, 3) uint8 RGB with a rate; nothing is decoded before it is needed.
 
     Slices and `resized` are views of the same source. Iterating keeps one frame in memory.
+
+    Attributes:
+        fps: Frames per second.
+        width: Frame width in pixels.
+        height: Frame height in pixels.
     """
 
     def __init__(self, source: _Source, frames: range, fps: float, size: tuple[int, int]) -> None:
@@ -43,23 +48,51 @@ class Clip:
 
     @classmethod
     def open(cls, path: Path | str) -> Clip:
-        """A clip of the first video stream of `path`.
+        """Open the first video stream of a file.
 
-        Raises DataError when the file is missing, is not a video, is empty or passes the limits.
+        Args:
+            path: The file.
+
+        Returns:
+            The clip.
+
+        Raises:
+            DataError: The file is missing, is not a video, is empty or passes the limits.
         """
         source = FileSource(Path(path))
         return cls(source, range(source.count), source.fps, source.size)
 
     @classmethod
     def from_array(cls, frames: Image, fps: float) -> Clip:
-        """A clip over frames (T, H, W, 3) uint8 that are in memory already."""
+        """Clip of frames in memory.
+
+        Args:
+            frames: (T, H, W, 3) uint8 RGB.
+            fps: Frames per second.
+
+        Returns:
+            The clip.
+
+        Raises:
+            ShapeError: The frames have another shape or dtype.
+        """
         if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8:
             raise ShapeError(f"a clip needs (T, H, W, 3) uint8, got {frames.shape} {frames.dtype}")
         return cls(_ArraySource(frames), range(len(frames)), fps, (frames.shape[2], frames.shape[1]))
 
     @classmethod
     def rendered(cls, render: Callable[[int], Image], count: int, fps: float, size: tuple[int, int]) -> Clip:
-        """`count` frames that `render` makes when they are read, (H, W, 3) uint8 each. size: (width, height)."""
+        """Clip of frames that are rendered when they are read.
+
+        Args:
+            render: Makes the frame of an index, (H, W, 3) uint8 RGB.
+            count: Number of frames.
+            fps: Frames per second.
+            size: (width, height) in pixels.
+
+        Returns:
+            The clip.
+        """
         return cls(_Rendered(render), range(count), fps, size)
 
     def __len__(self) -> int:
@@ -78,15 +111,31 @@ class Clip:
         return (self._fit(frame) for frame in self._source.read(self._frames))
 
     def take(self, indices: Iterable[int]) -> Iterator[Image]:
-        """Frames at `indices` in that order; ascending ones are decoded in a single pass."""
+        """Frames at `indices`, in that order; ascending indices are decoded in a single pass."""
         return (self._fit(frame) for frame in self._source.read([self._frames[i] for i in indices]))
 
     def resized(self, width: int, height: int) -> Clip:
-        """The same frames on another pixel grid: area average when both sides shrink, else bilinear."""
+        """The same frames on another pixel grid: area average when no side grows, else bilinear.
+
+        Args:
+            width: New width in pixels.
+            height: New height in pixels.
+
+        Returns:
+            A view of the clip.
+        """
         return self._view(self._frames, (width, height), self._part_shown)
 
     def cropped(self, across: int, down: int) -> Clip:
-        """The centre of every frame, as large as fits, with sides in the ratio across:down."""
+        """The largest centre part of every frame with an aspect ratio.
+
+        Args:
+            across: Horizontal part of the ratio.
+            down: Vertical part of the ratio.
+
+        Returns:
+            A view of the clip.
+        """
         width = min(self.width, round(self.height * across / down))
         height = min(self.height, round(self.width * down / across))
         shown = (self._part_shown[0] * width / self.width, self._part_shown[1] * height / self.height)
@@ -114,7 +163,16 @@ class Clip:
 
 
 def resize(frame: Image, width: int, height: int) -> Image:
-    """`frame` on another pixel grid: OpenCV area average when no side grows, else bilinear."""
+    """Resize a frame: OpenCV area average when no side grows, else bilinear.
+
+    Args:
+        frame: (H, W, 3) uint8.
+        width: New width in pixels.
+        height: New height in pixels.
+
+    Returns:
+        (height, width, 3) uint8; `frame` itself when the size is the same.
+    """
     rows, columns = frame.shape[:2]
     if (columns, rows) == (width, height):
         return frame
@@ -127,11 +185,17 @@ def resize(frame: Image, width: int, height: int) -> Image:
 class Writer:
     """Writes one video file; it appears under its name when closed without an error, else not at all.
 
-    kind: "mjpg" (AVI, as LoopNav publishes), "lossless" (H.264 RGB, bit-exact, a key frame every 30),
-    "viewable" (H.264 that every browser plays), "archive" (H.264 in full colour resolution, for recordings that others
-    are measured against: no browser but Chrome plays it, everything built on FFmpeg reads it).
-    The first frame fixes the size.
-    Same frames, same bytes. Raises DataError when the file cannot be written, such as on a full disk.
+    The first frame fixes the size. The same frames give the same bytes.
+
+    Args:
+        path: The file.
+        fps: Frames per second.
+        kind: "mjpg" (AVI, as LoopNav publishes), "lossless" (H.264 RGB, bit-exact, a key frame every 30), "viewable"
+            (H.264 that every browser plays), or "archive" (H.264 in full colour resolution, for recordings that others
+            are measured against: no browser but Chrome plays it, everything built on FFmpeg reads it).
+
+    Raises:
+        DataError: The file cannot be written, such as on a full disk.
     """
 
     def __init__(self, path: Path | str, *, fps: float, kind: Kind) -> None:
@@ -146,9 +210,14 @@ class Writer:
         self._stream: Any = None
 
     def write(self, frames: Image) -> None:
-        """Append one frame (H, W, 3) or a chunk (n, H, W, 3), uint8 RGB.
+        """Append frames.
 
-        Raises ShapeError on other shapes and dtypes, and when the size differs from the first frame's.
+        Args:
+            frames: One frame (H, W, 3) or a chunk (n, H, W, 3), uint8 RGB.
+
+        Raises:
+            ShapeError: Another shape or dtype, or another size than the first frame.
+            DataError: The file cannot be written.
         """
         for frame in frames if frames.ndim == 4 else frames[None]:
             if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
@@ -158,9 +227,10 @@ class Writer:
             self._encode(frame)
 
     def close(self) -> None:
-        """Flush, then rename into place; again is harmless.
+        """Flush the file and rename it into place; a second call has no effect.
 
-        Raises DataError when nothing was written, and when what was written has been dropped.
+        Raises:
+            DataError: Nothing was written, or the written frames have been dropped.
         """
         import av
 
@@ -195,7 +265,7 @@ class Writer:
             self.abandon()
 
     def abandon(self) -> None:
-        """Drop what was written; without effect once it is in place."""
+        """Drop what was written; no effect after the file is in place."""
         import av
 
         self._end = self._end or "dropped"
