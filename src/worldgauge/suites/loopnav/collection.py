@@ -251,7 +251,7 @@ class LoopNavCollection(Collection):
         """Check that world, server and pictures are the same as before. The mode may differ: ours give the same files.
 
         Raises:
-            UsageError: When one of them differs.
+            RunError: When one of them differs.
         """
         super().check_same()
         before = self.manifest()

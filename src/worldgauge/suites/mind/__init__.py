@@ -1,1 +1,1 @@
-"""Mind."""
+"""MIND: memory of what was seen, and obedience to keys, in first and third person."""

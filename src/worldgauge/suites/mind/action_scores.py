@@ -1,4 +1,4 @@
-"""Does the camera go where the keys send it? Relative pose errors, overall, by group and by action (paper 4.2)."""
+"""Does the camera go where the keys send it? Relative pose errors: overall, by group and by action (paper 4.2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ RELEASED_POSES = 97
 
 
 class Truth(NamedTuple):
-    """The true camera. poses: (n, 4, 4) of any world frame and unit. source: where they are from."""
+    """The true camera.
+
+    Attributes:
+        poses: (n, 4, 4), in any world frame and unit.
+        source: Where they come from.
+    """
 
     poses: FloatArray
     source: str
@@ -34,7 +39,16 @@ class Truth(NamedTuple):
 def action_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, *, prefix: str
 ) -> Iterator[Score]:
-    """Errors of the first `action_frames` frames, in the truth's unit and in degrees, a frame."""
+    """Errors per frame of the first `action_frames` frames, in the truth's unit and in degrees.
+
+    Args:
+        record: What the model gave.
+        clip: The clip.
+        question: What was asked.
+        rollout: Generated frames.
+        settings: Decoder of poses, and rules of the metric.
+        prefix: Beginning of the names of the scores.
+    """
     facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
     try:
         judged = _judged(record, clip, question, rollout, settings, facts)

@@ -1,6 +1,6 @@
 """Collecting MIND data in embedded worlds, in the published layout: clips, start images, paths, captions.
 
-One item is one clip or one start image; all that is random in it comes from (seed, part, perspective, number). A clip
+One item is one clip or one start image. All its randomness comes from (seed, part, perspective, number). A clip
 is done when its folder and its caption are in place, a start image when it and its side-car are.
 """
 
@@ -67,7 +67,11 @@ class MindCollection(Collection):
     options: MindOptions
 
     def check_options(self) -> None:
-        """Something has to be collected."""
+        """Check that something is to be collected.
+
+        Raises:
+            UsageError: When all counts are 0.
+        """
         if not any(getattr(self.options, name) for name in COUNTS):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
@@ -76,12 +80,12 @@ class MindCollection(Collection):
         return {"horizontal_fov_deg": HORIZONTAL_FOV_DEG}
 
     def items(self) -> Iterator[Item]:
-        """One a clip or start image, part by part."""
+        """All items, one per clip or start image, part by part."""
         for clip in planned_clips(self.settings()):
             yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
 
     def is_done(self, item: Item) -> bool:
-        """All its files are there; the folder of a clip is put in place in one step."""
+        """Whether all files of an item are there; the folder of a clip is put in place in one step."""
         clip = PlannedClip(**item.args)
         folder = self.out / part_folder(clip.perspective, clip.part)
         files = [self._sidecar(clip)]
@@ -99,7 +103,7 @@ class MindCollection(Collection):
                 write_mirror_actions(self.out, cast(Perspective, perspective))
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """What is done already is only read."""
+        """Make one item; what is done already is only read."""
         clip = PlannedClip(**item.args)
         frames = 1 if clip.part == "mirror_test" else self.options.frames
         if self.is_done(item):
@@ -118,7 +122,7 @@ class MindCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, speeds and turns of the clips beside what their keys say."""
+        """Counts, speeds and turns of the clips, compared with what their keys say."""
         return check_folder(root, decode=decode).report()
 
     def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:

@@ -1,4 +1,4 @@
-"""Learned metrics of a clip: asked for in batches as the frames go by, or missing with the reason."""
+"""Learned metrics of a clip, computed in batches as the frames come; where they are missing, the reason is stored."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ METRICS: Mapping[What, str] = {
 
 
 class LearnedScores:
-    """All learned scores of one record. Shown each pair of frames in order; no more than a batch is held.
+    """All learned scores of one record, from pairs of frames in order; at most one batch is held.
 
-    A network that fails on frames is a missing score with its reason: the other metrics do not need it. One that cannot
-    be had at all fails the scoring, which the next run does again.
+    A network that fails on frames gives a missing score with its reason, since the other metrics do not need it. A
+    network that cannot be loaded at all fails the scoring, which the next run does again.
     """
 
     def __init__(self, record: Record, settings: Settings, prefix: str) -> None:
@@ -52,7 +52,13 @@ class LearnedScores:
                 self._open[what] = found
 
     def see(self, index: int, x: Prepared, y: Prepared) -> None:
-        """The frame of the video and the real one, (720, 1280, 3) float32 in [0, 1]."""
+        """Add one pair of frames.
+
+        Args:
+            index: Number of the frame.
+            x: Frame of the video, (720, 1280, 3) float32 in [0, 1].
+            y: Real frame, likewise.
+        """
         if not self._open:
             return
         self._batch.append((index, x, y))
@@ -60,7 +66,7 @@ class LearnedScores:
             self._look()
 
     def scores(self) -> Iterator[Score]:
-        """One a metric, when all frames have been seen."""
+        """One score per metric, after all frames have been seen."""
         self._look()
         for what, metric in METRICS.items():
             facts: dict[str, Any] = {} if what not in self._open else {"network": dict(self._open[what].settings)}
@@ -86,12 +92,18 @@ class LearnedScores:
 
 
 def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
-    """The same scores of a record that has no frame to look at."""
+    """The same scores for a record without any frame to compare; `why` is their reason."""
     return (make_score(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
 
 
 class SceneLpips(NamedTuple):
-    """LPIPS of the pairs of a path out and back. reason: why there is none. facts: what gave it."""
+    """LPIPS of the pairs of a path out and back.
+
+    Attributes:
+        distances: One per pair.
+        reason: Why there are none; None where there are.
+        facts: The network they come from.
+    """
 
     distances: SceneDistances = SceneDistances((), ())
     reason: str | None = None
@@ -99,9 +111,15 @@ class SceneLpips(NamedTuple):
 
 
 def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
-    """Of both pairings, the aligned one where there is a start image; `video` has an even number of frames.
+    """LPIPS of both pairings, the aligned one where there is a start image.
 
-    A network that nobody named, or that fails on these frames, is a reason, as for `LearnedScores`.
+    Args:
+        video: An even number of frames.
+        start: The start image.
+        settings: Name of the network.
+
+    Returns:
+        The distances; the reason instead where no network is named or it fails on these frames, as in `LearnedScores`.
     """
     network = _network_of(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Unavailable):

@@ -1,4 +1,4 @@
-"""Ten paths out and back: is what one comes back to what one has left? (generated scene consistency)"""
+"""Ten paths out and back: does the model come back to what it left? (generated scene consistency)"""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ BATCH = 10
 def mirror_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
 ) -> Iterator[Score]:
-    """Both pairings, and whether there was any motion that could be undone.
+    """Scores of both pairings, and whether there was any motion that could be undone.
 
-    Compared is the start image as the model was shown it: with as many pixels, and of the shape of `rollout`.
+    The start image is compared as the model was shown it: with as many pixels, and in the shape of `rollout`.
     """
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)

@@ -1,4 +1,4 @@
-"""Does the video move? Errors and consistency are easily had by standing still."""
+"""Does the video move? A video that stands still gets good errors and good consistency."""
 
 from __future__ import annotations
 
@@ -22,23 +22,27 @@ _CLIPS, _WINDOWS = 8, 4
 
 
 def leg_motion(start: Image, out: Clip) -> float:
-    """How far the way out gets from the start image: what the turn and the median of its second half agree on.
+    """How far the way out gets from the start image, judged by both the turn and the median of its second half.
 
-    One odd frame at the turn is no motion. out: the way out, its last frame the turn.
+    One odd frame at the turn does not count as motion.
+
+    Args:
+        start: The start image.
+        out: The way out; its last frame is the turn.
     """
     half = [out_leg_motion(start, frame) for frame in out[len(out) // 2 :]]
     return float(min(half[-1], np.median(half)))
 
 
 class MotionMeter:
-    """How much a video changes in `PERIOD` frames: a mean. Shown each PERIOD-th frame and the last."""
+    """Mean change of a video over `PERIOD` frames, from each PERIOD-th frame and the last."""
 
     def __init__(self) -> None:
         self._last: Image | None = None
         self._seen: list[float] = []
 
     def see(self, frame: Image) -> None:
-        """The next of them, (H, W, 3)."""
+        """Add the next of these frames, (H, W, 3)."""
         if self._last is not None:
             self._seen.append(out_leg_motion(self._last, frame))
         self._last = frame
@@ -51,10 +55,13 @@ class MotionMeter:
 
 @lru_cache(maxsize=8)
 def real_motion(source: str, perspective: Perspective) -> float | None:
-    """Median change of real clips over one leg (specification, section 4.4); None where no clip can be read.
+    """Median change of real clips over one leg (specification, section 4.4).
 
-    Of the first clips of the memory test in their order, else of those to train on, else of those in other action
-    spaces: the same for every subject.
+    It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
+    spaces, so that it is the same for every subject.
+
+    Returns:
+        The median; None where no clip can be read.
     """
     parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:

@@ -1,4 +1,4 @@
-"""What a model is shown and asked: a walk to go on with, or one of ten paths out and back from an image."""
+"""What a model is shown and asked for: a walk to continue, or one of ten paths out and back from an image."""
 
 from __future__ import annotations
 
@@ -29,10 +29,14 @@ from worldgauge.worlds.third_person import ARM_M
 
 @dataclass(frozen=True)
 class ClipQuestion:
-    """context_end: frames [0, context_end) of the episode may be seen. actions: one row a frame that is asked for.
+    """What is asked about one clip.
 
-    poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator. truth: the real frames, or
-    those of the embedded world along a mirrored path; None where nobody knows them.
+    Attributes:
+        episode: The recording.
+        context_end: Frames [0, context_end) of the episode may be seen.
+        actions: One row per frame that is asked for.
+        poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator.
+        truth: The real frames, or those of the embedded world along a mirrored path; None where unknown.
     """
 
     episode: Episode
@@ -48,7 +52,9 @@ class ClipQuestion:
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Ask `subject` one question and store its frames lossless; a finished video is copied as it is.
 
-    Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what the clip does not have.
+    Raises:
+        SubjectError: When the model breaks its contract.
+        NotApplicableError: When the model needs what the clip does not have.
     """
     clip = clip_of(task)
     question = question_of(clip, settings)
@@ -84,7 +90,11 @@ def _refuse_context(video: Path, clip: MindClip) -> None:
 
 
 def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
-    """What is asked about a clip. Raises DataError when it cannot be read."""
+    """What is asked about a clip.
+
+    Raises:
+        DataError: When the clip cannot be read.
+    """
     episode = episode_of(clip)
     if clip.part == "mirror_test":
         actions = mind.mirror_actions(clip)
@@ -105,7 +115,11 @@ def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
 def request_of(
     question: ClipQuestion, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
 ) -> RolloutRequest:
-    """The question in the form that a model of `spec` takes. Raises NotApplicableError where it cannot be asked it."""
+    """The question in the form that a model of `spec` takes.
+
+    Raises:
+        NotApplicableError: When the model draws panoramas or runs at another frame rate.
+    """
     episode = question.episode
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of mind are perspective views")

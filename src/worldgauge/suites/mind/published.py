@@ -1,4 +1,4 @@
-"""The tables of the paper, and what others have published on its memory test, labelled as such."""
+"""The tables of the paper, and later results on its memory test, labelled as such."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _CAVEAT = (
 
 
 def published() -> list[Table]:
-    """Tables 2 and 3, and the memory test by itself beside later results: other data, never compared cell by cell."""
+    """Tables 2 and 3, and the memory test on its own with later results. They are about other data, so cells are never
+    compared.
+    """
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     source = f"{data['source']}. {_CAVEAT}"
     tables = [_memory(data)]

@@ -27,7 +27,11 @@ PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """All scores of one record, by name. Raises DataError when the stored rollout does not fit its facts."""
+    """All scores of one record, sorted by name.
+
+    Raises:
+        DataError: When the stored rollout does not fit its facts.
+    """
     clip = clip_of(record.task)
     question = question_of(clip, settings)
     rollout = _in_shape(_rollout(record, settings), record, question)
@@ -42,9 +46,11 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """The frames that are compared, of the recording and of the rollout, at the rollout's size.
+    """The frames of the recording and of the rollout that are compared, at the rollout's size.
 
-    Raises NotApplicableError for a mirrored path, whose frames are compared with each other.
+    Raises:
+        NotApplicableError: For a mirrored path, whose frames are compared with each other, and where there is no frame
+            to compare.
     """
     clip = clip_of(record.task)
     if clip.part == "mirror_test":

@@ -122,12 +122,12 @@ class Settings:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The tests in force."""
+        """The selected tests."""
         return tuple(one for one in TESTS if one in self.tests.split(","))
 
     @property
     def views(self) -> tuple[Perspective, ...]:
-        """The perspectives in force."""
+        """The selected perspectives."""
         return tuple(one for one in PERSPECTIVES if one in self.perspectives.split(","))
 
     def as_dict(self) -> dict[str, Any]:

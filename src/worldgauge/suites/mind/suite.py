@@ -56,19 +56,19 @@ class Mind(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Settings:
-        """The settings made of plain values, with the digests of what they name."""
+        """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task a clip or a mirrored path; faulty ones come as tasks that fail with the reason.
+        """One task per clip or mirrored path; faulty ones become tasks that fail with the reason.
 
-        What was known of the folder is forgotten: it may have changed.
+        What was cached of the folder is dropped first, since it may have changed.
         """
         tasks.forget()
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the context, hand over the keys, store the video lossless; finished videos are copied."""
+        """Show the context, give the keys, store the video lossless; finished videos are copied."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
@@ -85,7 +85,7 @@ class Mind(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Long context memory first, then the paper's columns by perspective, then each measure by itself."""
+        """Long context memory first, then the paper's columns by perspective, then each measure on its own."""
         return summary.summarize(scores, kinds, failed, self.options)
 
     def published(self) -> list[Table]:
@@ -97,11 +97,11 @@ class Mind(Suite):
         return tasks.task_view(task)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Settings of the model `videos` for each model of a folder in the published submission layout, by name."""
+        """Settings of the model `videos` for each model of a folder in the published layout of submissions, by name."""
         return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
 
     def missing_data(self, source: Path) -> tuple[str, ...]:
-        """Folders of what is asked for that the data do not have, a line each."""
+        """Folders that the settings ask for and the data do not have, one line each."""
         return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:

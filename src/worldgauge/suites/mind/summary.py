@@ -1,4 +1,4 @@
-"""Tables: means over clips, first and third person apart; the paper's columns, by path, by action, with yardsticks."""
+"""Tables: means over clips, first and third person apart; the paper's columns, by path, by action, with references."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_m
 
 
 class MetricLine(NamedTuple):
-    """Where a table's numbers come from. metric: name of the scores. title: of the table."""
+    """Where a table's numbers come from.
+
+    Attributes:
+        metric: Name of the scores.
+        title: Title of the table.
+    """
 
     metric: str
     title: str
@@ -70,7 +75,14 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
     settings: Settings,
 ) -> list[Table]:
-    """All tables, long context memory first. kinds, failed: see `Suite.summarize`."""
+    """All tables, long context memory first.
+
+    Args:
+        scores: Scores by subject.
+        kinds: See `Suite.summarize`.
+        failed: See `Suite.summarize`.
+        settings: The settings of the run.
+    """
     entries = [_SubjectScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]
@@ -187,7 +199,7 @@ def _as_in_paper(view: str, entries: Sequence[_SubjectScores], settings: Setting
 
 
 def paper_columns(settings: Settings | None = None) -> dict[str, str]:
-    """Name of the scores -> column of the paper's Tables 2 and 3."""
+    """Columns of the paper's Tables 2 and 3 by name of the scores."""
     aligned = settings is None or settings.pairing == "aligned"
     return {
         HEADLINE: "memory (MSE)",

@@ -1,4 +1,4 @@
-"""Tasks: one a clip of the memory and of the action-space test, one a start image and mirrored path."""
+"""Tasks: one per clip of the memory and action-space tests, one per start image and mirrored path."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All questions of a data folder in its order. Raises DataError when it holds none of those asked for.
+    """All tasks of a data folder, in its order.
 
-    A faulty clip becomes a task that fails with its reason: it was to be asked, and nobody may gain by leaving it out.
+    A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
+
+    Raises:
+        DataError: When the folder has none of the clips that are asked for.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
     found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
@@ -51,7 +54,11 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
 
 
 def clip_of(task: Task) -> MindClip:
-    """The clip of a task. Raises DataError when it cannot be used, or is gone."""
+    """The clip of a task.
+
+    Raises:
+        DataError: When the clip cannot be used, or is gone.
+    """
     if task.sample.get("broken"):
         raise DataError(task.sample["broken"])
     clip = _clips(task.sample["source"]).get(task.id)
@@ -66,8 +73,9 @@ def clip_of(task: Task) -> MindClip:
 def episode_of(clip: MindClip) -> Episode:
     """The recording of a clip; of a mirrored path its start image alone.
 
-    Raises DataError when it cannot be read, and when its video is damaged: such frames decode without an error, and
-    whoever drew the right ones would be wrong.
+    Raises:
+        DataError: When it cannot be read, or its video is damaged. Damaged frames decode without an error, and a model
+            that draws the right ones would be judged wrong.
     """
     episode = mind.load(clip)
     if clip.video is not None and (found := _problems(str(clip.video), clip.video.stat().st_mtime_ns)):
@@ -76,7 +84,7 @@ def episode_of(clip: MindClip) -> Episode:
 
 
 def task_view(task: Task) -> TaskView:
-    """The real frames from the first that is asked for, and the walk; of a mirrored path only where it starts."""
+    """The real frames from the first that is asked for, and the walk; of a mirrored path only its start."""
     clip = clip_of(task)
     episode = episode_of(clip)
     x, y = episode.poses[clip.mark_time if len(episode) > clip.mark_time else 0, :2, 3]
@@ -87,7 +95,7 @@ def task_view(task: Task) -> TaskView:
 
 
 def forget() -> None:
-    """Drop what is remembered of data folders."""
+    """Drop what is cached of data folders."""
     for known in (_clips, episode_of, real_motion):
         known.cache_clear()
 

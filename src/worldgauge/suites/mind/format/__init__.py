@@ -4,7 +4,9 @@ On disk: 1st_data and 3rd_data with train/<clip>/, test/mem_test/<clip>/, test/a
 video.mp4, images.txt) and test/mirror_test/ (start images and paths) (specification: mind, section 1). Files are in the
 engine's left-handed frame, centimetres and degrees; episodes are in ours.
 
-for clip in discover(root):  episode = load(clip)  # unless clip.fault
+Example:
+    for clip in discover(root):
+        episode = load(clip)  # unless clip.fault
 """
 
 from worldgauge.perception.colmap import ImageList, read_images_txt, write_images_txt

@@ -1,4 +1,4 @@
-"""Is a MIND folder what it should be? Counts and statistics by perspective and part, and findings."""
+"""Checks of a MIND folder: counts and statistics by perspective and part, and findings."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class PartStatistics:
-    """The clips of one perspective and part; of the mirror test its videos. Where a part has no such number: None.
+    """The clips of one perspective and part; of the mirror test its videos. A number that a part does not have is None.
 
     Attributes:
-        perspective, part: Which clips.
-        clips: Found, usable or not.
-        usable: How many of them are.
+        perspective: Perspective of the clips.
+        part: Part of the data.
+        clips: Number found, usable or not.
+        usable: How many of them are usable.
         published: Clips of the published data.
         frames: Rows of a clip.
         mark_share: Share of the frames that come before mark_time.
-        speed_cm_s: Mean while a walking key is held.
-        turn_deg: Mean of the frames that look left or right.
+        speed_cm_s: Mean while a walking key is held, centimetres a second.
+        turn_deg: Mean of the frames that look left or right, degrees.
         keys: Share of all rows that hold each key, and "none".
         families: Usable clips by family of world.
     """
@@ -71,10 +72,11 @@ class ClipStatistics:
     """What `check` found.
 
     Attributes:
-        n_clips, n_valid: Clips and mirror videos, all and the usable ones.
-        n_frames: Of usable recorded clips.
+        n_clips: Number of clips and mirror videos.
+        n_valid: Number of usable ones.
+        n_frames: Frames of usable recorded clips.
         families: Usable clips and mirror videos by family.
-        rows: Of each perspective and part that there is.
+        rows: One per perspective and part that there is.
         findings: What is wrong or worth knowing, errors first.
     """
 
@@ -90,7 +92,7 @@ class ClipStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "clips", "paper", "frames", "context", "walks,\ncm/s", "turns,\ndeg/frame", "no key")
         families = ", ".join(f"{name} {count}" for name, count in self.families.items())
         notes = (
@@ -104,11 +106,11 @@ class ClipStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> ClipStatistics:
-    """Look a folder over.
+    """Check a folder.
 
     Args:
         root: The folder.
-        decode: Whether every video and start image is decoded whole.
+        decode: Whether every video and start image is decoded completely.
 
     Returns:
         Statistics by perspective and part, and findings.
@@ -303,12 +305,16 @@ STILL_CM = 0.5
 
 
 class Motion(NamedTuple):
-    """Numbers of one clip; None where no frame tells.
+    """Numbers of one clip; None where no frame defines them.
 
-    keys: share of the rows that hold each of the eight keys, and "none". speed_cm_s: mean over rows that hold one
-    walking key or two that part, steps that a wall stopped left out. turn_deg: mean turn of rows that look left or
-    right, in that direction (whole degrees in files cancel out). obeys_walk: mean cosine between where the keys of a
-    row should lead and where it led, in [-1, 1]. looks: rows that look left or right. largest_step_cm: of all rows.
+    Attributes:
+        keys: Share of the rows that hold each of the eight keys, and "none".
+        speed_cm_s: Mean over rows that hold one walking key, or two at right angles; steps stopped by a wall are left
+            out.
+        turn_deg: Mean turn of rows that look left or right, in that direction (whole degrees in files cancel out).
+        obeys_walk: Mean cosine between where the keys of a row should lead and where it led, in [-1, 1].
+        looks: Rows that look left or right.
+        largest_step_cm: Largest of all rows, centimetres.
     """
 
     keys: dict[str, float]
@@ -322,8 +328,10 @@ class Motion(NamedTuple):
 def motion_of(keys: NDArray[np.uint8], poses: FloatArray, feet: FloatArray) -> Motion:
     """Numbers of a clip of T rows.
 
-    keys: (T, 4) codes, row t led to frame t. poses: (T, 4, 4) camera-to-world. feet: (T, 3) metres, what walks: the
-    camera itself in first person.
+    Args:
+        keys: Codes (T, 4); row t led to frame t.
+        poses: Camera-to-world (T, 4, 4).
+        feet: (T, 3) metres, of what walks: the camera itself in first person.
     """
     held = np.stack([keys == 1, keys == 2], -1).reshape(len(keys), 8)
     shares = {name: float(share) for name, share in zip(KEY_NAMES, held.mean(axis=0), strict=True)}

@@ -1,4 +1,4 @@
-"""The engine's frame and ours. Nothing else in the package knows the engine's.
+"""Conversion between the engine's frame and ours. Nothing else in the package knows the engine's.
 
 Engine: left-handed, x ahead, y right, z up, centimetres; degrees; yaw to the right, pitch up, roll to the right
 positive; a triple of angles is roll, pitch, yaw. Ours: (x, y, z) cm -> (x, -y, z) / 100 m, yaw -> -yaw.
@@ -23,19 +23,27 @@ _MIRROR = np.diag([1.0, -1.0, 1.0])
 
 
 def our_point(position_cm: ArrayLike) -> FloatArray:
-    """Points (..., 3) of the engine, centimetres, in our frame, metres."""
+    """Convert points (..., 3) of the engine, centimetres, to our frame, metres."""
     points: FloatArray = np.asarray(position_cm, np.float64) * [0.01, -0.01, 0.01]
     return points
 
 
 def ue_point(position: ArrayLike) -> FloatArray:
-    """Points (..., 3) of our frame, metres, as the engine's centimetres."""
+    """Convert points (..., 3) of our frame, metres, to the engine's, centimetres."""
     points: FloatArray = np.asarray(position, np.float64) * [100.0, -100.0, 100.0]
     return points
 
 
 def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
-    """Camera-to-world poses (..., 4, 4) of ours, of the engine's positions (..., 3) and angles (..., 3)."""
+    """Convert the engine's positions and angles to our camera-to-world poses.
+
+    Args:
+        position_cm: (..., 3), centimetres.
+        rpy_deg: (..., 3), degrees: roll, pitch, yaw.
+
+    Returns:
+        Poses (..., 4, 4), metres.
+    """
     roll, pitch, yaw = np.moveaxis(np.radians(np.asarray(rpy_deg, np.float64)), -1, 0)
     pose = pose_from_yaw_pitch(our_point(position_cm), -yaw, pitch)
     # A roll to the right turns the camera's axes about z from x towards y.
@@ -47,9 +55,14 @@ def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
 
 
 def ue_pose(poses: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Positions (..., 3) in centimetres and angles (..., 3) in degrees of the engine, of our poses (..., 4, 4).
+    """Convert our camera-to-world poses to the engine's positions and angles.
 
-    Straight up or down, where yaw and roll are one, roll is 0.
+    Args:
+        poses: (..., 4, 4), metres.
+
+    Returns:
+        Positions (..., 3) in centimetres, and angles (..., 3) in degrees. Straight up or down, where yaw and roll are
+        one, roll is 0.
     """
     pose = np.asarray(poses, np.float64)
     right, down, ahead = (_MIRROR @ pose[..., :3, i, None] for i in range(3))
@@ -63,11 +76,19 @@ def ue_pose(poses: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def arm_angles(actor_cm: ArrayLike, camera_cm: ArrayLike, rpy_deg: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Angles (n, 3) of third-person cameras in degrees, and whether each was taken from the positions, (n,).
+    """Angles of third-person cameras, from the positions where these show the arm.
 
-    actor_cm, camera_cm, rpy_deg: (n, 3) as in the file. The camera looks at a pivot 120 cm above the actor along an
-    arm of 250 cm. Where the positions show such an arm and the field is within two degrees of it, yaw and pitch are
-    those of the arm, since the field is in whole degrees in a turn; else they are the field's. Roll is the field's.
+    The camera looks at a pivot 120 cm above the actor along an arm of 250 cm. Where the positions show such an arm and
+    the file's angles are within two degrees of it, yaw and pitch are those of the arm, since the file has whole degrees
+    during a turn. Else they are the file's. Roll is always the file's.
+
+    Args:
+        actor_cm: (n, 3) as in the file, centimetres.
+        camera_cm: (n, 3) as in the file, centimetres.
+        rpy_deg: (n, 3) as in the file, degrees.
+
+    Returns:
+        Angles (n, 3) in degrees, and whether each was taken from the positions, (n,).
     """
     rpy = np.asarray(rpy_deg, np.float64)
     arm = np.asarray(actor_cm, np.float64) + np.array([0.0, 0.0, PIVOT_CM]) - np.asarray(camera_cm, np.float64)

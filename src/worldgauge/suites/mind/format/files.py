@@ -1,4 +1,4 @@
-"""The two files of a clip that hold numbers, read and written: action.json, and the side-car of data collected here."""
+"""The two files of a clip that hold numbers: action.json, and the side-car of data collected here."""
 
 from __future__ import annotations
 
@@ -36,11 +36,18 @@ _AXES = ("x", "y", "z")
 
 
 class ActionFile(NamedTuple):
-    """One action file; N rows, of which row t led to frame t.
+    """One action file of N rows; row t led to frame t.
 
-    mark_time, total_time: as stored, None where absent. keys: (N, 4) uint8 codes in the columns of `KEYS`.
-    actor_pos, actor_rpy, camera_pos, camera_rpy: (N, 3) float64, centimetres and degrees (roll, pitch, yaw) of the
-    engine; None where the file has none. caption: "" where there is none. warnings: noteworthy, yet usable.
+    Attributes:
+        mark_time: As stored; None where absent.
+        total_time: As stored; None where absent.
+        keys: (N, 4) uint8 codes in the columns of `KEYS`.
+        actor_pos: (N, 3) float64, centimetres, engine's frame; None where absent, as for the next three.
+        actor_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
+        camera_pos: (N, 3) float64, centimetres.
+        camera_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
+        caption: "" where there is none.
+        warnings: Noteworthy facts; the file is usable.
     """
 
     mark_time: int | None
@@ -55,10 +62,11 @@ class ActionFile(NamedTuple):
 
 
 def read_action(path: Path) -> ActionFile:
-    """The content of an action file; the last few that were read are remembered while they do not change.
+    """The content of an action file; the last few are cached while they do not change.
 
-    Raises DataError naming the file, the row and the field when it is missing, too large, not JSON, without rows, or
-    when a row is missing, there twice, of another type, not finite or beyond the limits.
+    Raises:
+        DataError: When the file is missing, too large, not JSON or without rows, or when a row is missing, there twice,
+            of another type, not finite or beyond the limits. Names the file, the row and the field.
     """
     try:
         stat = path.stat()
@@ -79,7 +87,15 @@ def _remembered(path: Path, size: int, mtime_ns: int) -> ActionFile:
 
 
 def parse_action(data: bytes, where: str) -> ActionFile:
-    """The content of an action file; `where` names it in errors. Raises DataError as `read_action` does."""
+    """Parse the content of an action file.
+
+    Args:
+        data: Bytes of the file.
+        where: Name of the file in errors.
+
+    Raises:
+        DataError: As `read_action`.
+    """
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -118,10 +134,16 @@ def parse_action(data: bytes, where: str) -> ActionFile:
 def action_text(
     keys: NDArray[np.uint8], mark_time: int, poses: Mapping[str, FloatArray], *, total_time: int | None = None
 ) -> str:
-    """An action file, one row a line.
+    """Text of an action file, one row per line; numbers keep all their digits.
 
-    keys: (N, 4) codes. poses: name of the field, such as "actor_pos", to (N, 3) in centimetres or degrees of the
-    engine; numbers keep all their digits. Raises DataError for values that are not finite.
+    Args:
+        keys: Codes (N, 4).
+        mark_time: First frame to predict.
+        poses: By field, such as "actor_pos", (N, 3) in centimetres or degrees of the engine.
+        total_time: As stored; None leaves it to be N.
+
+    Raises:
+        DataError: For values that are not finite.
     """
     for name, values in poses.items():
         if values.shape != (len(keys), 3) or not np.isfinite(values).all():
@@ -219,9 +241,16 @@ VERSION = 1
 
 
 class SideCar(NamedTuple):
-    """World, camera and keys of a clip or a start image. facts: plain JSON values, such as the seed of the walk.
+    """World, camera and keys of a clip or a start image.
 
-    pose: (4, 4) camera-to-world of a start image, None for clips, whose poses are in the action file.
+    Attributes:
+        world: The world it shows.
+        camera: The camera that took it.
+        family: Family of the world.
+        space: What the keys do.
+        perspective: Perspective of the clip.
+        facts: Plain JSON values, such as the seed of the walk.
+        pose: Camera-to-world (4, 4) of a start image; None for clips, whose poses are in the action file.
     """
 
     world: WorldFacts
@@ -234,7 +263,11 @@ class SideCar(NamedTuple):
 
 
 def sidecar_text(car: SideCar) -> str:
-    """The file's content. Raises DataError where `facts` or the world's params are no plain JSON values."""
+    """Text of a side-car file.
+
+    Raises:
+        DataError: When `facts` or the world's params are not plain JSON values.
+    """
     delta_r, delta_p = steps_of(car.space)
     content = {
         "format": FORMAT,
@@ -254,7 +287,11 @@ def sidecar_text(car: SideCar) -> str:
 
 
 def read_sidecar(path: Path) -> SideCar:
-    """The side-car at `path`. Raises DataError naming the field that is not what it should be: it is believed later."""
+    """Read the side-car at `path`. It is checked in full, since later steps rely on it.
+
+    Raises:
+        DataError: Names the field that is wrong.
+    """
     content = read_json_object(path)
     if content.get("format") != FORMAT:
         raise DataError(f"{path}: field 'format' is not '{FORMAT}'; remove or repair the file")

@@ -1,4 +1,4 @@
-"""What a MIND folder holds: clips, videos of the mirror test, file names; and folders of finished videos."""
+"""What a MIND folder holds: clips, videos of the mirror test, file names, and folders of finished videos."""
 
 from __future__ import annotations
 
@@ -41,17 +41,30 @@ _SPACE_IN_NAME = re.compile(r"data-\d+-(\d{1,2}(?:\.\d{1,6})?)x-(\d{1,5}(?:\.\d{
 
 @dataclass(frozen=True)
 class MindClip:
-    """A recorded clip, or a start image with one of the go-and-return paths.
+    """A recorded clip, or a start image with one of the out-and-back paths.
 
-    id: such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7". folder: holds its files; of mirror
-    tasks the folder of them all. name: of the clip's folder, or the stem of the start image.
-    mark_time: first frame to predict. frames: rows of data. space: what the keys do; where nobody said so it is read
-    off the name or the shared one, and `space_known` is False. family: of the world, "unknown" if nobody said.
-    world, camera: of data collected here, else None. path, number: name and number of a mirror path.
-    records: the action file; None where a mirror path has none: it is missing, or taken from its definition.
-    video: of recorded clips. image: start image of mirror tasks. sidecar: what an embedded world adds.
-    caption: words, "" where there are none.
-    warnings: noteworthy, yet usable. fault: why it cannot be used; it is then listed and fails.
+    Attributes:
+        id: Such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7".
+        folder: Holds its files; all mirror tasks share one folder.
+        perspective: First or third person.
+        part: Part of the data.
+        name: Name of the clip's folder, or stem of the start image.
+        fault: Why it cannot be used; it is then listed and fails. Else None.
+        warnings: Noteworthy facts; the clip is usable.
+        mark_time: First frame to predict.
+        frames: Rows of data.
+        space: What the keys do.
+        space_known: False where `space` is not stored and was read off the name, or is the shared one.
+        family: Family of the world; "unknown" where it is not stored.
+        world: The world it shows; only for data collected here, else None.
+        camera: Its camera; only for data collected here, else None.
+        path: Name of a mirror path.
+        number: Number of a mirror path.
+        records: The action file; None where a mirror path has none (missing, or taken from its definition).
+        video: Video of a recorded clip.
+        image: Start image of a mirror task.
+        sidecar: File with what an embedded world adds.
+        caption: File of the caption, if any.
     """
 
     id: str
@@ -82,18 +95,18 @@ class MindClip:
 
     @property
     def steps(self) -> tuple[float, float]:
-        """Degrees a frame and centimetres a second that a key makes: (delta_r, delta_p)."""
+        """Size of a key's effect, (delta_r, delta_p): degrees a frame and centimetres a second."""
         return steps_of(self.space)
 
 
 def part_folder(perspective: Perspective, part: Part) -> Path:
-    """Where the clips of a part lie below the data folder."""
+    """Path of a part's folder, relative to the data folder."""
     top = Path(f"{perspective}_data")
     return top / part if part == "train" else top / "test" / part
 
 
 def steps_of(space: ActionSpace) -> tuple[float, float]:
-    """(delta_r, delta_p) of a space of keys: degrees a frame, centimetres a second."""
+    """(delta_r, delta_p) of a space of keys: degrees a frame, and centimetres a second."""
     turn = space.axes[space.column("look_left")].motion.yaw
     step = space.axes[space.column("forward")].motion.forward
     return round(float(np.degrees(turn)), 9), round(step * space.fps * 100, 7)
@@ -105,14 +118,18 @@ def space_of(delta_r_deg: float, delta_p_cm_s: float) -> ActionSpace:
 
 
 def space_hint(name: str) -> ActionSpace:
-    """What the name of a clip says of its space, such as `data-0-1.0x-200`; the shared space where it says nothing."""
+    """The space that a clip's name implies, such as `data-0-1.0x-200`; the shared space where it implies none."""
     found = _SPACE_IN_NAME.fullmatch(name)
     steps = (float(found[1]), float(found[2])) if found else SHARED_SPACE
     return space_of(*(steps if min(steps) > 0 else SHARED_SPACE))
 
 
 def data_folder(root: Path) -> Path:
-    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data. Raises DataError for no folder."""
+    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data.
+
+    Raises:
+        DataError: When there is no such folder.
+    """
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder {DATA_FOLDER} with 1st_data or 3rd_data in it")
@@ -122,10 +139,16 @@ def data_folder(root: Path) -> Path:
 
 
 def submissions(folder: Path) -> dict[str, Path]:
-    """The models of a folder by name, each with the folder that holds its `1st_data` or `3rd_data`.
+    """The models of a folder, each with the folder that holds its `1st_data` or `3rd_data`.
 
-    folder: of one model, or of models. Raises DataError for a missing folder, for one without any model, and for links
-    to models that lead out of it.
+    Args:
+        folder: Of one model, or of models.
+
+    Returns:
+        Folder by name of the model.
+
+    Raises:
+        DataError: For a missing folder, one without any model, and links to models that lead out of it.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -50,9 +50,17 @@ def discover(
 ) -> list[MindClip]:
     """All clips and mirror videos of a folder, by perspective, part and name; no video is decoded.
 
-    root: the folder `MIND-Data`, or the one that holds it. A perspective or a part that is not there is absent, so the
-    list may be empty. What is wrong with one clip is its `fault`; the others are not touched by it.
-    Raises DataError when there is no such folder, UnknownNameError for another part or perspective.
+    A perspective or a part that is missing is left out, so the list may be empty. What is wrong with one clip is its
+    `fault` and does not affect the others.
+
+    Args:
+        root: The folder `MIND-Data`, or the one that holds it.
+        parts: Parts to list.
+        perspectives: Perspectives to list.
+
+    Raises:
+        DataError: When there is no such folder.
+        UnknownNameError: For another part or perspective.
     """
     place = data_folder(root)
     found: list[MindClip] = []
@@ -69,9 +77,18 @@ def absent(
     parts: Sequence[Part] = PARTS,
     perspectives: Sequence[Perspective] = PERSPECTIVES,
 ) -> tuple[str, ...]:
-    """What was asked for of a folder and is not there at all, one line each; no file is opened.
+    """What is missing completely from a folder, one line each; no file is opened.
 
-    A perspective that is absent is said once, not for each of its parts. Raises as `discover` does.
+    A missing perspective is listed once, not once per part.
+
+    Args:
+        root: The folder `MIND-Data`, or the one that holds it.
+        parts: Parts that are wanted.
+        perspectives: Perspectives that are wanted.
+
+    Raises:
+        DataError: When there is no such folder.
+        UnknownNameError: For another part or perspective.
     """
     place = data_folder(root)
     said: dict[str, None] = {}
@@ -170,12 +187,16 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
 
 
 def told(error: Exception, folder: Path) -> str:
-    """One line for a fault, with names below `folder`."""
+    """One line for a fault, with file names relative to `folder`."""
     return str(error).replace(f"{folder}/", "")
 
 
 def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
-    """Raises DataError when pictures are not as large as the camera that took them."""
+    """Check that pictures are as large as those of the camera that took them.
+
+    Raises:
+        DataError: When they are not.
+    """
     camera = clip.camera
     if camera is not None and size != (camera.width, camera.height):
         raise DataError(
@@ -184,7 +205,11 @@ def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
 
 
 def with_sidecar(clip: MindClip, car: SideCar) -> MindClip:
-    """With what our own side-car adds. Raises DataError when it is of the other perspective."""
+    """The clip with what our own side-car adds.
+
+    Raises:
+        DataError: When the side-car is of the other perspective.
+    """
     if car.perspective != clip.perspective:
         raise DataError(f"{SIDECAR}: perspective '{car.perspective}' lies in {clip.perspective}_data; move the clip")
     return replace(clip, space=car.space, space_known=True, family=car.family, world=car.world, camera=car.camera)
@@ -332,7 +357,7 @@ def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list
 
 
 def defined_keys(name: str) -> NDArray[np.uint8]:
-    """Key codes (48, 4) of one of the ten paths, by its definition."""
+    """Key codes (48, 4) of one of the ten paths, from its definition."""
     return np.asarray(MIRROR_PATHS[name], np.uint8)
 
 
@@ -341,14 +366,16 @@ HORIZONTAL_FOV_DEG = 90.0
 
 
 def load(clip: MindClip) -> Episode:
-    """The clip as an Episode in our frame; frames are decoded when asked for.
+    """Read a clip as an Episode in our frame; frames are decoded when needed.
 
     Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Poses are the camera's; in
-    third person yaw and pitch come of the positions where these show the arm (`coordinates.arm_angles`). Of a mirror
-    task: the start image alone, and no action (see `mirror_actions`); its pose is that of the side-car, else at the
-    origin along +x, which facts["pose_known"] tells. Cameras of published data are taken to see 90 degrees across,
-    which is not verified (facts["camera_known"]).
-    Raises DataError with the clip's fault, and when a file cannot be read or files disagree.
+    third person yaw and pitch come from the positions where these show the arm (`coordinates.arm_angles`).
+    A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
+    else at the origin along +x; facts["pose_known"] is the difference. Cameras of published data are assumed to see 90
+    degrees across, which is not verified (facts["camera_known"]).
+
+    Raises:
+        DataError: With the clip's fault, and when a file cannot be read or files disagree.
     """
     if clip.fault is not None:
         raise DataError(f"{clip.id}: {clip.fault}")
@@ -356,14 +383,20 @@ def load(clip: MindClip) -> Episode:
 
 
 def keys_of(clip: MindClip) -> NDArray[np.uint8]:
-    """Key codes (T, 4) of a recorded clip, columns ws, ad, ud, lr; row t led to frame t. Raises DataError."""
+    """Key codes (T, 4) of a recorded clip, columns ws, ad, ud, lr; row t led to frame t.
+
+    Raises:
+        DataError: When the file cannot be read.
+    """
     return _file_of(clip).keys
 
 
 def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
-    """Key codes (n, 4) of a mirror task, published ones have 48 rows; row k leads to frame k of its video.
+    """Key codes (n, 4) of a mirror task; row k leads to frame k of its video. Published ones have 48 rows.
 
-    Raises UsageError for other clips, DataError when the file cannot be read.
+    Raises:
+        UsageError: For other clips.
+        DataError: When the file cannot be read.
     """
     if clip.path is None:
         raise UsageError(f"{clip.id}: not a mirror task; its keys are keys_of(clip)")
@@ -372,19 +405,32 @@ def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
 
 
 def mirror_actions(clip: MindClip) -> Actions:
-    """The same in the clip's space: n rows, of which row 0 acts on the start image. Raises as `mirror_keys`."""
+    """The same keys as actions in the clip's space: n rows, of which row 0 acts on the start image.
+
+    Raises:
+        UsageError: For other clips.
+        DataError: When the file cannot be read.
+    """
     return actions_of(mirror_keys(clip), clip.space)
 
 
 def video_path(clip: MindClip) -> Path:
-    """The real video of a recorded clip. Raises DataError when it has none."""
+    """The real video of a recorded clip.
+
+    Raises:
+        DataError: When it has none.
+    """
     if clip.video is None:
         raise DataError(f"{clip.id}: {clip.fault or 'has no video'}")
     return clip.video
 
 
 def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> FloatArray:
-    """Camera-to-world poses (T, 4, 4) of an action file. Raises DataError when it lacks the camera's fields."""
+    """Camera-to-world poses (T, 4, 4) of an action file.
+
+    Raises:
+        DataError: When the file lacks the camera's fields.
+    """
     if perspective == "1st":
         position, angles = file.actor_pos, file.actor_rpy
     else:
@@ -397,7 +443,7 @@ def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> Flo
 
 
 def fingerprint_of(clip: MindClip) -> str:
-    """SHA-256 over all that a task is made of: place, keys, poses and world, and the content of video or image."""
+    """SHA-256 over all that defines a task: place, keys, poses and world, and the content of video or image."""
     facts = [
         [clip.id, clip.part, clip.mark_time, clip.frames, clip.steps, clip.path, clip.number, clip.fault],
         [clip.family, clip.space_known],

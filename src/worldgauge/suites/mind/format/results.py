@@ -1,6 +1,8 @@
-"""Result files in the released scorer's schema, so that what reads theirs reads ours (specification, section 5).
+"""Result files in the released scorer's schema, so that readers of its files can read ours (specification, section 5).
 
-write_results(path, Results((ClipResult(...), MirrorResult(...)), video_max_time=None));  read_results(path).data
+Example:
+    write_results(path, Results((ClipResult(...), MirrorResult(...)), video_max_time=None))
+    read_results(path).data
 """
 
 from __future__ import annotations
@@ -27,7 +29,14 @@ _PAIR = ("mse", "psnr", "ssim", "lpips")
 
 
 class PairScores(NamedTuple):
-    """Scores of n pairs of frames, one a pair; None for a metric that was not asked for. psnr: dB, may be infinite."""
+    """Scores of n pairs of frames, one per pair; None for a metric that was not asked for.
+
+    Attributes:
+        mse: Mean squared errors.
+        psnr: Decibels, may be infinite.
+        ssim: Structural similarities.
+        lpips: Learned distances.
+    """
 
     mse: Sequence[float] | None = None
     psnr: Sequence[float] | None = None
@@ -37,7 +46,15 @@ class PairScores(NamedTuple):
 
 @dataclass(frozen=True)
 class ActionStats:
-    """Relative pose errors of a group of steps: metres of the ground truth, and degrees. NaN for an empty group."""
+    """Relative pose errors of a group of steps; NaN for an empty group.
+
+    Attributes:
+        count: Number of steps.
+        rpe_trans_mean: Metres of the ground truth.
+        rpe_trans_median: Metres of the ground truth.
+        rpe_rot_mean_deg: Degrees.
+        rpe_rot_median_deg: Degrees.
+    """
 
     count: int
     rpe_trans_mean: float
@@ -50,9 +67,19 @@ class ActionStats:
 class ClipResult:
     """A clip of the memory or of the action-space test. What is None or empty is left out of the file.
 
-    path: of the clip's folder. perspective: "1st_data" or "3rd_data". test_type: "mem_test" or "action_space_test".
-    sample_frames: frames compared. imaging, aesthetic, dino_mse: one value a frame. action: group, such as
-    `__overall__` or `act:forward`, to its statistics.
+    Attributes:
+        path: Of the clip's folder.
+        perspective: "1st_data" or "3rd_data".
+        test_type: "mem_test" or "action_space_test".
+        error: Why there are no scores.
+        mark_time: First frame to predict.
+        total_time: Frames of the clip.
+        sample_frames: Frames compared.
+        lcm: Long context memory.
+        imaging: One value per frame.
+        aesthetic: One value per frame.
+        dino_mse: One value per frame.
+        action: Statistics by group, such as `__overall__` or `act:forward`.
     """
 
     path: str
@@ -71,7 +98,15 @@ class ClipResult:
 
 @dataclass(frozen=True)
 class MirrorVideo:
-    """One video of a start image. mark_time: half of its frames. gsc: of the pairs, half as many as frames."""
+    """One video of a start image.
+
+    Attributes:
+        video_name: Name of the video.
+        error: Why there are no scores.
+        mark_time: Half of its frames.
+        sample_frames: Frames compared.
+        gsc: Scores of the pairs, half as many as frames.
+    """
 
     video_name: str
     error: str | None = None
@@ -82,7 +117,16 @@ class MirrorVideo:
 
 @dataclass(frozen=True)
 class MirrorResult:
-    """The videos of one start image. videos: names of all that were found; video_results: of those looked at."""
+    """The videos of one start image.
+
+    Attributes:
+        path: Of the start image.
+        perspective: "1st_data" or "3rd_data".
+        test_type: "mirror_test".
+        error: Why there are no scores.
+        videos: Names of all that were found.
+        video_results: Results of those that were scored.
+    """
 
     path: str
     perspective: str
@@ -94,7 +138,12 @@ class MirrorResult:
 
 @dataclass(frozen=True)
 class Results:
-    """A result file. video_max_time: frames that were looked at, at most; None for all."""
+    """A result file.
+
+    Attributes:
+        data: One entry per clip or start image.
+        video_max_time: Most frames that were used; None for all.
+    """
 
     data: tuple[ClipResult | MirrorResult, ...]
     video_max_time: int | None = None
@@ -103,8 +152,10 @@ class Results:
 def write_results(path: Path, results: Results) -> Path:
     """Write a result file, whole or not at all. Averages are plain means over the values that are given.
 
-    It is strict JSON: infinite PSNR is null with their number beside it, other values that are not finite are null.
-    Raises DataError when it cannot be written.
+    It is strict JSON: infinite PSNR is null with their number next to it, other values that are not finite are null.
+
+    Raises:
+        DataError: When the file cannot be written.
     """
     content = {"data": [_entry(item) for item in results.data], "video_max_time": results.video_max_time}
     write_file(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
@@ -112,9 +163,12 @@ def write_results(path: Path, results: Results) -> Path:
 
 
 def read_results(path: Path) -> Results:
-    """A result file, theirs or ours: `Infinity` and null with a count are both an infinite PSNR.
+    """Read a result file, theirs or ours. Absent keys stay None.
 
-    Keys that are absent stay None. Raises DataError naming the entry that is not what it should be.
+    `Infinity`, and null with a count, are both read as an infinite PSNR.
+
+    Raises:
+        DataError: Names the entry that is wrong.
     """
     path = Path(path)
     try:
@@ -269,9 +323,12 @@ _STATS = ("count", "trans_mean", "trans_median", "rot_deg_mean", "rot_deg_median
 
 
 def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> Results:
-    """Every clip with its scores, or its error; videos of one start image are one entry, as released.
+    """Results of every clip: its scores, or its error. Videos of one start image are one entry, as released.
 
-    horizon: frames that were asked for at most, None for all.
+    Args:
+        scores: Scores of one subject.
+        failed: Its failures.
+        horizon: Most frames that were asked for; None for all.
     """
     found: dict[str, dict[str, Score]] = {}
     for score in scores:

@@ -45,13 +45,31 @@ def write_clip(
     facts: Mapping[str, Any],
     kind: Kind = "archive",
 ) -> Path:
-    """Write a walk with its frames and side-car as a clip of a part; a clip of that name is replaced. Its folder.
+    """Write a walk with its frames and side-car as a clip of a part; a clip of that name is replaced.
 
-    frames: as many as the walk has, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB; render them from `stored_poses(walk)`,
-    which are to the last bit what a reader gets. facts: plain JSON values, such as the seed of the walk. kind: how the
-    video is coded. Clips of the tests get an images.txt of their true poses.
-    Raises DataError when the name cannot be part of a path, the walk is of the other perspective, numbers of frames
-    differ, `mark_time` is none of them, or a file cannot be written; nothing is left then.
+    Clips of the tests get an images.txt of their true poses.
+
+    Args:
+        root: The data folder.
+        perspective: First or third person.
+        part: Part of the data; not the mirror test.
+        name: Name of the clip's folder.
+        walk: T rows.
+        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. Render them from `stored_poses(walk)`, which are
+            to the last bit what a reader gets.
+        world: The world they show.
+        camera: The camera that took them.
+        family: Family of the world.
+        mark_time: First frame to predict.
+        facts: Plain JSON values, such as the seed of the walk.
+        kind: How the video is coded.
+
+    Returns:
+        The clip's folder.
+
+    Raises:
+        DataError: When the name is not allowed in a path, the walk is of the other perspective, numbers of frames
+            differ, `mark_time` is out of range, or a file cannot be written. Nothing is left then.
     """
     n = len(walk.keys)
     where = f"{perspective}_data/{part}"
@@ -96,9 +114,25 @@ def write_mirror_start(
     space: ActionSpace,
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a start image (H, W, 3) uint8 RGB, taken at camera-to-world `pose` (4, 4), and its side-car. The image.
+    """Write a start image and its side-car. The side-car comes first, so an image that is there is complete.
 
-    The side-car comes first, so an image that is there is complete. Raises DataError as `write_clip` does.
+    Args:
+        root: The data folder.
+        perspective: First or third person.
+        name: Stem of the image.
+        image: (H, W, 3) uint8 RGB.
+        pose: Camera-to-world (4, 4) from which it was taken.
+        world: The world it shows.
+        camera: The camera that took it.
+        family: Family of the world.
+        space: What the keys do.
+        facts: Plain JSON values.
+
+    Returns:
+        Path of the image.
+
+    Raises:
+        DataError: As `write_clip`.
     """
     where = f"{perspective}_data/mirror_test"
     folder = Path(root) / part_folder(perspective, "mirror_test")
@@ -119,7 +153,11 @@ def write_mirror_start(
 
 
 def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
-    """Write the ten paths of a perspective as action files, their poses zero as in the published ones."""
+    """Write the ten paths of a perspective as action files, with zero poses as in the published ones.
+
+    Raises:
+        DataError: When a file cannot be written.
+    """
     folder = Path(root) / part_folder(perspective, "mirror_test")
     try:
         folder.mkdir(parents=True, exist_ok=True)

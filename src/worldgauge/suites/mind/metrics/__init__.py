@@ -1,1 +1,1 @@
-"""Metrics."""
+"""Metrics of MIND: accuracy of actions, consistency of scenes, and motion."""

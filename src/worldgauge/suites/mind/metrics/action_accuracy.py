@@ -1,4 +1,4 @@
-"""Do the pictures move as the keys said? Relative pose error of a generated clip, by action (MIND, section 4.7)."""
+"""Do the pictures move as the keys demand? Relative pose error of a generated clip, by action (MIND, section 4.7)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ _TOO_LARGE = 1e100
 
 @dataclass(frozen=True)
 class StepErrorStats:
-    """Errors of `count` steps: metres of the truth, and degrees, a frame."""
+    """Errors per frame of a group of steps.
+
+    Attributes:
+        count: Number of steps.
+        trans_mean: Metres of the truth.
+        trans_median: Metres of the truth.
+        rot_deg_mean: Degrees.
+        rot_deg_median: Degrees.
+    """
 
     count: int
     trans_mean: float
@@ -32,8 +40,13 @@ class StepErrorStats:
 
 
 class DroppedFrames(NamedTuple):
-    """What was not judged. poses: frames where either pose is not known. steps: steps that lack one for it.
-    outliers: steps with an error beyond `MAX_ROT_DEG` or `MAX_TRANS`."""
+    """What was not judged.
+
+    Attributes:
+        poses: Frames where either pose is not known.
+        steps: Steps that lack a pose for that reason.
+        outliers: Steps with an error beyond `MAX_ROT_DEG` or `MAX_TRANS`.
+    """
 
     poses: int = 0
     steps: int = 0
@@ -42,8 +55,16 @@ class DroppedFrames(NamedTuple):
 
 @dataclass(frozen=True)
 class StepErrors:
-    """Every step that was judged. index: (n,) the step from frame i to i + 1. label: n names. trans, rot_deg: (n,)
-    errors; truth_trans, truth_rot_deg: (n,) what the truth moved, the errors of a camera that does not."""
+    """Every step that was judged, n in all.
+
+    Attributes:
+        index: (n,); step i leads from frame i to i + 1.
+        label: n names of actions.
+        trans: (n,) errors, metres of the truth.
+        rot_deg: (n,) errors, degrees.
+        truth_trans: (n,) true motion, which is the error of a camera that does not move.
+        truth_rot_deg: (n,) true turn, likewise.
+    """
 
     index: NDArray[np.int64]
     label: tuple[str, ...]
@@ -53,7 +74,11 @@ class StepErrors:
     truth_rot_deg: FloatArray
 
     def where(self, chosen: ArrayLike) -> StepErrorStats:
-        """Statistics of the steps that `chosen` (n,) bool says, at least one."""
+        """Statistics of the chosen steps.
+
+        Args:
+            chosen: (n,) bool, at least one of them True.
+        """
         trans, rot = self.trans[np.asarray(chosen)], self.rot_deg[np.asarray(chosen)]
         return StepErrorStats(
             len(trans), float(trans.mean()), float(np.median(trans)), float(rot.mean()), float(np.median(rot))
@@ -62,12 +87,22 @@ class StepErrors:
 
 @dataclass(frozen=True)
 class ActionAccuracy:
-    """How well the motion of a clip follows its actions; `overall` is None where nothing can be said, for `reason`.
+    """How well the motion of a clip follows its actions.
 
-    overall, groups, actions: errors of all steps, by group, by label; groups and labels without a step are not in.
-    scale: that the alignment gave the generated motion; 0 where it, or the truth, stands still. truth_step_m: mean
-    step of the truth. frozen_rot_deg: the error in turning of a camera that does not move. shape: of the lesser
-    trajectory; source_shape, target_shape: of the generated and the true one. n_expected: steps asked for.
+    Attributes:
+        overall: Errors of all steps; None where they are not defined.
+        reason: Why `overall` is None.
+        groups: Errors by group; groups without a step are left out.
+        actions: Errors by label; labels without a step are left out.
+        scale: Scale that the alignment gave the generated motion; 0 where it, or the truth, stands still.
+        truth_step_m: Mean step of the truth, metres.
+        frozen_rot_deg: Error in turning of a camera that does not move, degrees.
+        shape: Shape of the simpler of both trajectories.
+        source_shape: Shape of the generated one.
+        target_shape: Shape of the true one.
+        n_expected: Steps asked for.
+        dropped: What was not judged.
+        steps: Every step that was judged.
     """
 
     overall: StepErrorStats | None
@@ -86,7 +121,7 @@ class ActionAccuracy:
 
     @property
     def frozen_trans_m(self) -> float | None:
-        """The error of a camera that does not move: the mean true step. Unrelated motion comes to it as well."""
+        """The error of a camera that does not move: the mean true step. Unrelated motion gets about the same."""
         return self.truth_step_m
 
 
@@ -98,16 +133,25 @@ def action_accuracy(
     groups: GroupRule = "keys",
     nan: Literal["drop", "raise"] = "drop",
 ) -> ActionAccuracy:
-    """Relative pose error of `generated` (k, 4, 4) against `truth` (n, 4, 4), camera-to-world, after Sim(3) alignment.
+    """Relative pose error of a generated camera against the true one, after Sim(3) alignment.
 
-    Judged are the first m = min(len(labels), n - 1, k - 1) steps; label i is of the step from frame i to i + 1.
-    Which row of the file that is, the caller says: row mark_time + i as released, row mark_time + i + 1 by what caused
-    the step (B6); with our own Actions, row i.
-    Poses that are not finite are not known: they, and both steps at them, are left out and counted, and steps are never
-    joined over a gap. nan="raise": ShapeError instead, as the released code comes to no result (B15).
-    groups: see `action_labels.GroupRule`.
-    Never raises for degenerate motion, see `ActionAccuracy.shape`. Raises ShapeError for other shapes.
+    The first m = min(len(labels), n - 1, k - 1) steps are judged; label i belongs to the step from frame i to i + 1.
+    The caller chooses which row of the file that is: row mark_time + i as released, row mark_time + i + 1 by what
+    caused the step (B6); with our own Actions, row i.
+    Poses that are not finite are unknown: they, and both steps at them, are left out and counted, and steps are never
+    joined over a gap. Degenerate motion never raises, see `ActionAccuracy.shape`.
     Source: MIND, section 4.7 of the specification.
+
+    Args:
+        truth: Camera-to-world (n, 4, 4).
+        generated: Camera-to-world (k, 4, 4).
+        labels: Name of the action of every step.
+        groups: See `action_labels.GroupRule`.
+        nan: "drop" leaves unknown poses out; "raise" gives a ShapeError, as the released code comes to no result (B15).
+
+    Raises:
+        ShapeError: For other shapes, and for unknown poses with nan="raise".
+        UsageError: For another value of `nan`.
     """
     q, p = (_poses(given, what) for given, what in ((truth, "true"), (generated, "generated")))
     if nan not in ("drop", "raise"):
@@ -197,11 +241,16 @@ _LOOK = {*_NAMES[2], *_NAMES[3]}
 
 
 def labels_of(keys: ArrayLike) -> list[str]:
-    """The label of each row of key codes (n, 4): columns ws, ad, ud, lr of whole numbers, 0 none, 1 first, 2 second.
+    """The label of each row of key codes.
 
     Names are joined with "+" in the order of the columns, such as "forward+look_left"; "no_op" where none is held.
-    Raises ShapeError naming the row for other codes.
     Source: MIND, section 4.7.3 of the specification.
+
+    Args:
+        keys: Codes (n, 4): columns ws, ad, ud, lr of whole numbers, 0 none, 1 first, 2 second.
+
+    Raises:
+        ShapeError: For other codes; names the row.
     """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4:
@@ -214,9 +263,11 @@ def labels_of(keys: ArrayLike) -> list[str]:
 
 
 def group_of(label: str, rule: GroupRule = "keys") -> str:
-    """The group that `label` is in; see `GroupRule`.
+    """The group of `label`; see `GroupRule`.
 
-    Raises UnknownNameError for a part of a label that is no key, UsageError for another rule.
+    Raises:
+        UnknownNameError: For a part of a label that is no key.
+        UsageError: For another rule.
     """
     if rule not in get_args(GroupRule):
         raise UsageError(f"no rule '{rule}' to group actions by; known: {', '.join(get_args(GroupRule))}")

@@ -1,5 +1,6 @@
-"""Generated scene consistency: a video of a path out and back, held against itself.
+"""Generated scene consistency: a video of a path out and back, compared with itself.
 
+Example:
     found = scene_errors(video, start_image)
     mean_error(found.released).mse, mean_error(found.aligned).mse
 
@@ -8,8 +9,8 @@
 | released | frame k with frame N - 1 - k | not 0: after N/2 actions out and N/2 back the two are one action apart |
 | aligned | state k with state N - k, the start image being state 0 | 0: the two are seen from one place |
 
-A video that stands still gets 0 in both: read them beside `metrics.motion`. Errors are those of `metrics.frame_pairs`.
-Source: MIND, section on generated scene consistency; the aligned pairing is ours.
+A video that stands still gets 0 in both: read them together with `metrics.motion`. Errors are those of
+`metrics.frame_pairs`. Source: MIND, section on generated scene consistency; the aligned pairing is ours.
 """
 
 from __future__ import annotations
@@ -38,21 +39,35 @@ Distances = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.floa
 
 
 class SceneErrors(NamedTuple):
-    """Errors of the pairs in the order of k: `released_pairs`, and `aligned_pairs` where there is a start image."""
+    """Errors of the pairs, in the order of k.
+
+    Attributes:
+        released: Of `released_pairs`.
+        aligned: Of `aligned_pairs`; empty without a start image.
+    """
 
     released: tuple[PairError, ...]
     aligned: tuple[PairError, ...]
 
 
 class SceneDistances(NamedTuple):
-    """Learned distances of the pairs in the order of `SceneErrors`."""
+    """Learned distances of the pairs.
+
+    Attributes:
+        released: In the order of `SceneErrors.released`.
+        aligned: In the order of `SceneErrors.aligned`.
+    """
 
     released: tuple[float, ...]
     aligned: tuple[float, ...]
 
 
 def released_pairs(n: int) -> list[tuple[int, int]]:
-    """Frames (k, n - 1 - k), k < n / 2, of a video of n. Raises ShapeError unless n is even and positive."""
+    """Frames (k, n - 1 - k), k < n / 2, of a video of n frames.
+
+    Raises:
+        ShapeError: Unless n is even and positive.
+    """
     _check(n)
     return [(k, n - 1 - k) for k in range(n // 2)]
 
@@ -60,23 +75,33 @@ def released_pairs(n: int) -> list[tuple[int, int]]:
 def aligned_pairs(n: int) -> list[tuple[int, int]]:
     """States (k, n - k), k < n / 2, of a video of n frames: state 0 is the start image, state j the frame j - 1.
 
-    Raises ShapeError unless n is even and positive: only then does the path turn round at a frame.
+    Raises:
+        ShapeError: Unless n is even and positive; only then does the path turn round at a frame.
     """
     _check(n)
     return [(k, n - k) for k in range(n // 2)]
 
 
 def turn_frame(n: int) -> int:
-    """The frame at the far end of the path of a video of n frames. Raises ShapeError as `released_pairs`."""
+    """The frame at the far end of the path of a video of n frames.
+
+    Raises:
+        ShapeError: Unless n is even and positive.
+    """
     _check(n)
     return n // 2 - 1
 
 
 def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -> SceneErrors:
-    """Errors of all pairs of both pairings; every frame is prepared once.
+    """Errors of all pairs of both pairings. Every frame is prepared once, and memory does not grow with N.
 
-    video: N frames. start: the image that it starts from, of any size; without it nothing is aligned.
-    Memory does not grow with N. Raises ShapeError for an odd or empty video.
+    Args:
+        video: N frames.
+        start: The image that it starts from, of any size; without it nothing is aligned.
+        threads: Threads to use.
+
+    Raises:
+        ShapeError: For an odd or empty video.
     """
     _check(len(video))
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
@@ -87,9 +112,16 @@ def scene_errors(video: Clip, start: Image | None = None, *, threads: int = 1) -
 def scene_distances(
     video: Clip, distances: Distances, start: Image | None = None, *, batch: int = 10
 ) -> SceneDistances:
-    """Learned distances of all pairs of both pairings, otherwise as `scene_errors`; asked for `batch` pairs at a time.
+    """Learned distances of all pairs of both pairings, otherwise like `scene_errors`.
 
-    About 40 MB a pair of the batch are held. Raises ShapeError for an odd or empty video, and what `distances` raises.
+    Args:
+        video: N frames.
+        distances: The network; what it raises is passed on.
+        start: The image that the video starts from, of any size.
+        batch: Pairs asked for at a time; about 40 MB are held per pair.
+
+    Raises:
+        ShapeError: For an odd or empty video.
     """
     _check(len(video))
     released: list[float] = []

@@ -1,1 +1,1 @@
-"""Walks driven by keys, and mirrored paths."""
+"""Walks driven by keys, and mirrored paths out and back."""

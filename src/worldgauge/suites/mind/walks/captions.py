@@ -1,4 +1,4 @@
-"""What a clip shows, in words of our own: the captions that the published data has beside its clips."""
+"""Captions of clips in words of our own; the published data has captions next to its clips too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERBS = ("walks", "steps", "looks", "looks")
 
 
 def caption(family: str, walk: KeyWalk) -> str:
-    """One paragraph: where, from whose eyes, and for how many seconds each key is held."""
+    """One paragraph: the place, the viewpoint, and for how many seconds each key is held."""
     seen = "from the walker's own eyes" if walk.perspective == "1st" else "over the shoulder of the walker"
     metres = polyline.length(walk.feet[:, :2])
     said = [

@@ -48,11 +48,16 @@ _STOP = 4
 
 
 class Terrain(NamedTuple):
-    """What the rule looks at.
+    """What the rule needs to know of the world.
 
-    clearance, ground: (X, Y) float32 metres, of a floor's cells; ground: its smoothed height. origin, cell_m: as the
-    floor's. arm: whether the camera is on one. cells: (X, Y, Z) uint8 from the corner `cells_at`: 2 where nothing may
-    stand before the camera, 1 where it may, but not right before it.
+    Attributes:
+        clearance: (X, Y) float32 metres, of a floor's cells.
+        ground: (X, Y) float32 metres, its smoothed height.
+        origin: As the floor's.
+        cell_m: As the floor's.
+        arm: Whether the camera is on one.
+        cells: (X, Y, Z) uint8: 2 where nothing may stand before the camera, 1 where it may, but not right before it.
+        cells_at: Corner of `cells`.
     """
 
     clearance: NDArray[np.float32]
@@ -65,16 +70,17 @@ class Terrain(NamedTuple):
 
 
 class WalkArea(NamedTuple):
-    """A part of a world's floor, and the same laid out for the rule."""
+    """A part of a world's floor, and the same in the form that the rule takes."""
 
     floor: FloorPlan
     terrain: Terrain
 
 
 def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
-    """The part of the world's floor within REACH_M of `xy` (2,), beside which nothing is free.
+    """The part of the world's floor within REACH_M of `xy` (2,); outside it nothing is free.
 
-    Raises WorldError for an arm in a world without cells: where its camera fits is only known there.
+    Raises:
+        WorldError: For an arm in a world without cells: only cells show where its camera fits.
     """
     whole = world.floor
     middle, reach = whole.cells_of(xy), round(REACH_M / whole.cell_m)
@@ -95,7 +101,17 @@ def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
 
 
 def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -> States:
-    """States (T, 7) that key codes (T, 4) lead to from state `start` (7,), which is row 0: its keys lead nowhere."""
+    """States that keys lead to.
+
+    Args:
+        area: Where to walk.
+        start: State (7,), which is row 0.
+        keys: Codes (T, 4); those of row 0 lead nowhere.
+        space: What the keys do.
+
+    Returns:
+        States (T, 7).
+    """
     states = np.empty((len(keys), 7))
     states[0] = start
     step, turn = strides_of(space)
@@ -112,7 +128,7 @@ def feet_of(area: WalkArea, states: States) -> FloatArray:
 
 
 def stands_well(area: WalkArea, state: States) -> bool:
-    """Whether a walker's camera (7,) has room; one without an arm always has."""
+    """Whether the camera of a walker in `state` (7,) has room; one without an arm always has."""
     return bool(_stands_well(area.terrain, state))
 
 
@@ -178,7 +194,11 @@ def _signed(code):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """One frame of `state` (7,) in place; whether the walker was held up. At a wall it slides along it or stops."""
+    """Move `state` (7,) by one frame, in place. At a wall the walker slides along it or stops.
+
+    Returns:
+        Whether the walker was held up.
+    """
     before = state[YAW]
     state[YAW] += turn * _signed(keys[3])
     state[PITCH] += turn * _signed(keys[2])
@@ -247,10 +267,10 @@ def _stands_well(terrain, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """States (n, 7) while `keys` are held from `start` on, `frames` of them or fewer.
+    """States (n, 7) while `keys` are held from `start` on, for `frames` frames or fewer.
 
-    It ends before the keys would push the walker or the camera into something, so early that they can be let go without
-    that, and where the view is as steep as it may be.
+    It ends before the keys would push the walker or the camera into something, early enough to let go of them before
+    that, and where the view reaches its steepest.
     """
     out = np.empty((frames, 7))
     state = start.copy()
@@ -286,7 +306,7 @@ def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def seen_before(shown, x, y, yaw, near_m, near_rad):  # type: ignore[no-untyped-def]
-    """Whether one of the views `shown` (N, 3), x, y, yaw, is as near as that."""
+    """Whether one of the views `shown` (N, 3), each x, y, yaw, is within `near_m` and `near_rad`."""
     for n in range(len(shown)):
         off = abs((shown[n, 2] - yaw + math.pi) % (2 * math.pi) - math.pi)
         if off <= near_rad and math.hypot(shown[n, 0] - x, shown[n, 1] - y) <= near_m:

@@ -75,11 +75,15 @@ _PHASES: tuple[tuple[tuple[int, int, int, int], float, int, int], ...] = (
 
 
 class PolicyWeights(NamedTuple):
-    """What counts how much when a phase is chosen, besides the preference for its keys; tuned by eye.
+    """Weights of what counts when a phase is chosen, besides the preference for its keys; tuned by eye.
 
-    progress: along the way, as a share of what walking straight makes. facing: a radian off where it leads. seen: all
-    of the phase shows what was seen before. steep: a radian of pitch off the level. stares: at a wall. chance: scale
-    of the noise.
+    Attributes:
+        progress: Along the way, as a share of what walking straight makes.
+        facing: Per radian away from where the way leads.
+        seen: For a phase that shows only what was seen before.
+        steep: Per radian of pitch off the level.
+        stares: For facing a wall.
+        chance: Scale of the noise.
     """
 
     progress: float = 3.0
@@ -116,7 +120,15 @@ class KeyPolicy:
         self._shown: FloatArray = np.empty((0, 3))
 
     def walk(self, start: States, frames: int) -> tuple[Keys, States] | str:
-        """Key codes (frames, 4) and states (frames, 7), row 0 zeros and `start` (7,); or why there is no walk."""
+        """Walk from a state.
+
+        Args:
+            start: State (7,).
+            frames: Number of frames.
+
+        Returns:
+            Key codes (frames, 4), row 0 zeros, and states (frames, 7), row 0 `start`; or why there is no walk.
+        """
         keys, states = np.zeros((frames, 4), np.uint8), np.empty((frames, 7))
         states[0] = start
         self._spots = self._spots_around(start)

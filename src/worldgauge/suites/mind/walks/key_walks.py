@@ -54,10 +54,17 @@ _BLOCK = 2**20
 class KeyWalk:
     """One walk of T frames; world frame, metres, radians.
 
-    keys: (T, 4) uint8, columns ws, ad, ud, lr with the data set's codes; row t led to frame t, row 0 is zeros.
-    feet: (T, 3). yaw, pitch: (T,) of the camera. heading: (T,) direction that the body faces. space: what the keys
-    mean. seen: share of the frames from mark_time on whose view was seen before it. discards: why earlier tries were
-    thrown away.
+    Attributes:
+        keys: (T, 4) uint8, columns ws, ad, ud, lr with the data set's codes; row t led to frame t, row 0 is zeros.
+        feet: (T, 3).
+        yaw: (T,) of the camera.
+        pitch: (T,) of the camera.
+        heading: (T,) direction that the body faces.
+        perspective: First or third person.
+        space: What the keys do.
+        mark_time: First frame to predict.
+        seen: Share of the frames from mark_time on whose view was seen before it.
+        discards: Why earlier tries were discarded.
     """
 
     keys: Keys
@@ -97,7 +104,11 @@ class KeyWalk:
 
 
 class KeyWalkFailedError(WorldError):
-    """No try led to a walk; `reasons` says why each was thrown away."""
+    """No try led to a walk.
+
+    Attributes:
+        reasons: Why each try was discarded.
+    """
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)
@@ -113,12 +124,23 @@ def record_key_walk(
     space: ActionSpace,
     perspective: Perspective,
 ) -> KeyWalk:
-    """A walk of `frames` frames, whose motion follows its keys exactly (`key_motion`).
+    """Make a walk whose motion follows its keys exactly (`key_motion`).
 
     Up to mark_time it goes to new spots; from then on it mostly returns to places and directions seen before.
-    A third-person camera has free room along its whole arm. Same world and state of `rng`, same walk.
-    Raises KeyWalkFailedError after TRIES tries, UsageError for frames and mark_time that cannot be meant, WorldError
-    for a third-person walk in a world without cells.
+    A third-person camera has free room along its whole arm. The same world and state of `rng` give the same walk.
+
+    Args:
+        world: Where to walk.
+        rng: Source of all randomness.
+        frames: Number of frames.
+        mark_time: First frame to predict.
+        space: What the keys do.
+        perspective: First or third person.
+
+    Raises:
+        KeyWalkFailedError: After TRIES tries.
+        UsageError: For fewer than 1 frame, or a mark_time out of range.
+        WorldError: For a third-person walk in a world without cells.
     """
     if frames < 1 or not 0 <= mark_time <= frames:
         raise UsageError(f"a walk needs at least 1 frame and a mark_time within, got {frames} and {mark_time}")

@@ -51,7 +51,11 @@ The numbers and the reading of wl, wr, sl, sr as "and look" are ours: the paper 
 
 
 def actions_of(keys: ArrayLike, space: ActionSpace) -> Actions:
-    """Key codes (T, 4) as T rows of `space`, a `walk_look` space. Raises ShapeError on other shapes and codes."""
+    """Convert key codes (T, 4) to T rows of `space`, a `walk_look` space.
+
+    Raises:
+        ShapeError: On other shapes and codes.
+    """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4 or not np.isin(codes, (0, 1, 2)).all():
         raise ShapeError(f"key codes need shape (T, 4) and values 0, 1, 2, got {codes.shape} of {codes.dtype}")
@@ -60,12 +64,23 @@ def actions_of(keys: ArrayLike, space: ActionSpace) -> Actions:
 
 
 def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, arm_m: float = 0.0) -> FloatArray:
-    """Camera-to-world poses (48, 4, 4) of a path from pose `start` (4, 4): after each row, at once at full speed.
+    """Camera-to-world poses of a mirrored path, after each row, at full speed from the first.
 
-    path: a name of MIRROR_PATHS, or key codes (T, 4), which give T poses. arm_m: metres of the camera behind the point
-    that turns. The way back goes over the very poses of the way out; nothing stands in the way.
-    Raises UnknownNameError and ShapeError.
+    The way back goes over the very poses of the way out; nothing stands in the way.
     Source: specification of the simulator, mean of the yaw before and after each frame.
+
+    Args:
+        path: A name of MIRROR_PATHS, or key codes (T, 4).
+        start: Pose (4, 4) to start from.
+        space: What the keys do.
+        arm_m: Metres of the camera behind the point that turns.
+
+    Returns:
+        (48, 4, 4); (T, 4, 4) for T rows of key codes.
+
+    Raises:
+        UnknownNameError: For another name.
+        ShapeError: For other shapes and codes.
     """
     if isinstance(path, str):
         if path not in MIRROR_PATHS:

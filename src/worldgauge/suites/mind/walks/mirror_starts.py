@@ -29,10 +29,13 @@ _TRIES = 64
 def find_mirror_start(
     world: Walkable, rng: np.random.Generator, *, space: ActionSpace, perspective: Perspective
 ) -> FloatArray:
-    """Camera-to-world pose (4, 4) from which all mirrored paths in `space` are free of what stands in `world`.
+    """Find a camera-to-world pose (4, 4) from which all mirrored paths in `space` are free of obstacles.
 
     The floor under every path is level, a walker fits there, and in third person nothing comes between the camera and
-    the figure. Raises WorldError when none is found.
+    the figure.
+
+    Raises:
+        WorldError: When none is found.
     """
     floor = world.floor
     cells = np.argwhere(floor.clearance_m >= RADIUS_M)

@@ -1,8 +1,8 @@
-"""Which clips and start images a MIND collection holds, what they are called, and where each is made.
+"""Which clips and start images a MIND collection holds, how they are named, and where each is made.
 
 Names do not depend on how many are asked for. With the published counts they are the published ones: numbers 0-24 for
 scenes of the action space test, 25-74 for the memory test, 75-124 for training, third person 125 more; what does not
-fit into a block goes on 250 further up. Start images are counted from 0 (third person from 125).
+fit into a block continues 250 further up. Start images are counted from 0 (third person from 125).
 """
 
 from __future__ import annotations
@@ -43,10 +43,17 @@ _THIRD_PERSON, _JUMP = 125, 250
 
 @dataclass(frozen=True)
 class PlannedClip:
-    """One clip or start image that is to be made.
+    """One clip or start image to be made.
 
-    scene: name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
-    world_seed: of that world. entropy: of the walk. space: degrees a frame and centimetres a second.
+    Attributes:
+        part: Part of the data.
+        perspective: First or third person.
+        name: Its name.
+        family: Family of its world.
+        scene: Name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
+        world_seed: Seed of that world.
+        entropy: Seed of the walk.
+        space: Degrees a frame and centimetres a second.
     """
 
     part: Part
@@ -71,7 +78,11 @@ class PlannedClip:
 
 
 def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
-    """All of a collection, in order. settings: "families", "perspectives", "seed" and the counts by option."""
+    """All clips of a collection, in order.
+
+    Args:
+        settings: "families", "perspectives", "seed", and the counts by option.
+    """
     for option, part in COUNTS.items():
         for perspective in settings["perspectives"]:
             for index in range(settings[option]):
