@@ -1,4 +1,4 @@
-"""Identity by content: a task is done again when something it depends on changes, and only then."""
+"""Identity by content: a task is repeated when something that it depends on has changed, and only then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ from worldgauge.perception import estimators
 
 
 def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
-    """Digest of all that a record depends on. subject: `subject_identity` of who is asked."""
+    """Digest of everything that a record depends on.
+
+    Args:
+        suite: The suite with its settings.
+        task: The task.
+        subject: Identity of the subject, from `subject_identity`.
+        seed: Seed of the run.
+
+    Returns:
+        The digest in hexadecimal.
+    """
     reading = scoring_settings(suite) | choosing_settings(suite)
     return _digest(
         {
@@ -34,14 +44,30 @@ def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) ->
 
 
 def score_key(suite: Suite, key: str) -> str:
-    """Digest of all that the scores of record `key` depend on: also scoring settings and metric versions."""
+    """Digest of everything that scores depend on: the record, the scoring settings and the metric versions.
+
+    Args:
+        suite: The suite with its settings.
+        key: Digest of the record, from `task_key`.
+
+    Returns:
+        The digest in hexadecimal.
+    """
     choosing = choosing_settings(suite)
     settings = {name: value for name, value in suite.settings.items() if name not in choosing}
     return _digest({"record": key, "settings": settings, "metrics": metric_versions(suite)})
 
 
 def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]:
-    """What of a model or an agent its output depends on. source: its registered name, class, or digest of its file."""
+    """Everything that the output of a model or an agent depends on.
+
+    Args:
+        spec: What the model or agent declares.
+        source: Its registered name, its class, or the digest of its file.
+
+    Returns:
+        Plain JSON values.
+    """
     if isinstance(spec, AgentSpec):
         return {"source": source, "name": spec.name, "inputs": sorted(spec.inputs), "settings": spec.settings}
     return {
@@ -60,25 +86,25 @@ def subject_identity(spec: ModelSpec | AgentSpec, source: str) -> dict[str, Any]
 
 
 def task_seed(seed: int, task: str) -> int:
-    """Seed of one task, 32 bits: the same for every model, and independent of the order of tasks."""
+    """Seed of one task, 32 bits. It is the same for every model, and independent of the order of tasks."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{task}".encode()).digest()[:4])
 
 
 def scoring_settings(suite: Suite) -> frozenset[str]:
-    """Names of settings that only `score` reads, where the suite declares them in `scoring_settings`.
+    """Names of the settings that only `score` reads, as declared in `Suite.scoring_settings`.
 
-    A change of one makes new scores of old records; a change of any other makes new records.
+    When one of them changes, old records get new scores. When any other setting changes, new records are made.
     """
     return suite.scoring_settings | {SETTING, DIGEST}
 
 
 def choosing_settings(suite: Suite) -> frozenset[str]:
-    """Names of settings that only choose among tasks (`choosing_settings`): no task depends on them."""
+    """Names of the settings that only select tasks (`Suite.choosing_settings`). No task depends on them."""
     return suite.choosing_settings
 
 
 def metric_versions(suite: Suite) -> dict[str, int]:
-    """Versions of the metrics and estimators that the suite names in its attribute `metrics`; of all, unless said."""
+    """Versions of the metrics and estimators in `Suite.metrics`, or of all of them where it is None."""
     used = suite.metrics
     own = versions_of(suite.own_metrics)
     return own | {

@@ -1,4 +1,4 @@
-"""The journal of a run: one JSON line a finished task, the only truth about what is done."""
+"""The journal of a run: one JSON line per finished task. It alone decides what is done."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ _FIELDS: Mapping[str, Any] = {
 
 
 class Journal:
-    """Append-only lines in `path`, each on disk before `append` returns; one writer at a time.
+    """Append-only lines in a file, each on disk before `append` returns, with one writer at a time.
 
-    A last line that a kill has torn is dropped on opening, so its task counts as not done.
-    Raises RunError when another process has the journal open, or a line within is not ours.
+    A last line that is incomplete after a kill is dropped on opening, so its task counts as not done.
+
+    Args:
+        path: The file.
+
+    Raises:
+        RunError: When another process has the journal open, or a line is not valid.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +59,14 @@ class Journal:
             raise
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write one line through to the disk. Raises RunError, leaving no part of it, when the disk is full."""
+        """Write one line through to the disk.
+
+        Args:
+            line: Plain JSON values.
+
+        Raises:
+            RunError: When the disk is full. No part of the line is then left in the file.
+        """
         data = dumps(line).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
         try:
@@ -94,7 +106,7 @@ class Journal:
             ) from None
 
     def _sign(self) -> None:
-        """Tell others whose the lock is; only the lock counts."""
+        """Write down who holds the lock. This is only information; the lock itself decides."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with suppress(OSError):
             self._owner.write_text(f"process {os.getpid()} on {platform.node()} since {now}\n")
@@ -116,9 +128,16 @@ class Journal:
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """The last line of every task, for readers: takes no lock, changes nothing, ignores a torn end.
+    """Read the last line of every task, without a lock and without changes. An incomplete last line is ignored.
 
-    Raises RunError when a line within is not ours.
+    Args:
+        path: The file.
+
+    Returns:
+        The lines by task id.
+
+    Raises:
+        RunError: When a line is not valid.
     """
     if not path.exists():
         return {}

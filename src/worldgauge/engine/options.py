@@ -1,11 +1,11 @@
-"""Options: a field of a dataclass says name, default, help, bounds and choices, and everything else is made of it.
+"""Options: each field of a dataclass declares name, default, help, bounds and choices of an option.
 
     @dataclass(frozen=True)
     class Options:
         spins: int = option(8, "Full turns, each in a village of its own.", low=1, high=1000)
 
-The command line, the checks, the manifest, a dry run and the tables of the docs read these fields: one more option is
-one more line. A field may be int, float, bool, str, a Literal of words, `tuple[int, int]` (a size, WIDTHxHEIGHT), or a
+The command line, the checks, the manifest, dry runs and the tables of the docs read these fields, so that a new option
+takes one line. A field may be int, float, bool, str, a Literal of words, `tuple[int, int]` (a size, WIDTHxHEIGHT), or a
 tuple of int or str of any length (a list with commas); any of them `| None`.
 """
 
@@ -28,16 +28,17 @@ _ITEM_NAMES: Mapping[type, str] = {int: "whole number", float: "number", str: "n
 
 @dataclass(frozen=True)
 class OptionFacts:
-    """What a field declares beside its type and default.
+    """What a field declares in addition to its type and default.
 
     Attributes:
         help: One sentence for the command line and the docs.
-        low, high: Bounds, both included; of each item in a list, of each side of a size.
-        above: Bound that is itself left out.
-        choices: Words of which it must be one; a function where they are looked up when they are needed.
-        rule: What to give, in words, where the bounds do not say it.
-        flag: Its name on the command line, where that is not the field's own.
-        metavar: What stands for its value in help.
+        low: Smallest allowed value, of each item in a list and of each side of a size.
+        high: Largest allowed value, likewise.
+        above: Lower bound that is itself not allowed.
+        choices: Allowed words, or a function that looks them up when they are needed.
+        rule: What is allowed, in words, where the bounds do not say it.
+        flag: Name on the command line, where it differs from the name of the field.
+        metavar: Placeholder of the value in help texts.
     """
 
     help: str = ""
@@ -50,7 +51,7 @@ class OptionFacts:
     metavar: str = ""
 
     def words(self) -> tuple[str, ...]:
-        """The choices, looked up."""
+        """The choices, looked up if necessary."""
         return tuple(self.choices() if callable(self.choices) else self.choices)
 
 
@@ -66,34 +67,52 @@ def option(
     flag: str = "",
     metavar: str = "",
 ) -> Any:
-    """A field of an options dataclass; the arguments are those of `OptionFacts`."""
+    """Declare a field of an options dataclass.
+
+    Args:
+        default: Default value.
+        help: As in `OptionFacts`.
+        low: As in `OptionFacts`.
+        high: As in `OptionFacts`.
+        above: As in `OptionFacts`.
+        choices: As in `OptionFacts`.
+        rule: As in `OptionFacts`.
+        flag: As in `OptionFacts`.
+        metavar: As in `OptionFacts`.
+
+    Returns:
+        The dataclass field.
+    """
     facts = OptionFacts(help, low, high, above, choices, rule, flag, metavar)
     return field(default=default, metadata={_KEY: facts})
 
 
 def facts_of(one: Field[Any]) -> OptionFacts:
-    """What the field declares; nothing for one that was not made by `option`."""
+    """What a field declares; defaults for a field that was not made by `option`."""
     facts: OptionFacts = one.metadata.get(_KEY, OptionFacts())
     return facts
 
 
 def given_fields(kind: type) -> list[Field[Any]]:
-    """The fields that a user may give."""
+    """The fields that a user may set."""
     return [one for one in fields(kind) if not one.name.endswith(FOUND)]
 
 
 def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str = "setting") -> O:
-    """The dataclass `kind` made of `given` values, each checked by what its field declares.
+    """Make an options dataclass from plain values, and check each of them.
 
     Args:
         kind: The dataclass.
-        owner: Whose options they are, for messages ("loopnav").
-        given: Values by name; lists count as tuples.
-        noun: What messages call one of them.
+        owner: Owner of the options, for messages ("loopnav").
+        given: Values by name. Lists count as tuples.
+        noun: What messages call an option.
+
+    Returns:
+        The options.
 
     Raises:
-        UnknownNameError: For a name that it has not, with the nearest.
-        UsageError: For a value out of bounds or of another type, naming the option and the rule.
+        UnknownNameError: For an unknown option, with the nearest name.
+        UsageError: For a value out of bounds or of another type; the message names the option and the rule.
     """
     known = {one.name: one for one in given_fields(kind)}
     for name in given:
@@ -105,7 +124,16 @@ def options_of(kind: type[O], owner: str, given: Mapping[str, Any], *, noun: str
 
 
 def check(options: Any, owner: str, *, noun: str = "setting") -> None:
-    """Raises UsageError, naming the option, unless every value keeps what its field declares."""
+    """Check all values of an options dataclass.
+
+    Args:
+        options: The options.
+        owner: Owner of the options, for messages.
+        noun: What messages call an option.
+
+    Raises:
+        UsageError: For a value that its field does not allow; the message names the option.
+    """
     hints = get_type_hints(type(options))
     for one in given_fields(type(options)):
         value = getattr(options, one.name)
@@ -116,13 +144,21 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
 
 
 def plain(options: Any) -> dict[str, Any]:
-    """All options as plain JSON values: tuples as lists."""
+    """All options as plain JSON values, with tuples as lists."""
     values = {one.name: getattr(options, one.name) for one in fields(options)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def rule_of(one: Field[Any], hint: Any) -> str:
-    """What may be given, in words: "a whole number from 1 to 150"."""
+    """What a field allows, in words, such as "a whole number from 1 to 150".
+
+    Args:
+        one: The field.
+        hint: Its type.
+
+    Returns:
+        The rule.
+    """
     facts, kind = facts_of(one), _core(hint)
     if facts.rule:
         return facts.rule
@@ -141,9 +177,18 @@ def rule_of(one: Field[Any], hint: Any) -> str:
 
 
 def parse(hint: Any, text: str, flag: str) -> Any:
-    """The value of an option as it was typed: a list with commas, a size such as 640x360, a word or a number.
+    """Read the value of an option as it was typed: a list with commas, a size such as 640x360, a word or a number.
 
-    Raises UsageError for what is none.
+    Args:
+        hint: Type of the field.
+        text: The text.
+        flag: Name on the command line, for messages.
+
+    Returns:
+        The value.
+
+    Raises:
+        UsageError: For text that is not such a value.
     """
     kind = _core(hint)
     if kind == tuple[int, int]:
@@ -157,7 +202,7 @@ def parse(hint: Any, text: str, flag: str) -> Any:
 
 
 def typed(value: Any) -> str:
-    """A value as one would type it: the reverse of `parse`."""
+    """A value as a user would type it, the reverse of `parse`."""
     if isinstance(value, tuple):
         return (
             "x".join(map(str, value))
@@ -168,13 +213,13 @@ def typed(value: Any) -> str:
 
 
 def is_typed_as_text(hint: Any) -> bool:
-    """Whether the command line takes it as text and `parse` reads it: sizes and lists."""
+    """Whether the command line takes the option as text for `parse`, which is so for sizes and lists."""
     kind = _core(hint)
     return kind == tuple[int, int] or _is_list(kind)
 
 
 def core_type(hint: Any) -> type:
-    """The plain type that the command line takes for a field of this type."""
+    """The plain type that the command line uses for a field of type `hint`."""
     kind = _core(hint)
     if is_typed_as_text(hint) or get_origin(kind) is Literal:
         return str
@@ -182,7 +227,7 @@ def core_type(hint: Any) -> type:
 
 
 def option_rows(kind: type) -> list[tuple[str, str, str, str]]:
-    """Name, default, what may be given and help of every option: a row each of a table in the docs."""
+    """Rows of a table of options for the docs: name, default, rule and help of each."""
     hints = get_type_hints(kind)
     return [
         (

@@ -1,4 +1,4 @@
-"""What is left to do: every task of a suite, compared with the journal of what is done."""
+"""Plan a run: compare every task of a suite with the journal to see what is left to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlannedTask:
         key: Identity of its record.
         score_key: Identity of its scores.
         todo: "ask" the subject (and score), only "score", note a "skip", or "nothing".
-        line: Its last journal line, where that is still true.
+        line: Its last journal line, where that is still valid.
     """
 
     task: Task
@@ -37,7 +37,19 @@ class PlannedTask:
 
 
 def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
-    """The suite called `name`. Raises UnknownNameError, or UsageError for settings it does not take."""
+    """Make the suite with a registered name.
+
+    Args:
+        name: Registered name.
+        settings: Its settings, plain values.
+
+    Returns:
+        The suite.
+
+    Raises:
+        UnknownNameError: For an unknown suite or setting.
+        UsageError: For settings that the suite does not accept, or something registered that is not a suite.
+    """
     kind = suites.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Suite)):
         raise UsageError(f"what is registered as suite '{name}' is no subclass of worldgauge.engine.suite.base.Suite")
@@ -51,7 +63,17 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
 
 
 def locate_suite(name: str) -> str:
-    """What a worker imports to know the suite called `name`, which a module of the user's may have registered."""
+    """Find what a worker has to import to know a suite, which may be registered by a user's module.
+
+    Args:
+        name: Registered name.
+
+    Returns:
+        A module name or an absolute path, from `locate_module`.
+
+    Raises:
+        UsageError: For a suite that is in no file.
+    """
     home = locate_module(suites.entry(name).origin.partition(":")[0])
     if home is None:
         raise UsageError(f"suite '{name}' is in no file that workers could import; put it into a module")
@@ -59,13 +81,34 @@ def locate_suite(name: str) -> str:
 
 
 def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
-    """`open_suite` in a worker, which may not have imported what registers the suite (`locate_suite`)."""
+    """Import and open a suite in a worker.
+
+    Args:
+        home: What registers the suite, from `locate_suite`.
+        name: Registered name.
+        settings: Its settings, plain values.
+
+    Returns:
+        The suite.
+    """
     import_located(home, f"suite '{name}'")
     return open_suite(name, settings)
 
 
 def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
-    """All tasks, or the first `limit`. Raises UsageError for a bad limit, doubled ids, or no task at all."""
+    """List the tasks of a data set.
+
+    Args:
+        suite: The suite.
+        data: Folder of the data set.
+        limit: Number of first tasks to take. None for all.
+
+    Returns:
+        The tasks, in the order of the suite.
+
+    Raises:
+        UsageError: For a limit below 1, ids that clash, or a data set without any task.
+    """
     if limit is not None and limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit}")
     tasks = list(suite.tasks(data))
@@ -89,13 +132,20 @@ def plan_tasks(
     scoring: bool = True,
     retry_failed: bool = True,
 ) -> list[PlannedTask]:
-    """What is left to do for each of `tasks`, in their order.
+    """Decide what is left to do for each task.
 
     Args:
-        subject: Its identity.
-        journal: Task id -> last journal line.
+        suite: The suite.
+        tasks: The tasks.
+        subject: Identity of the subject.
+        seed: Seed of the run.
+        folder: Folder of the run.
+        journal: Last journal line by task id.
         scoring: Whether scores are wanted.
         retry_failed: Whether failed tasks are tried again.
+
+    Returns:
+        One entry per task, in the same order.
     """
     items = []
     for task in tasks:
@@ -124,7 +174,7 @@ def _choose_action(
         return "ask"
     if line["status"] != "done" and line["stage"] == "perform":
         return "ask" if line["status"] == "failed" and retry_failed else "nothing"
-    # The files have the last word: a kill may have come between one of them and its journal line.
+    # The files decide: the run may have been killed between writing a file and its journal line.
     record = folder.record(task.id)
     if record_key(record) != key:
         return "ask"

@@ -1,4 +1,4 @@
-"""The result of runs: counts, failures, tables, a data frame, read from the run folders on demand."""
+"""The result of runs: counts, failures, tables and a data frame, read from the run folders on demand."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """How many tasks ended in which way: expected = scored + skipped + failed once a run is finished and scored.
+    """How many tasks ended in which way. Once a run is finished and scored, expected = scored + skipped + failed.
 
     Attributes:
-        expected: All tasks.
-        scored: With scores.
-        skipped: Not asked, for a reason.
-        failed: Without scores, for an error.
-        unscored: Records without scores.
-        left: Not done yet.
+        expected: Number of all tasks.
+        scored: Tasks with scores.
+        skipped: Tasks that were not asked, for a reason.
+        failed: Tasks without scores, because of an error.
+        unscored: Tasks with a record but without scores.
+        left: Tasks that are not done yet.
     """
 
     expected: int
@@ -40,7 +40,14 @@ class TaskCounts:
 
     @classmethod
     def of(cls, ends: Iterable[str]) -> TaskCounts:
-        """Counted from how every task ended (`task_ending`)."""
+        """Count tasks by how they ended.
+
+        Args:
+            ends: One ending per task, from `task_ending`.
+
+        Returns:
+            The counts.
+        """
         ends = list(ends)
         return cls(len(ends), *(ends.count(end) for end in ("scored", "skipped", "failed", "unscored", "left")))
 
@@ -52,7 +59,13 @@ class TaskCounts:
 
 @dataclass(frozen=True)
 class UnscoredTask:
-    """A task that has no scores: why."""
+    """A task without scores.
+
+    Attributes:
+        subject: Label of the subject.
+        task: Id of the task.
+        error: Why it has no scores.
+    """
 
     subject: str
     task: str
@@ -78,7 +91,7 @@ class RunResult:
 
     @property
     def directory(self) -> Path:
-        """The folder that holds the run folders; where they lie in several, the first of `parents`."""
+        """The folder that holds the run folders; the first of `parents` where there are several."""
         return self.parents[0]
 
     @property
@@ -88,12 +101,12 @@ class RunResult:
 
     @property
     def directories(self) -> dict[str, Path]:
-        """The run folder of every subject."""
+        """The run folder of each subject."""
         return {name: folder.directory for name, folder in self._folders.items()}
 
     @cached_property
     def subject_counts(self) -> dict[str, TaskCounts]:
-        """How the tasks of every subject ended."""
+        """How the tasks of each subject ended."""
         return {name: TaskCounts.of(map(task_ending, lines.values())) for name, lines in self._lines.items()}
 
     @property
@@ -119,26 +132,30 @@ class RunResult:
 
     @cached_property
     def scores(self) -> dict[str, list[Score]]:
-        """All scores of every subject."""
+        """All scores by subject."""
         return {name: [score for _, score in folder.scores()] for name, folder in self._folders.items()}
 
     def table(self) -> list[Table]:
-        """The suite's own tables over these subjects, headline first."""
+        """The tables of the suite over these subjects, headline first."""
         return self.suite.all_tables(self.scores, self.kinds, self.failed_tasks)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """ "subject" or "reference", of each."""
+        """ "subject" or "reference" for each subject."""
         return {name: str(folder.facts()["subject"]["kind"]) for name, folder in self._folders.items()}
 
     @cached_property
     def failed_tasks(self) -> dict[str, list[Failure]]:
-        """Tasks of every subject that failed, with what tables group them by."""
+        """Failed tasks by subject, with the groups that tables use."""
         return {name: list_failures(folder, self._lines[name]) for name, folder in self._folders.items()}
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a score: subject, task, the columns tables group by, metric, value, unit, better, n, reason."""
+        """All scores as a data frame, one row per score.
+
+        Returns:
+            Columns subject, task, the keys of the groups, metric, value, unit, better, n and reason.
+        """
         import pandas as pd
 
         groups = dict.fromkeys(name for scores in self.scores.values() for score in scores for name in score.group)
@@ -174,7 +191,7 @@ class RunResult:
 
 
 def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
-    """Journal line of every task of the run as run.json describes it; None where it is not done."""
+    """Journal line of every task of the run that run.json describes. None for a task that is not done."""
     journal = read_journal(folder.journal_path)
     lines = {}
     for task, key in folder.facts()["task_keys"].items():
@@ -184,7 +201,15 @@ def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
 
 
 def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Failure]:
-    """The failed tasks of a run, by its current journal lines; a damaged record has no group."""
+    """The failed tasks of a run.
+
+    Args:
+        folder: Folder of the run.
+        lines: Current journal lines by task id.
+
+    Returns:
+        The failures. The group is empty where the record is damaged.
+    """
     found = []
     for task, line in lines.items():
         if line is not None and line["status"] == "failed":
@@ -197,7 +222,7 @@ def list_failures(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | Non
 
 
 def task_ending(line: Mapping[str, Any] | None) -> str:
-    """How a task ended, by its journal line: "scored", "skipped", "failed", "unscored", or "left" without one."""
+    """How a task ended: "scored", "skipped", "failed", "unscored", or "left" where it has no journal line."""
     if line is None:
         return "left"
     if line["status"] == "done":
@@ -206,7 +231,17 @@ def task_ending(line: Mapping[str, Any] | None) -> str:
 
 
 def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
-    """Run folders, given as such or as folders of run folders. Raises RunError when there is none."""
+    """Find run folders.
+
+    Args:
+        directories: Run folders, or folders of run folders.
+
+    Returns:
+        The run folders, each once.
+
+    Raises:
+        RunError: When one of `directories` is neither.
+    """
     found: dict[Path, RunFolder] = {}
     for directory in directories:
         inner = (

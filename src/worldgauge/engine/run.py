@@ -1,4 +1,4 @@
-"""Run a suite: plan what is left, ask the subjects, keep records, score them. Start it again and it goes on.
+"""Run a suite: plan what is left, ask the subjects, keep the records and score them. A stopped run can be continued.
 
 run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"), workers=4)
 """
@@ -29,17 +29,17 @@ from worldgauge.engine.workers.site import open_site
 from worldgauge.serving import LOAD_DEADLINE_S
 
 DEADLINE_S = 1800.0
-"""Seconds without a frame after which a subject counts as hung."""
+"""Seconds without a frame after which a subject is considered hung."""
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run would do for one subject; nothing is written.
+    """What a run would do for one subject.
 
     Attributes:
-        label: Of the subject.
+        label: Label of the subject.
         directory: Its run folder.
-        items: One a task; see `PlannedTask.todo`.
+        items: One entry per task; see `PlannedTask.todo`.
     """
 
     label: str
@@ -65,35 +65,36 @@ def run(
     labels: Mapping[str, str] | None = None,
     progress: RunWatcher | None = None,
 ) -> RunResult:
-    """Ask one or several subjects all tasks of a suite, and score what they give.
+    """Ask one or several subjects all tasks of a suite, and score their answers.
 
     Each subject gets its own run folder `out`/<label>. Tasks that are done with the same identity are not repeated.
-    A task whose worker or model is lost is done again, twice at most. Scores do not depend on the number of workers,
-    on where they are, on the order of tasks, or on interruptions.
+    A task whose worker or model is lost is repeated, at most twice. Scores do not depend on the number of workers, on
+    where they run, on the order of tasks, or on interruptions.
 
     Args:
         suite: Registered name, such as "loopnav".
-        model: A model or agent, or several: live objects, or text (`engine.subjects.resolve_subject`). Text is run in
-            `workers` processes; a live object runs in this process, one task after another.
+        model: A model or agent, or several: live objects, or text (`engine.subjects.resolve_subject`). Subjects given
+            as text run in `workers` processes. A live object runs in this process, one task after another.
         data: Folder of the data set.
-        out: Folder of the run folders, by default runs/<suite>. What workers print goes to its folder logs.
-        workers: Processes, at most.
-        on: Where the workers are: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
+        out: Folder of the run folders, by default runs/<suite>. The output of workers goes to its folder `logs`.
+        workers: Largest number of processes.
+        on: Where the workers run: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
             `out` and `data`).
-        gpus_per_worker: In place of what models declare (`core.model.Needs`). Models with different needs run one
-            group after another. It also saves a command (cmd:, pipe:) the start in which it declares its needs.
-        seed: Of the whole run; every task has its own, made of it.
-        settings: Of the suite, plain values.
-        limit: Only the first tasks, this many.
-        deadline_s: Seconds without a frame, after loading, before a worker is killed; None for no limit. A live object
+        gpus_per_worker: GPUs per worker, instead of what models declare (`core.model.Needs`). Models with different
+            needs run one group after another. If it is given, a command (cmd:, pipe:) need not be started to declare
+            its needs.
+        seed: Seed of the whole run. The seed of each task is derived from it.
+        settings: Settings of the suite, plain values.
+        limit: Number of first tasks to run. None for all.
+        deadline_s: Seconds without a frame, after loading, before a worker is killed. None for no limit. A live object
             is only stopped between two chunks.
         retry_failed: Whether failed tasks are tried again.
-        scoring: False only makes the records.
-        labels: Text of a model -> label, in place of its name with its settings.
+        scoring: Whether records are scored. False only makes the records.
+        labels: Label by text of a model, instead of its name with its settings.
         progress: Called with every `RunStep`.
 
     Returns:
-        The result of all subjects. What goes wrong in a task is counted there.
+        The result of all subjects. Errors in single tasks are counted there.
 
     Raises:
         WorldgaugeError: When the whole run is impossible.
@@ -131,7 +132,24 @@ def dry_run(
     scoring: bool = True,
     labels: Mapping[str, str] | None = None,
 ) -> list[RunPlan]:
-    """What `run` with the same arguments would do, one plan a subject; writes nothing.
+    """Show what `run` would do with the same arguments. Nothing is written.
+
+    Args:
+        suite: As for `run`.
+        model: As for `run`.
+        data: As for `run`.
+        out: As for `run`.
+        on: As for `run`.
+        gpus_per_worker: As for `run`.
+        seed: As for `run`.
+        settings: As for `run`.
+        limit: As for `run`.
+        retry_failed: As for `run`.
+        scoring: As for `run`.
+        labels: As for `run`.
+
+    Returns:
+        One plan per subject.
 
     Raises:
         WorldgaugeError: When the whole run would be impossible.
@@ -163,17 +181,18 @@ def score(
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> RunResult:
-    """Score the records of run folders, again where that is due; the subjects do not run.
+    """Score the records of run folders, again where that is necessary. The subjects do not run.
 
-    Scores stay as they are where settings and metric versions are unchanged.
+    Scores are kept where settings and metric versions are unchanged.
 
     Args:
         directories: Run folders, or folders of run folders, all of one suite.
-        settings: Changed ones, only of those that the suite reads in scoring alone (`Suite.scoring_settings`).
-        data: Folder of the data set, where it was moved since the run.
-        workers: Processes, at most.
-        on: Where the workers are, as of `run`.
-        deadline_s: Seconds without progress before a worker is killed; None for no limit.
+        settings: Changed settings. Only those that the suite reads in scoring alone (`Suite.scoring_settings`) are
+            allowed.
+        data: Folder of the data set, where it was moved after the run.
+        workers: Largest number of processes.
+        on: Where the workers run, as for `run`.
+        deadline_s: Seconds without progress before a worker is killed. None for no limit.
         progress: Called with every `RunStep`.
 
     Returns:
@@ -226,7 +245,7 @@ def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite
                 f"suite '{facts['suite']}': the setting '{name}' changes what is asked, not only how it is scored; "
                 f"use: worldgauge run --set {name}=... (settings of scoring: {', '.join(sorted(allowed)) or 'none'})"
             )
-    # Only what differs from the defaults was asked for: a change such as parity=released must not meet the others.
+    # Keep only values that differ from the defaults: a change such as parity=released must not clash with defaults.
     plain = open_suite(facts["suite"], {}).settings
     asked = {name: value for name, value in facts["settings"].items() if value != plain.get(name)}
     return open_suite(facts["suite"], {**asked, **changes})
@@ -249,7 +268,7 @@ def _perform(
     scoring: bool,
     watch: RunWatcher | None,
 ) -> None:
-    """Do all that is left: by the workers of one pool after another, and live models here; then derive the scores."""
+    """Do everything that is left: in the workers of one pool after another, live models here. Then write the scores."""
     tell = watch or (lambda step: None)
     for subject_run in subject_runs:
         tell(subject_run.progress_step())
@@ -266,7 +285,7 @@ def _perform(
 
 
 def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:
-    """Let the suite make what all workers need, where anything is to be asked."""
+    """Let the suite make what all workers need, if any subject is to be asked."""
     tasks = [item.task for subject_run in subject_runs for item in subject_run.todo if item.todo == "ask"]
     if tasks:
         subject_runs[0].suite.prepare(

@@ -1,4 +1,4 @@
-"""A run on disk: strict JSON, files written whole, and the folder of one run.
+"""A run on disk: strict JSON, files that are written whole, and the folder of one run.
 
 runs/x/<subject>/  run.json  journal.jsonl  records/<task>/{record.json, rollout.mp4, scores.json}  scores.jsonl
 """
@@ -22,7 +22,7 @@ from worldgauge.core.io import dumps, loads, write_file
 from worldgauge.engine.suite.contract import Record, Score, Task
 
 SCHEMA = 1
-"""Version of everything written here; part of every task's identity."""
+"""Version of the files written here; part of every task's identity."""
 
 MAX_NAME = 200
 MAKE_ROOM = "make room, then start the same command again"
@@ -37,7 +37,7 @@ _RECORD: Mapping[str, Any] = {
 
 
 class RunFolder:
-    """The folder of one run: where things lie, and how they get there whole or not at all."""
+    """The folder of one run: its layout, and writing that is complete or absent."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -47,19 +47,27 @@ class RunFolder:
         self.records = directory / "records"
 
     def create(self) -> None:
-        """Make the folder where it is missing. Raises RunError when it cannot be made."""
+        """Make the folder if it is missing.
+
+        Raises:
+            RunError: When it cannot be made.
+        """
         try:
             self.records.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(error, self.directory) from error
 
     def clean(self) -> None:
-        """Remove what a kill left half done; only for the holder of the journal's lock."""
+        """Remove what an interrupted run has left unfinished. Only allowed for the holder of the journal's lock."""
         for place in (self.directory, self.records, *self.records.glob("*/")):
             _remove_unfinished(place)
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says. Raises RunError when this is no run folder."""
+        """Content of run.json.
+
+        Raises:
+            RunError: When this is not a run folder, or run.json cannot be read.
+        """
         try:
             facts = loads(self.facts_path.read_text())
         except FileNotFoundError:
@@ -75,11 +83,19 @@ class RunFolder:
         return self.records / file_slug(task)
 
     def prepare(self) -> Path:
-        """A new, empty folder in which a record may be made."""
+        """A new, empty folder in which a record can be made."""
         return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self.records))
 
     def commit(self, prepared: Path, task: str) -> Path:
-        """Rename a prepared folder into place as the record of `task`; an older record gives way."""
+        """Rename a prepared folder into the record of a task, which replaces an older record.
+
+        Args:
+            prepared: The folder, from `prepare`.
+            task: Id of the task.
+
+        Returns:
+            Folder of the record.
+        """
         final = self.record(task)
         _remove_unfinished(prepared)
         os.chmod(prepared, 0o755)
@@ -95,7 +111,7 @@ class RunFolder:
         return final
 
     def assemble(self, tasks: Iterable[str]) -> None:
-        """Derive scores.jsonl from the records of `tasks`: sorted, so the same for any order of work."""
+        """Write scores.jsonl from the records of `tasks`. It is sorted, so it does not depend on the order of work."""
 
         def lines() -> Iterator[bytes]:
             for task in sorted(tasks):
@@ -106,7 +122,7 @@ class RunFolder:
         atomic_write(self.scores_path, lines())
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """(subject, score) of every line of scores.jsonl."""
+        """Subject and score of every line of scores.jsonl."""
         if not self.scores_path.exists():
             return
         with open(self.scores_path) as file:
@@ -116,9 +132,13 @@ class RunFolder:
 
 
 def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
-    """record.json of `record` in `folder`; error: {"type", "message", "trace"} of a failed one.
+    """Write record.json.
 
-    key: identity of the task; a record without one is done again by the next run.
+    Args:
+        record: The record.
+        folder: Folder of the record.
+        error: {"type", "message", "trace"} of a failed task.
+        key: Identity of the record. A record without one is repeated by the next run.
     """
     task = record.task
     atomic_write(
@@ -143,7 +163,19 @@ def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None =
 
 
 def read_record(folder: Path, task: Task, key: str) -> Record:
-    """The record of `task` in `folder`. Raises RunError when it is not there, damaged or made of something else."""
+    """Read the record of a task.
+
+    Args:
+        folder: Folder of the record.
+        task: The task.
+        key: Expected identity of the record.
+
+    Returns:
+        The record.
+
+    Raises:
+        RunError: When the record is missing, damaged, or has another identity.
+    """
     entry = record_entry(folder)
     if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint or entry["key"] != key:
         raise RunError(f"{folder}: made of other data, settings or model than task '{task.id}' has now; run again")
@@ -151,7 +183,17 @@ def read_record(folder: Path, task: Task, key: str) -> Record:
 
 
 def record_entry(folder: Path) -> dict[str, Any]:
-    """record.json in `folder`, its fields checked. Raises RunError when it is not there or damaged."""
+    """Content of record.json, with its fields checked.
+
+    Args:
+        folder: Folder of the record.
+
+    Returns:
+        The content.
+
+    Raises:
+        RunError: When it is missing or damaged.
+    """
     try:
         entry: dict[str, Any] = loads((folder / "record.json").read_text())
     except (OSError, ValueError, RecursionError) as error:
@@ -165,7 +207,7 @@ def record_entry(folder: Path) -> dict[str, Any]:
 
 
 def record_key(folder: Path) -> str | None:
-    """Key of the record in `folder`; None when there is no whole one."""
+    """Identity of the record in `folder`. None where there is no complete record."""
     try:
         key: str = record_entry(folder)["key"]
     except RunError:
@@ -174,7 +216,14 @@ def record_key(folder: Path) -> str | None:
 
 
 def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: str = "") -> None:
-    """scores.json: one score a line, by metric name, as scores.jsonl has them, after a line with their `key`."""
+    """Write scores.json: a line with the key, then one score per line, sorted by metric name.
+
+    Args:
+        scores: The scores.
+        subject: Label of the subject.
+        folder: Folder of the record.
+        key: Identity of the scores.
+    """
     lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
     head = f'{{"key": {dumps(key)}, "scores": ['
     text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], _SCORES_END, ""])
@@ -182,7 +231,7 @@ def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: st
 
 
 def scores_key(folder: Path) -> str | None:
-    """Key of the scores in `folder`, which says what they depend on; None when there are none."""
+    """Identity of the scores in `folder`. None where there are none."""
     try:
         with open(folder / "scores.json") as file:
             key = loads(file.readline() + _SCORES_END)["key"]
@@ -192,15 +241,20 @@ def scores_key(folder: Path) -> str | None:
 
 
 def score_from_json(entry: Mapping[str, Any]) -> Score:
-    """A score from its JSON object."""
+    """Make a score from its JSON object."""
     score = Score(**entry)
     return replace(score, series=tuple((int(frame), value) for frame, value in score.series))
 
 
 def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
-    """`core.io.write_file` in a run folder, where the rename is on disk too before it returns.
+    """Write a file whole, and return only when it and its rename are on disk.
 
-    Raises RunError when the disk is full or the folder is read-only; the old file then stays.
+    Args:
+        path: The file.
+        data: Its content.
+
+    Raises:
+        RunError: When the disk is full or the folder is read-only. The old file is then kept.
     """
     try:
         write_file(path, data)
@@ -212,9 +266,18 @@ def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
 
 
 def file_slug(name: str) -> str:
-    """`name` as the name of a file: [A-Za-z0-9._-], "/" as "__", long ones cut and told apart by a digest.
+    """Turn a name into a file name of [A-Za-z0-9._-].
 
-    Raises UsageError for names that cannot be meant, such as "..", "a//b" or "a b".
+    "/" becomes "__". Long names are cut and end with a digest.
+
+    Args:
+        name: Words of letters, digits and "._-", joined by "/".
+
+    Returns:
+        The file name.
+
+    Raises:
+        UsageError: For names that are not allowed, such as "..", "a//b" or "a b".
     """
     words = name.split("/")
     if any(not re.fullmatch(r"[A-Za-z0-9._-]+", word) or set(word) == {"."} or word[0] == "." for word in words):
@@ -227,7 +290,14 @@ def file_slug(name: str) -> str:
 
 
 def check_file_slugs(names: Iterable[str]) -> None:
-    """Raises UsageError when two names are equal or would lie in the same folder (also where case is ignored)."""
+    """Check that names have different folders, also on file systems that ignore case.
+
+    Args:
+        names: The names.
+
+    Raises:
+        UsageError: When two names are equal or would share a folder.
+    """
     seen: dict[str, str] = {}
     for name in names:
         folder = file_slug(name).lower()
@@ -238,9 +308,15 @@ def check_file_slugs(names: Iterable[str]) -> None:
 
 
 def explain_full_disk(error: BaseException) -> str | None:
-    """What to tell when disk, quota or file size is behind `error`, with what to do; None when it is something else.
+    """Message for an error that a full disk, a quota or a limit on file sizes has caused.
 
-    What a model does on its disk is its failure, so nothing behind a SubjectError counts.
+    A full disk of a model is a failure of the model, so the cause of a SubjectError does not count.
+
+    Args:
+        error: The error.
+
+    Returns:
+        The message, with advice. None for any other error.
     """
     link: BaseException | None = error
     while link is not None and not isinstance(link, SubjectError):
@@ -252,14 +328,14 @@ def explain_full_disk(error: BaseException) -> str | None:
 
 
 def write_error(error: OSError, path: Path) -> RunError:
-    """The one line that a failed write deserves: the disk is full, or the place cannot be written."""
+    """The error for a failed write, in one line: the disk is full, or the place cannot be written."""
     if explain_full_disk(error) is not None:
         return RunError(f"{path}: the disk is full ({error.strerror}); {MAKE_ROOM}")
     return RunError(f"{path}: cannot be written ({error.strerror}); choose another --out or mend the folder")
 
 
 def sync_folder(path: Path) -> None:
-    """Make renames inside `path` last."""
+    """Make sure that renames inside `path` are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -268,8 +344,11 @@ def sync_folder(path: Path) -> None:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Ours begin with ".part-", those of `video.Writer` with a dot and end with ".part"."""
+    """Remove unfinished files.
+
+    Our own begin with ".part-"; those of `video.Writer` begin with a dot and end with ".part".
+    """
     for left in folder.glob(".*"):
         if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
-            # A killed run's worker may write for another moment; what it leaves goes the next time.
+            # A worker of a killed run may still write for a moment; the next run removes what it leaves.
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)

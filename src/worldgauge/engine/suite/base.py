@@ -384,7 +384,7 @@ class Suite:
         """Whether reports show `film` instead of rollouts."""
         return type(self).film is not Suite.film
 
-    # results from elsewhere, and for elsewhere
+    # import and export of results
 
     def submissions(self, folder: Path) -> Mapping[str, Mapping[str, Any]]:
         """Settings of the model `videos` for each model in a folder of finished videos.
@@ -420,4 +420,4 @@ class Suite:
 
 
 suites: Registry[type[Suite]] = Registry("suite", group="worldgauge.suites", in_suites="suite")
-"""The benchmarks, one folder or file each in `worldgauge.suites`."""
+"""Registry of the benchmarks, one folder or file each in `worldgauge.suites`."""

@@ -1,4 +1,4 @@
-"""Who may share a pool: models that need the same of a machine. Each group gets workers of its own."""
+"""Group models that need the same resources. Each group gets a pool of workers of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ SubjectLike = str | WorldModel | Agent
 
 @dataclass(frozen=True)
 class WorkerGroup:
-    """A pool, and the models that run in its workers, as positions in the order in which models were given."""
+    """A pool, and the models that run in its workers.
+
+    Attributes:
+        pool: The pool.
+        members: Positions of the models in the order in which they were given.
+    """
 
     pool: Pool
     members: tuple[int, ...]
@@ -37,10 +42,22 @@ def worker_groups(
     stack: ExitStack,
     kind: SubjectKind = "model",
 ) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
-    """Entries of models, in order, and the worker_groups that they fall into; pools end with `stack`.
+    """Make the entries of models, and the groups of workers in which they run.
 
-    gpus: what each worker gets, whatever the models declare. Raises what `engine.subjects.enter` raises, and
-    UsageError when there is no room for a model.
+    Args:
+        models: Live objects, or text that names models.
+        site: Where workers run.
+        workers: Largest number of processes per group.
+        gpus: GPUs per worker, whatever the models declare. None to use what they declare.
+        stack: Ends the pools.
+        kind: "model" or "agent".
+
+    Returns:
+        The entries in the order of `models`, and the groups.
+
+    Raises:
+        SubjectError: For a model that cannot be made.
+        UsageError: When there is no room for a model, or two models have the same label.
     """
     plain = stack.enter_context(site.pool(workers))
     needs = _declared_by(models, plain, gpus, kind)
@@ -65,9 +82,9 @@ def worker_groups(
 
 
 def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: what the model that `text` means declares. A command has to be started to say so.
+    """Job of the pool: the needs that a model declares, plain JSON values.
 
-    Of all others the module is imported, and the model not made.
+    A command has to be started for that. Of all others only the module is imported, and the model is not made.
     """
     if is_served(text) and kind == "model":
         model = resolve_cached(text).model
@@ -78,9 +95,9 @@ def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> d
 
 
 def _declared_by(models: Sequence[SubjectLike], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
-    """Needs of each; the default for live models, which are here already, and behind http:, where its server has them.
+    """Needs of each model. Live models, which are loaded already, and those behind http: get the default.
 
-    With `gpus` given a command is not asked: it may not start where it sees no GPU.
+    With `gpus` given a command is not asked, since it may fail to start where it sees no GPU.
     """
     asked = dict.fromkeys(
         one

@@ -1,4 +1,4 @@
-"""A worker of this machine: a process that speaks JSON lines (`engine.worker`), and the threads that hear it."""
+"""A worker on this machine: a process that speaks JSON lines (`engine.workers.worker`) and its reader threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from worldgauge.serving.printed import Tail, how_it_ended
 from worldgauge.serving.process import FOLDER_VARIABLE, OUTER_VARIABLE, private_folder
 
 MAX_LOG_BYTES = 10_000_000
-"""What a log may hold before nothing more is written to it."""
+"""Largest size of a log in bytes."""
 
 _THREAD_LIMITS = (
     "OMP_NUM_THREADS",
@@ -38,10 +38,15 @@ _END_S = 10.0
 
 
 class LocalWorker:
-    """A process with one thread for sums, in a session of its own; see `engine.pool.Worker`.
+    """A process that computes with one thread, in a session of its own; see `engine.workers.pool.Worker`.
 
-    environment: added to this process's. log: file that takes what it prints, made when it prints something.
-    path: its module search path, by default this process's; with beside=True after its own, for another machine.
+    Args:
+        events: Queue for the lines of the worker: the worker, the line or None at its end, and the time in seconds.
+        environment: Variables that are added to the environment of this process.
+        log: File for the output of the worker. It is made with the first output.
+        path: Module search path, by default that of this process.
+        beside: Whether `path` is appended to the worker's own search path, as needed on another machine.
+        directory: Working directory, by default that of this process.
     """
 
     refusal: str | None = None
@@ -81,31 +86,31 @@ class LocalWorker:
         self.send(json.dumps(start).encode("ascii"))
 
     def send(self, line: bytes) -> None:
-        """Pass one line on."""
+        """Send one line to the worker."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):  # it died: the end of its other pipe says so
             self._process.stdin.write(line + b"\n")
             self._process.stdin.flush()
 
     def is_dead(self) -> bool:
-        """Whether nothing more will come from it."""
+        """Whether nothing more will come from the worker."""
         return self._ended
 
     def dismiss(self) -> None:
-        """Let it go; it ends by itself when it is idle."""
+        """Ask the worker to end as soon as it is idle."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
 
     def wait_or_kill(self) -> None:
-        """See a dismissed worker gone."""
+        """Wait until a dismissed worker has ended; kill it if that takes too long."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(2 * GRACE_S)
         self.kill()
 
     def kill(self) -> None:
-        """End the process and all it started."""
-        # What has ended by itself is to be told from what was killed here.
+        """End the process and all processes that it started."""
+        # To distinguish a worker that ended by itself from one that is killed here.
         self._closed_its_pipe = self._process.poll() is None
         end_session(self._process.pid)
         with suppress(subprocess.TimeoutExpired):  # stuck in the kernel, such as on a dead file system
@@ -116,7 +121,7 @@ class LocalWorker:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def last_words(self) -> tuple[str, str]:
-        """How a worker ended that was killed after that, with the last line it printed; and where the rest is."""
+        """How the worker ended with the last line of its output, and where the rest is. Call it after `kill`."""
         code = self._process.returncode
         how = "closed its pipe" if self._closed_its_pipe or code is None else how_it_ended(code)
         return f"the worker process {how}{self._printed.tail.last_words()}", self._printed.place()
@@ -136,7 +141,7 @@ class LocalWorker:
 
     def _wait(self) -> None:
         self._process.wait()
-        # Children of a dead worker may hold its pipe open, so its end cannot be waited for for ever.
+        # Children of a dead worker may hold its pipe open, so do not wait for its end without a limit.
         self._ears[0].join(GRACE_S)
         self._end()
 
@@ -146,7 +151,7 @@ class LocalWorker:
 
 
 class _Printed:
-    """What a process prints: the end of it here, all of it in a file that stops growing at a limit."""
+    """Output of a process: its end in memory, all of it in a file up to a size limit."""
 
     def __init__(self, log: Path | None, pid: int) -> None:
         self._log = log
@@ -155,14 +160,14 @@ class _Printed:
         self._written = 0
 
     def add(self, chunk: bytes) -> None:
-        """Keep the next bytes that were printed."""
+        """Keep the next bytes of the output."""
         self.tail.add(chunk)
         if self._log is not None:
             with suppress(OSError):  # a full disk: the task in hand will say so
                 self._write(self._log, chunk)
 
     def place(self) -> str:
-        """Where all of it is, for the end of a message."""
+        """Where the complete output is, for the end of a message."""
         return f"; more in {self._log}" if self._log is not None and self._written else ""
 
     def _write(self, log: Path, chunk: bytes) -> None:
@@ -182,6 +187,9 @@ class _Printed:
 
 
 def _one_thread() -> dict[str, str]:
-    """One thread a worker, for the same sums on any machine; how it was before is told to the models it starts."""
+    """Environment for one thread per worker, so that results are the same on any machine.
+
+    The previous values are passed on to the models that the worker starts.
+    """
     before = {name: os.environ.get(name) for name in _THREAD_LIMITS}
     return {**dict.fromkeys(_THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}

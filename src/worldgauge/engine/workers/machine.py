@@ -1,4 +1,4 @@
-"""How many workers of a kind this machine has room for, and which graphics processors each of them may see."""
+"""How many workers fit on this machine, and which GPUs each of them may use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ _ELSEWHERE = "run it on a cluster with --on ray://HOST:PORT"
 
 
 def rooms(needs: Needs, workers: int, who: str) -> list[dict[str, str]]:
-    """Environment of each of at most `workers` workers that fit on this machine side by side.
+    """Environments of the workers that fit on this machine at the same time.
 
-    who: names the model in errors. Raises UsageError when not even one fits.
+    Args:
+        needs: What each worker needs.
+        workers: Largest number of workers.
+        who: Name of the model, for messages.
+
+    Returns:
+        One environment per worker.
+
+    Raises:
+        UsageError: When not even one worker fits.
     """
     fit = workers
     if needs.memory_gb:
@@ -39,9 +48,16 @@ def rooms(needs: Needs, workers: int, who: str) -> list[dict[str, str]]:
 
 
 def gpu_shares(gpus: list[str], each: float) -> list[str]:
-    """What each worker may see, one entry a worker, if every one gets `each` GPUs: a share of one, or whole ones.
+    """GPUs that each worker may use.
 
-    Shares of one are dealt out in turn, so that few workers lie on different ones.
+    Shares of one GPU are assigned in turn, so that few workers are on different GPUs.
+
+    Args:
+        gpus: Names of the GPUs.
+        each: GPUs per worker: a fraction of one, or a whole number.
+
+    Returns:
+        One value of CUDA_VISIBLE_DEVICES per worker.
     """
     if each <= 1:
         return gpus * int(1 / each + 1e-9)
@@ -54,7 +70,7 @@ def visible_gpus() -> list[str]:
     given = os.environ.get(VISIBLE)
     if given is not None:
         names = [name.strip() for name in given.split(",")]
-        # CUDA itself stops at the first name that names nothing.
+        # CUDA itself stops at the first invalid name.
         return names[: next((n for n, name in enumerate(names) if name in ("", "-1", "NoDevFiles")), len(names))]
     try:
         listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout

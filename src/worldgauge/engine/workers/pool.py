@@ -1,11 +1,11 @@
-"""A pool of workers: jobs in, results out as they come; a job that hangs or dies costs only itself.
+"""A pool of workers that takes jobs and gives results as they come. A job that hangs or crashes affects no other job.
 
 with Pool(4) as pool:
     for result in pool.run(Job(str(n), "worldgauge.suites.x:make", {"seed": n}) for n in range(100)):
         ...
 
-There is one scheduler, whatever the workers are: processes of this machine (`engine.local`) or of a Ray cluster
-(`engine.ray_workers`). Where they come from is told by `engine.site`.
+The scheduler is the same for processes of this machine (`engine.workers.local`) and of a Ray cluster
+(`engine.workers.ray_workers`). `engine.workers.site` decides where workers come from.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from worldgauge.engine.workers.local import LocalWorker
 Watch = Callable[[str, int, int], None]
 
 RETRIES = 2
-"""How often a job is done again whose worker or model was lost."""
+"""How often a job is repeated when its worker or model is lost."""
 
 START_S = 600.0
-"""Seconds until at least one worker must be up: a cluster may first have to find or to start a machine."""
+"""Seconds within which at least one worker must start. A cluster may first have to start a machine."""
 
 LOST = "LostError"
 _MAX_FAILED_STARTS = 5
@@ -36,13 +36,18 @@ _MAX_FAILED_STARTS = 5
 
 @dataclass(frozen=True)
 class Job:
-    """One call of `call`, "worldgauge.module:function", as function(**args, progress=report).
+    """One call of a function in a worker, as function(**args, progress=report).
 
-    args: plain JSON values. deadline_s: seconds without a sign of progress after which it is
-    killed; None waits for ever. start_s: the same until its first sign, for one that first has to load
-    something; by default deadline_s. retries: how often it is done again when its worker dies or it ends
-    with LostError. The function returns plain JSON values, may call report(done, total) as often as
-    it likes, and must not mind what a lost attempt of it has left.
+    The function returns plain JSON values and may call report(done, total) at any time. It must cope with what a lost
+    attempt has left on disk.
+
+    Attributes:
+        id: Name of the job.
+        call: The function, as "worldgauge.module:function".
+        args: Arguments, plain JSON values.
+        deadline_s: Seconds without progress after which the job is killed. None for no limit.
+        retries: How often the job is repeated when its worker dies or it ends with LostError.
+        start_s: The deadline until its first progress, for a job that has to load something. By default `deadline_s`.
     """
 
     id: str
@@ -55,11 +60,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a job: its value, or an error in one line.
+    """Result of a job: its value, or an error in one line.
 
-    kind, trace: type and traceback of the exception; "LostError" and None when its worker died, None and
-    None when it was killed. known: whether it was a WorldgaugeError, whose line says all.
-    seconds: of the last attempt. lost: errors of the attempts before it.
+    Attributes:
+        id: Name of the job.
+        value: What the function returned.
+        error: The error in one line. None where there is a value.
+        kind: Type of the exception. "LostError" when the worker died, None when it was killed.
+        trace: Traceback of the exception, if there was one.
+        known: Whether the exception is a WorldgaugeError, whose message is complete.
+        seconds: Duration of the last attempt.
+        lost: Errors of the earlier attempts.
     """
 
     id: str
@@ -72,7 +83,15 @@ class Result:
     lost: tuple[str, ...] = ()
 
     def raise_for(self, model: str) -> None:
-        """Raise the error of a job about `model`, if any: SubjectError, or RuntimeError for a fault of ours."""
+        """Raise the error of a job about a model, if there is one.
+
+        Args:
+            model: Name of the model, for the message.
+
+        Raises:
+            SubjectError: For an error of the model.
+            RuntimeError: For an error in worldgauge itself.
+        """
         if self.error is None:
             return
         named = self.error if model in self.error else f"model '{model}': {self.error}"
@@ -82,53 +101,66 @@ class Result:
 
 
 def check_deadline(deadline_s: float | None) -> None:
-    """Raises UsageError for a deadline that no job could meet, or that is no number."""
+    """Check a deadline.
+
+    Args:
+        deadline_s: Seconds, or None for no limit.
+
+    Raises:
+        UsageError: For a deadline that is not above 0 s.
+    """
     if deadline_s is not None and not 0 < deadline_s < float("inf"):
         raise UsageError(f"the deadline must be above 0 s, got {deadline_s:g}")
 
 
 class Worker(Protocol):
-    """A process that takes JSON lines and answers in JSON lines, wherever it is (`engine.worker` is what it runs).
+    """A process that takes JSON lines and answers in JSON lines (`engine.workers.worker`), on any machine.
 
-    It puts what comes from it into the queue it was made with: (itself, line, when it came), and None
-    for the line when nothing more will come; its first line says that it is up.
-    refusal: why neither it nor any like it can work; looked at when nothing more comes.
+    It puts its lines into a queue: the worker itself, the line, and the time when it came. The line is None when
+    nothing more will come. The first line reports that the worker has started.
+
+    Attributes:
+        refusal: Why neither this worker nor any other of its kind can work. Valid once nothing more comes.
     """
 
     refusal: str | None
 
     def send(self, line: bytes) -> None:
-        """Pass one line on; a dead worker takes it and does nothing."""
+        """Send one line. A dead worker ignores it."""
 
     def is_dead(self) -> bool:
-        """Whether nothing more will come from it."""
+        """Whether nothing more will come from the worker."""
 
     def dismiss(self) -> None:
-        """Let it go, without waiting; only while it has no job."""
+        """Ask the worker to end, without waiting. Only allowed while it has no job."""
 
     def wait_or_kill(self) -> None:
-        """See a dismissed worker gone."""
+        """Wait until a dismissed worker has ended; kill it if that takes too long."""
 
     def kill(self) -> None:
-        """End it and all it started, and see them gone."""
+        """End the worker and all processes that it started, and wait until they are gone."""
 
     def last_words(self) -> tuple[str, str]:
-        """How a worker ended that died and was then killed; and where more is told, to be put behind it."""
+        """How a dead worker ended, and a suffix for the message with the place of its output. Call it after `kill`."""
 
 
 Event = tuple[Any, bytes | None, float]
-"""What came from a worker, None for its end, and when it came."""
+"""A worker, its line or None for its end, and the time when it came."""
 
 Hire = Callable[[int, "queue.SimpleQueue[Event]"], Worker]
-"""Starts a worker for the place with this number; it may come up much later."""
+"""Starts a worker for the place with this number. The worker may be ready much later."""
 
 
 @dataclass
 class _Attempt:
-    """A job that waits or is in a worker's hand.
+    """A job that waits or is in progress.
 
-    lost: how each attempt before was lost, and where more is told. taken, alive: when it was taken, when it last
-    gave a sign. begun: whether it gave one.
+    Attributes:
+        job: The job.
+        lost: For each earlier attempt, how it was lost, and the place of its output.
+        taken: Time when a worker took it.
+        alive: Time of its last progress.
+        begun: Whether it has reported progress.
     """
 
     job: Job
@@ -158,15 +190,22 @@ class _Attempt:
 
     @property
     def _limit_s(self) -> float | None:
-        """Seconds without a sign that it is given now."""
+        """Seconds without progress that are allowed now."""
         return self.job.deadline_s if self.begun or self.job.start_s is None else self.job.start_s
 
 
 class Pool:
-    """`workers` processes, started when first needed; each does one job at a time with one thread.
+    """Processes that each do one job at a time with one thread. They are started when first needed.
 
-    hire: what starts a worker, by default on this machine. Leaving the context ends them; a job in hand is
-    lost, so a job's effect must be whole or absent.
+    Leaving the context ends them, and jobs in progress are lost. The effect of a job must therefore be complete or
+    absent.
+
+    Args:
+        workers: Largest number of processes.
+        hire: Starts a worker, by default on this machine.
+
+    Raises:
+        UsageError: For fewer than 1 worker.
     """
 
     def __init__(self, workers: int, hire: Hire | None = None) -> None:
@@ -183,10 +222,17 @@ class Pool:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
-        """Results in the order in which jobs end. A job is taken only when a worker is free, or can be started, for it.
+        """Run jobs, and yield the results in the order in which jobs end.
 
-        watch: called with (job id, done, total) whenever a job reports progress.
-        Raises RunError when workers cannot be started or refuse to work.
+        Args:
+            jobs: The jobs. One is taken only when a worker is free, or can be started, for it.
+            watch: Called with job id, amount done and total whenever a job reports progress.
+
+        Yields:
+            One result per job.
+
+        Raises:
+            RunError: When workers cannot be started or refuse to work.
         """
         source = iter(jobs)
         try:
@@ -220,7 +266,7 @@ class Pool:
         self.close()
 
     def _assign(self, source: Iterator[Job]) -> None:
-        """Give jobs to idle workers, and start workers for jobs that find none."""
+        """Give jobs to idle workers, and start workers for the remaining jobs."""
         for worker in [worker for worker in self._idle if worker.is_dead()]:
             self._release(worker)
         while len(self._waiting) < len(self._idle) + len(self._starting) + len(self._places):
@@ -241,17 +287,17 @@ class Pool:
             worker.send(json.dumps(message, allow_nan=False).encode("ascii"))
 
     def _next_results(self, watch: Watch | None) -> list[Result]:
-        """Wait for one message, one end or one missed deadline; the results of jobs that ended by it."""
+        """Wait for one message, end or missed deadline, and return the results of the jobs that ended with it."""
         try:
             worker, line, came = self._events.get(timeout=self._patience())
         except queue.Empty:
             return self._overdue(time.monotonic())
         result = self._heard(worker, line, came, watch)
-        # Judged by when the message came: what came before it has been heard, however long that took here.
+        # Judged by the time when the message came, however long its handling took here.
         return ([] if result is None else [result]) + self._overdue(came)
 
     def _patience(self) -> float | None:
-        """Seconds until something must be looked at, message or not."""
+        """Seconds until the next check is due, even without a message."""
         now = time.monotonic()
         moments = [attempt.overdue_in(now) for attempt in self._busy.values()]
         if not self._busy and not self._idle:
@@ -260,7 +306,7 @@ class Pool:
         return None if first == float("inf") else max(0.0, first)
 
     def _heard(self, worker: Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
-        """Take in one message, None for the end of a worker; the result if a job ended by it."""
+        """Handle one message, or None for the end of a worker. Returns a result if a job ended with it."""
         if worker not in self._place_of:
             return None
         if line is None:
@@ -287,7 +333,7 @@ class Pool:
         return self._again(attempt, result) if result.kind == LOST else result
 
     def _ended(self, worker: Worker) -> Result | None:
-        """A worker has ended by itself: its job is lost, or it never came up, or it was idle."""
+        """Handle a worker that ended by itself: its job is lost, or it never started, or it was idle."""
         if worker in self._busy:
             return self._lost(worker)
         starting = worker in self._starting
@@ -303,9 +349,10 @@ class Pool:
         return None
 
     def _overdue(self, now: float) -> list[Result]:
-        """Jobs that missed their deadline by `now`; news of others must not hide them.
+        """Results of jobs that missed their deadline by `now`, even while other jobs send messages.
 
-        They are not done again: what hung once will most likely hang again, and costs the whole deadline each time.
+        They are not repeated: a job that hung once will probably hang again, and would cost the whole deadline each
+        time.
         """
         results = []
         for worker, attempt in list(self._busy.items()):
@@ -324,7 +371,7 @@ class Pool:
         return self._again(attempt, attempt.result(error=how, kind=LOST), where)
 
     def _again(self, attempt: _Attempt, result: Result, where: str = "") -> Result | None:
-        """Do a lost job again, or give up: then the error tells of all attempts."""
+        """Repeat a lost job, or give up with an error that lists all attempts."""
         attempt.lost.append((str(result.error), where))
         times = len(attempt.lost)
         if times <= attempt.job.retries:
@@ -334,7 +381,7 @@ class Pool:
         return replace(result, error=(f"lost {times} times: {how}" if times > 1 else how) + where)
 
     def _release(self, worker: Worker) -> None:
-        """End a worker, dead or alive; its place is free again."""
+        """End a worker, dead or alive, and free its place."""
         worker.kill()
         self._forget(worker)
 

@@ -1,4 +1,4 @@
-"""All processes that one process has started: found by their session, and ended."""
+"""Find all processes that one process has started, by their session, and end them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _PROC = Path("/proc")
 
 
 def end_session(session: int) -> None:
-    """Kill all processes of a session but this one, and see them gone; `session` is the id of its first process.
+    """Kill all processes of a session except this one, and wait until they are gone.
 
-    A process group is not enough: a model's child may lead a group of its own. Where there is no /proc to look
-    into, the group of the first process has to do.
+    A process group is not enough, since a child of a model may lead a group of its own. On systems without /proc only
+    the group of the first process is killed.
+
+    Args:
+        session: Id of the session, which is the id of its first process.
     """
     if not (_PROC / "self" / "stat").exists():
         if session != os.getpid():
@@ -33,7 +36,7 @@ def end_session(session: int) -> None:
 
 
 def session_members(session: int) -> list[int]:
-    """Ids of the living processes of a session, without this one; needs /proc."""
+    """Ids of the living processes of a session, without this one. Needs /proc."""
     found = []
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

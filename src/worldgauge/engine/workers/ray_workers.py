@@ -1,7 +1,7 @@
-"""Workers on the nodes of a Ray cluster: each a local worker of its node, with an actor that passes lines on.
+"""Workers on the nodes of a Ray cluster: local workers of the node, with an actor that passes lines on.
 
-Ray finds the room and starts the actors. The process that does the work is the same as without a cluster, with
-the same limits and the same way to die, so its results are the same. Nothing but text goes through Ray.
+Ray finds room and starts the actors. The process that does the work is the same as without a cluster, with the same
+limits and the same shutdown, so its results are the same. Only text goes through Ray.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from worldgauge.engine.workers.site import log_of
 
 EXTRA = "cluster"
 SEE_S = 10.0
-"""Seconds that a shared file system may take to show a new file on another node."""
+"""Seconds within which a shared file system must show a new file on another node."""
 
 _ANSWER_S = 10.0
 _MARK = ".worldgauge-seen-"
@@ -41,7 +41,17 @@ _MARK = ".worldgauge-seen-"
 def open_cluster(
     on: str, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
 ) -> Generator[Cluster]:
-    """A Ray cluster to hire workers from; see `engine.site.open_site`. One that was connected before stays so."""
+    """Connect to a Ray cluster for the duration of the context. A connection that existed before stays open.
+
+    Args:
+        on: As for `engine.workers.site.open_site`.
+        logs: Folder for the output of workers.
+        shared: Folders that workers write into.
+        data: Folders that workers read.
+
+    Yields:
+        The cluster.
+    """
     ray = _ray()
     ours = not ray.is_initialized()
     started = ours and on == "ray" and "RAY_ADDRESS" not in os.environ
@@ -56,7 +66,15 @@ def open_cluster(
 
 
 class Cluster:
-    """The nodes of a Ray cluster; see `engine.site.Site`. waits: whether it may get more nodes when asked for."""
+    """The nodes of a Ray cluster; see `engine.workers.site.Site`.
+
+    Args:
+        ray: The module `ray`.
+        logs: Folder for the output of workers.
+        marks: Text by path of files with which nodes prove that they see the shared folders.
+        data: Folders that workers read.
+        waits: Whether the cluster may add nodes on demand.
+    """
 
     def __init__(
         self, ray: Any, logs: Path | None, marks: Mapping[str, str], data: Sequence[Path], *, waits: bool = False
@@ -73,7 +91,7 @@ class Cluster:
         }
 
     def pool(self, workers: int, needs: Needs = Needs(), who: str = "a worker") -> Pool:  # noqa: B008 - immutable
-        """See `engine.site.Site.pool`."""
+        """See `engine.workers.site.Site.pool`."""
         wanted = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory_gb * 1e9}
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         if not self._waits and not any(all(node.get(name, 0) >= n for name, n in wanted.items()) for node in nodes):
@@ -91,7 +109,7 @@ class Cluster:
 
 
 class RayWorker:
-    """The driver's end of a worker on a node; see `engine.pool.Worker`."""
+    """The driver's end of a worker on a node; see `engine.workers.pool.Worker`."""
 
     def __init__(self, ray: Any, actor: Any, events: queue.SimpleQueue[Event]) -> None:
         self.refusal: str | None = None
@@ -104,29 +122,29 @@ class RayWorker:
         self._ear.start()
 
     def send(self, line: bytes) -> None:
-        """Pass one line on."""
+        """Send one line to the worker."""
         with suppress(self._ray.exceptions.RayError):
             self._actor.send.remote(line)
 
     def is_dead(self) -> bool:
-        """Whether nothing more will come from it."""
+        """Whether nothing more will come from the worker."""
         return self._ended
 
     def dismiss(self) -> None:
-        """Let it go; it ends by itself when it is idle."""
+        """Ask the worker to end as soon as it is idle."""
         with suppress(self._ray.exceptions.RayError):
             self._actor.dismiss.remote()
 
     def wait_or_kill(self) -> None:
-        """See a dismissed worker gone."""
+        """Wait until a dismissed worker has ended; kill it if that takes too long."""
         self._finish(self._actor.wait_or_kill)
 
     def kill(self) -> None:
-        """End the process and all it started, then the actor."""
+        """End the process and all processes that it started, then the actor."""
         self._finish(self._actor.kill)
 
     def last_words(self) -> tuple[str, str]:
-        """See `engine.pool.Worker.last_words`."""
+        """See `engine.workers.pool.Worker.last_words`."""
         return self._words
 
     def _finish(self, way: Any) -> None:
@@ -160,9 +178,12 @@ class RayWorker:
 
 
 class Relay:
-    """A node's end: starts a local worker, and passes lines to it and from it. facts: JSON of `Cluster`.
+    """The node's end of a worker: starts a local worker, and passes lines to it and from it.
 
-    Another version of worldgauge may call it, so only text comes in and nothing happens before `begin`.
+    Another version of worldgauge may call it, so it takes only text and does nothing before `begin`.
+
+    Args:
+        facts: Facts of `Cluster`, as JSON text.
     """
 
     def __init__(self, facts: str) -> None:
@@ -171,7 +192,11 @@ class Relay:
         self._worker: LocalWorker | None = None
 
     def begin(self) -> str | None:
-        """Start the worker; or say why no worker of this node could do the driver's work."""
+        """Start the worker.
+
+        Returns:
+            None, or the reason why no worker on this node can do the work of the driver.
+        """
         facts, node = self._facts, f"node {platform.node()}"
         if facts["version"] != __version__:
             return f"{node} has worldgauge {__version__}, the driver {facts['version']}; install the same on all nodes"
@@ -190,7 +215,7 @@ class Relay:
         return None
 
     def listen(self) -> list[bytes | None]:
-        """What has come from the worker, waiting for something; None is its end."""
+        """Wait for lines from the worker and return them. None marks its end."""
         lines = [self._events.get()[1]]
         while not self._events.empty():
             lines.append(self._events.get()[1])
@@ -213,7 +238,7 @@ class Relay:
         self._local.kill()
 
     def last_words(self) -> tuple[str, str]:
-        """How the worker has ended; what it has started ends too."""
+        """How the worker ended. What it has started is ended as well."""
         self._local.kill()
         how, where = self._local.last_words()
         return f"{how} (node {platform.node()})", where
@@ -233,13 +258,13 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, on: str) -> None:
-    """Connect to the cluster that is named, else start one here."""
+    """Connect to the cluster that `on` names, or start one on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     before = signal.getsignal(signal.SIGTERM)
     try:
         if on == "ray":
-            # Without an address Ray would look for traces of one on this machine, and wait for it even when it is dead.
+            # Without an address Ray would look for an old cluster on this machine, and wait for it even if it is dead.
             ray.init(None if "RAY_ADDRESS" in os.environ else "local", include_dashboard=False, **quiet)
         elif find_spec("grpc") is None:
             raise MissingExtraError(f"'{on}'", EXTRA)
@@ -253,14 +278,14 @@ def _connect(ray: Any, on: str) -> None:
         )
         raise RunError(f"no Ray cluster answers at '{on}': {_lines(error)[0][:300]}{token}") from error
     finally:
-        # Ray takes the polite kill for itself; ours ends the workers and says how to go on.
+        # Ray replaces the handler of SIGTERM. Ours ends the workers and explains how to continue.
         with suppress(ValueError, TypeError):
             signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
 def _marks(shared: Sequence[Path]) -> Generator[dict[str, str]]:
-    """A file with a random text in each folder, by its path, as long as the context lasts."""
+    """Files with random text, one per folder, for as long as the context lasts: their text by path."""
     text = secrets.token_hex(16)
     marks = [folder.resolve() / f"{_MARK}{text}" for folder in shared]
     try:

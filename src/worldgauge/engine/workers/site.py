@@ -1,4 +1,4 @@
-"""Where workers are: on this machine, or on the nodes of a Ray cluster. The one place where pools are made."""
+"""Where workers run: on this machine, or on the nodes of a Ray cluster. Pools are made only here."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ _DEFAULT = Needs()
 
 
 class Site(Protocol):
-    """Where workers can be had."""
+    """A place where workers can run."""
 
     def pool(self, workers: int, needs: Needs = _DEFAULT, who: str = "a worker") -> Pool:
-        """At most `workers` workers, each with what `needs` says; fewer where there is no room for more.
+        """A pool of workers, fewer than asked for where there is no room for more.
 
-        who: names the model in errors. Raises UsageError when there is no room at all.
+        Args:
+            workers: Largest number of workers.
+            needs: What each worker needs.
+            who: Name of the model, for messages.
+
+        Returns:
+            The pool.
+
+        Raises:
+            UsageError: When there is no room for a single worker.
         """
 
 
@@ -33,12 +42,22 @@ class Site(Protocol):
 def open_site(
     on: str | None = None, *, logs: Path | None = None, shared: Sequence[Path] = (), data: Sequence[Path] = ()
 ) -> Generator[Site]:
-    """The site that `on` names: None or "local"; "ray", which is started here or named by RAY_ADDRESS; "ray://host:port".
+    """Open the place where workers run, for the duration of the context.
 
-    logs: folder of what workers print, one file a worker. shared: folders that workers write into and `data` those
-    that they read; nodes of a cluster have to show that they see them before anything is done.
-    Raises UsageError for another name and for a module that asks while it is imported, MissingExtraError without Ray,
-    RunError when no cluster answers.
+    Args:
+        on: None or "local" for this machine; "ray" for a Ray cluster that is started here or named by RAY_ADDRESS;
+            "ray://host:port" for another one.
+        logs: Folder for the output of workers, one file per worker.
+        shared: Folders that workers write into. Nodes of a cluster have to prove that they see them before work starts.
+        data: Folders that workers read, checked in the same way.
+
+    Yields:
+        The site.
+
+    Raises:
+        UsageError: For another name, and for a call while a user's module is being imported.
+        MissingExtraError: When Ray is not installed.
+        RunError: When no cluster answers.
     """
     refuse_while_importing()
     if on is None or on == "local":
@@ -53,7 +72,7 @@ def open_site(
 
 
 def log_of(logs: Path | None, place: int) -> Path | None:
-    """The file that takes what the worker in a place prints."""
+    """The log file of the worker in a place. None without a folder of logs."""
     return None if logs is None else logs / f"worker-{place}.log"
 
 

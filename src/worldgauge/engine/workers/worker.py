@@ -1,4 +1,4 @@
-"""One worker process: takes jobs as JSON lines on stdin, answers as JSON lines. `engine.local` starts it."""
+"""A worker process: takes jobs as JSON lines on stdin, answers as JSON lines. Started by `engine.workers.local`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 
 def serve() -> None:
-    """Answer jobs until stdin ends; a job in hand is then given up, so no worker outlives its parent."""
+    """Answer jobs until stdin ends. A job in progress is then given up, so no worker outlives its parent."""
     # The pipe is taken away from file descriptor 1, so that a model's prints cannot break the protocol.
     channel = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
@@ -37,7 +37,7 @@ def serve() -> None:
     start = json.loads(commands.readline())
     own = [] if start["alone"] else sys.path
     sys.path[:] = [*own, *(folder for folder in start["path"] if folder not in own)]
-    # Registered first, so it comes last: a model has had its chance to end what it started.
+    # Registered first, so it runs last, after a model had its chance to end what it started.
     atexit.register(_end_others)
     channel.write(json.dumps({"up": True}) + "\n")
     channel.flush()
@@ -48,7 +48,17 @@ def serve() -> None:
 
 
 def resolve(call: str) -> Callable[..., Any]:
-    """The function "module:function". Raises UsageError for anything outside this package."""
+    """Find the function "module:function".
+
+    Args:
+        call: The function, as text.
+
+    Returns:
+        The function.
+
+    Raises:
+        UsageError: For a function outside this package.
+    """
     module, _, name = call.partition(":")
     if not module.startswith(PREFIX) or not name.isidentifier():
         raise UsageError(f"a job may only call 'worldgauge.<module>:<function>', not '{call}'")
@@ -57,7 +67,7 @@ def resolve(call: str) -> Callable[..., Any]:
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong in one line: our own errors speak for themselves, others are named by type."""
+    """An error in one line. Our own errors give only their message, others also their type."""
     text = " ".join(str(error).split())
     if isinstance(error, WorldgaugeError):
         return text
@@ -93,7 +103,7 @@ def _listen(commands: Iterable[str], jobs: queue.SimpleQueue[str | None]) -> Non
         jobs.put(line)
     jobs.put(None)
     time.sleep(GRACE_S)
-    # Still here: a job hangs or is long, and nobody is left to take its answer.
+    # Still running: a job hangs or is long, and nobody is left to take its answer.
     _end_others()
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)
@@ -101,7 +111,7 @@ def _listen(commands: Iterable[str], jobs: queue.SimpleQueue[str | None]) -> Non
 
 
 def _end_others() -> None:
-    """End what this process has started and not ended; only where it leads a session of its own."""
+    """End all processes that this process has started and that still run; only where it leads a session of its own."""
     if os.getsid(0) == os.getpid():
         end_session(os.getpid())
 
