@@ -1,1 +1,1 @@
-"""Target."""
+"""Target-Bench: paths to named targets in imagined videos."""

@@ -1,6 +1,6 @@
 """Collecting Target-Bench scenarios in embedded worlds, in the published layout: settlements outdoors, homes indoors.
 
-One item is one scenario; all that is random in it comes from (seed, scene, number in the scene). A scenario is
+One item is one scenario. All its randomness comes from (seed, scene, number in the scene). A scenario is
 done when its folder is in place, which happens in one step.
 """
 
@@ -73,12 +73,16 @@ class TargetCollection(Collection):
     options: TargetOptions
 
     def check_options(self) -> None:
-        """The video format has no odd sizes."""
+        """Check the size of frames: the video format has no odd sizes.
+
+        Raises:
+            UsageError: For an odd size.
+        """
         if any(side % 2 for side in self.options.size):
             raise UsageError(f"size is {self.options.size}: give even width and height, 16 to 8192 pixels")
 
     def settings(self) -> dict[str, Any]:
-        """The options, the field of view as a number with a point."""
+        """The options, with the field of view as a float."""
         return {**super().settings(), "fov_deg": float(self.options.fov_deg)}
 
     def camera(self) -> Mapping[str, Any]:
@@ -86,7 +90,7 @@ class TargetCollection(Collection):
         return {"horizontal_fov_deg": float(self.options.fov_deg), "heights_m": CAMERA_HEIGHTS_M}
 
     def items(self) -> Iterator[Item]:
-        """One a scenario, scene by scene."""
+        """All items, one per scenario, scene by scene."""
         rows, places = (HISTORY_S + FUTURE_S) * self.options.fps, self.options.places
         for scene in range(self.options.scenes):
             place = cast(Place, places[scene % len(places)])
@@ -97,11 +101,11 @@ class TargetCollection(Collection):
                 yield Item(name, args, f"sample_{scene:03d}")
 
     def is_done(self, item: Item) -> bool:
-        """Its folder is put in place in one step."""
+        """Whether the scenario's folder is there; it is put in place in one step."""
         return (self.out / item.id).is_dir()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """What is on disk already is walked again (cheap) but not rendered again."""
+        """Make one scenario. What is on disk already is walked again (cheap) but not rendered again."""
         world, entropy = item.args["world"], item.args["entropy"]
         here = _open(world["name"], tuple(sorted(world["params"].items())))
         camera = Camera.from_horizontal_fov(*self.options.size, self.options.fov_deg)
@@ -120,7 +124,7 @@ class TargetCollection(Collection):
         return Made(len(walk), here.facts, discards=tuple(walk.discards), facts={"label": walk.label})
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """Which targets are named outright, of all scenarios that are there."""
+        """Write the labels of all scenarios that are there: which targets are named explicitly."""
         path = self.out / LABELS_FILE
         labels: dict[str, Label] = load_labels(path) if path.exists() else {}
         labels |= {name: one.facts["label"] for name, one in made.items() if "label" in one.facts}
@@ -128,7 +132,7 @@ class TargetCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, lengths and horizons beside the published ones."""
+        """Counts, lengths and horizons next to the published ones."""
         return check_folder(root, decode=decode).report()
 
 

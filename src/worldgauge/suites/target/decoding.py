@@ -26,9 +26,10 @@ SCORED = frozenset({"ok", "stationary", "partial"})
 
 
 def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
-    """The path that the video of `record` shows, found again where it was decoded before.
+    """The path that the video of `record` shows; taken from the cache where it was decoded before.
 
-    Raises DataError when the stored video does not fit its facts.
+    Raises:
+        DataError: When the stored video does not fit its facts.
     """
     open_rollout(record)
     return decode_video(
@@ -54,11 +55,19 @@ def decode_video(
     follows: bool,
     crop: Sequence[int] | None = None,
 ) -> DecodedPath:
-    """The path in the video at `path`, from the scenario's current frame on; cached by the video's content.
+    """The path in a video, from the scenario's current frame on; cached by the video's content.
 
-    hfov_deg, poses, name: as of `DecodeRequest`. follows: the video's first frame comes after the current one, as that
-    of a rollout does: the path then begins with the current picture, frame 0, and frame k + 1 is frame k of the video.
-    A finished video begins with it, as published ones do. crop: ratio of the centre part that the model draws.
+    Args:
+        path: The video.
+        scenario: The scenario.
+        settings: Decoder and its rules.
+        hfov_deg: As in `DecodeRequest`.
+        poses: As in `DecodeRequest`.
+        name: As in `DecodeRequest`.
+        follows: The video's first frame comes after the current one, as in a rollout. The path then begins with the
+            current picture as frame 0, and frame k + 1 is frame k of the video. A finished video begins with it, as
+            published ones do.
+        crop: Ratio of the centre part that the model draws.
     """
     clip, content = Clip.open(path), file_sha256(path)
     distance = float(scenario.anchor_distance_m)
@@ -80,7 +89,7 @@ def decode_video(
 
 
 def decoder_of(settings: Settings) -> Decoder:
-    """The decoder in force; what its text says of cross-check and rules goes before what the suite says."""
+    """The selected decoder. What its text sets for cross-check and rules has priority over the suite's settings."""
     return _open(settings.decoder, settings.cross_check, settings.parity)
 
 

@@ -1,4 +1,4 @@
-"""What a drive came to (protocol `replan`): the path driven, whether the end was reached, and all of it in a table."""
+"""Results of a drive (protocol `replan`): the path driven, whether the end was reached, and a table of both."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ that ran into something. Asks: questions to the model."""
 
 
 def driven_path(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
-    """What was driven, as a path seen from the scenario's current pose, its points evenly along the way.
+    """What was driven, as a path seen from the scenario's current pose, with points evenly spaced along it.
 
-    Without a single plan it failed: a robot that got none has not decided to stay.
+    Without a single plan it failed: a robot without a plan has not decided to stay.
     """
     decoder = decoder_of(settings).name
     if record.facts["once"] is None:
@@ -56,7 +56,7 @@ def driven_path(record: Record, scenario: Scenario, settings: Settings) -> Decod
 
 
 def drive_scores(record: Record, scenario: Scenario, settings: Settings) -> Iterator[Score]:
-    """Scores of the drive; `facts["once"]` of each has what the first plan alone would have come to."""
+    """Scores of the drive. `facts["once"]` of each has the result of the first plan alone."""
     decoder = decoder_of(settings).name
     once, asks = record.facts["once"], record.facts["asks"]
     values: dict[str, float] = {}

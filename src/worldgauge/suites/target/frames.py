@@ -15,16 +15,29 @@ from worldgauge.suites.target.format.scenario import Scenario, open_video, picke
 
 
 def current_frame(scenario: Scenario) -> Image:
-    """The frame that a model is shown, (H, W, 3). Raises DataError when it cannot be read."""
+    """The frame that a model is shown, (H, W, 3).
+
+    Raises:
+        DataError: When it cannot be read.
+    """
     if scenario.current_frame is None:
         raise DataError(f"{scenario.id}: no picture of the current frame: nothing to show the model")
     return read_png(scenario.current_frame)
 
 
 def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArray]:
-    """Up to `count` frames that end at the current one, `fps` a second, and their times (n,), seconds, the last 0.
+    """Frames that end at the current one, at `fps` a second, and their times.
 
-    Fewer where the recording began later or has no video. The last is the picture itself, not the compressed frame.
+    There are fewer where the recording began later or has no video. The last is the picture itself, not the compressed
+    frame.
+
+    Args:
+        scenario: The scenario.
+        count: Most frames to return.
+        fps: Frames a second.
+
+    Returns:
+        The clip, and times (n,) in seconds, the last 0.
     """
     last = current_frame(scenario)
     if count > 1 and scenario.video is not None:
@@ -39,9 +52,15 @@ def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArra
 
 
 def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
-    """`count` real frames, `fps` a second, that follow the current one; the last is held where the recording ends.
+    """Real frames that follow the current one, of the size of the current picture.
 
-    Of the size of the current picture. Raises DataError without a video.
+    Args:
+        scenario: The scenario.
+        count: Number of frames; the last is repeated where the recording ends.
+        fps: Frames a second.
+
+    Raises:
+        DataError: Without a video.
     """
     height, width = current_frame(scenario).shape[:2]
     clip = truth_clip(scenario).resized(width, height)
@@ -55,12 +74,12 @@ def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
 
 
 def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
-    """When the frames of `truth_at` were taken (count,), seconds after the current one."""
+    """Times of the frames of `truth_at` (count,), seconds after the current one."""
     return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
 
 
 def with_first_frame(frame: Image, clip: Clip) -> Clip:
-    """`clip` with `frame` (H, W, 3), of its size, before its first one."""
+    """`clip` with `frame` (H, W, 3), of the same size, added before its first one."""
     return Clip(_WithFirstFrame(frame, clip), range(len(clip) + 1), clip.fps, (clip.width, clip.height))
 
 

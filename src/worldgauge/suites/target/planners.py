@@ -1,6 +1,7 @@
-"""Whose path a camera- or action-driven model is asked to follow.
+"""Planners: whose path a camera- or action-driven model is asked to follow.
 
-A text-driven model plans by itself; one that is told where to look cannot: it is lent a plan, and its row says whose.
+A text-driven model plans by itself. A model that is given a camera path cannot: it follows the path of a planner, and
+its row in the tables names that planner.
 """
 
 from __future__ import annotations
@@ -33,17 +34,31 @@ AHEAD_RAD = np.pi / 2
 
 @dataclass(frozen=True)
 class PlannedPath:
-    """poses: (n, 4, 4) camera-to-world, frame k at (k + 1) / fps seconds after the current frame. planner: its name."""
+    """A path to follow.
+
+    Attributes:
+        poses: (n, 4, 4) camera-to-world, frame k at (k + 1) / fps seconds after the current frame.
+        planner: Name of the planner.
+    """
 
     poses: FloatArray
     planner: str
 
 
 def plan_for(scenario: Scenario, name: str | None, n: int, fps: float, seed: int) -> PlannedPath:
-    """The path of `n` frames that the planner called `name` would go; None takes the default of the data.
+    """The path of `n` frames that a planner would take.
 
-    In the world frame where the world is known, else in the frame of the current pose with z = 0.
-    Raises NotApplicableError for a planner that needs a world with a floor, where there is none.
+    It is in the world frame where the world is known, else in the frame of the current pose with z = 0.
+
+    Args:
+        scenario: The scenario.
+        name: Planner; None takes the default of the data.
+        n: Number of frames.
+        fps: Frames a second.
+        seed: Source of randomness.
+
+    Raises:
+        NotApplicableError: For a planner that needs a world with a floor, where there is none.
     """
     name = default_planner(scenario) if name is None else name
     times = np.arange(1, n + 1) / fps
@@ -51,7 +66,11 @@ def plan_for(scenario: Scenario, name: str | None, n: int, fps: float, seed: int
 
 
 def default_planner(scenario: Scenario) -> str:
-    """walker where it can walk, the recorded path in worlds without a floor plan, straight where there is no world."""
+    """The planner by default.
+
+    Returns:
+        "walker" where it can walk, "recorded" in worlds without a floor plan, "straight" without a world.
+    """
     if scenario.world is None:
         return "straight"
     return "walker" if can_walk(scenario) else "recorded"
@@ -69,7 +88,10 @@ def path_poses(scenario: Scenario) -> FloatArray:
 
 
 def poses_at(scenario: Scenario, times: FloatArray) -> FloatArray:
-    """Poses (n, 4, 4) of the real walk at `times` (n,), seconds after the current frame; its ends are held."""
+    """Poses (n, 4, 4) of the real walk at `times` (n,), seconds after the current frame.
+
+    Before and after the walk, its first and last poses are held.
+    """
     poses = path_poses(scenario)
     rows = np.clip(scenario.history_rows + times / scenario.dt, 0, len(poses) - 1)
     before = np.floor(rows + 1e-6).astype(np.int64)
@@ -81,7 +103,16 @@ def poses_at(scenario: Scenario, times: FloatArray) -> FloatArray:
 
 
 def steps_of(poses: FloatArray, start: FloatArray, fps: float) -> Actions:
-    """The path (n, 4, 4) from pose `start` (4, 4) as moves of `ROBOT_WALK`, n rows: row 0 leads to the first pose."""
+    """A path as moves of `ROBOT_WALK`.
+
+    Args:
+        poses: (n, 4, 4).
+        start: Pose (4, 4) before the first.
+        fps: Frames a second.
+
+    Returns:
+        n rows; row 0 leads to the first pose.
+    """
     whole = np.concatenate([start[None], poses])
     yaw, _ = yaw_pitch_from_pose(whole)
     moved = np.diff(whole[:, :2, 3], axis=0)
@@ -156,13 +187,13 @@ INFORMED = frozenset({"recorded", "walker", "noisy"})
 
 
 def current_pose(scenario: Scenario) -> FloatArray:
-    """(4, 4) of the current frame."""
+    """Pose (4, 4) of the current frame."""
     pose: FloatArray = path_poses(scenario)[scenario.history_rows]
     return pose
 
 
 def speed_of(scenario: Scenario) -> float:
-    """Metres a second of the history, by its two ends; 0 without a history."""
+    """Speed of the history in metres a second, by its two ends; 0 without a history."""
     if not scenario.history_s > 0 or not np.isfinite(scenario.anchor_distance_m):
         return 0.0
     return scenario.anchor_distance_m / scenario.history_s
@@ -197,11 +228,22 @@ def can_walk(scenario: Scenario) -> bool:
 
 
 def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, length_m: float) -> FloatArray:
-    """Poses (n, 4, 4) at `times` (n,), evenly spaced seconds after pose `start` (4, 4), on the way to the target.
+    """A walk to the target.
 
-    length_m: of a way at the pace so far, slowing at its end; it decides between places in front of a large target.
-    The walk comes to rest before the target at the last moment; where that is too far, as far on the way as it can.
-    Raises DataError where no way leads there: the scenario was to be answered, so it fails.
+    The walk comes to rest before the target at the last moment; where that is too far, it goes as far as it can.
+
+    Args:
+        scenario: The scenario.
+        start: Pose (4, 4) to start from.
+        times: (n,) evenly spaced seconds after `start`.
+        length_m: Length of a path at the present pace, slowing at its end; it decides between places in front of a
+            large target.
+
+    Returns:
+        Poses (n, 4, 4) at `times`.
+
+    Raises:
+        DataError: Where no path leads there; the scenario then fails.
     """
     assert scenario.world is not None
     assert scenario.target is not None
@@ -227,11 +269,18 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
 def place_before(
     floor: FloorPlan, target: Landmark, start: FloatArray, radius_m: float, length_m: float
 ) -> FloatArray | None:
-    """The place (2,) in front of the target's box that pose `start` (4, 4) leads to.
+    """The place (2,) in front of the target's box that the walk from `start` leads to.
 
-    In front is END_M away from the box, as walks to targets end, and on its storey. Of all such places that one whose
-    way is nearest to `length_m` and to the heading. Where none can be reached, the reachable place nearest to the box;
-    None when nothing can be reached.
+    In front means END_M away from the box, as walks to targets end, and on its storey. Of all such places the one whose
+    path fits `length_m` and the heading best is taken. Where none can be reached, it is the reachable place nearest to
+    the box; None when nothing can be reached.
+
+    Args:
+        floor: Floor plan.
+        target: The target.
+        start: Pose (4, 4) to start from.
+        radius_m: Radius of the walker, metres.
+        length_m: Wanted length of the path, metres.
     """
     here = start[:2, 3]
     metres = ways_to(floor, here, reach_m=REACH_M, radius_m=radius_m).metres

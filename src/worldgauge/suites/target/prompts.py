@@ -1,4 +1,4 @@
-"""What a text-driven model is told: the scenario's sentence in a wording of ours, versioned, replaceable by a file.
+"""Prompts of text-driven models: the scenario's sentence in a wording of ours, versioned, replaceable by a file.
 
 The prompts of the published videos are not public, so every record keeps its own.
 """
@@ -18,7 +18,12 @@ MAX_CHARACTERS = 20_000
 
 @dataclass(frozen=True)
 class Template:
-    """name: as given. text: holds {target} where the sentence goes, and may hold {seconds}."""
+    """A prompt with a gap for the sentence.
+
+    Attributes:
+        name: As given.
+        text: Holds {target} where the sentence goes, and may hold {seconds}.
+    """
 
     name: str
     text: str
@@ -29,7 +34,7 @@ class Template:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def filled(self, target: str, seconds: float) -> str:
-        """The prompt for one scenario; the sentence is taken as it is, also where it holds braces."""
+        """The prompt for one scenario; braces in the sentence are kept as they are."""
         before, _, after = self.text.partition("{target}")
         length = f"{seconds:g}"
         return before.replace("{seconds}", length) + target + after.replace("{seconds}", length)
@@ -38,7 +43,9 @@ class Template:
 def template_of(name: str) -> Template:
     """The template called `name`, or the one in the file of that name.
 
-    Raises UnknownNameError with the nearest name, UsageError for a file that cannot be read or lacks {target}.
+    Raises:
+        UnknownNameError: For an unknown name; suggests the nearest.
+        UsageError: For a file that cannot be read, is too long or lacks {target}.
     """
     folder = files(__package__) / "prompts"
     known = {entry.name.removesuffix(".txt"): entry for entry in folder.iterdir() if entry.name.endswith(".txt")}

@@ -28,8 +28,12 @@ FEWEST_FRAMES = 2
 class ScenarioQuestion(NamedTuple):
     """What is asked of one model.
 
-    fps: of the frames asked for. hfov_deg: across, of the context's frames, None where nobody knows it. planner: whose
-    path the model is lent, None for nobody's. prompt: the sentence of the request, None where it gets none.
+    Attributes:
+        request: The request.
+        fps: Frames a second of the frames asked for.
+        hfov_deg: Horizontal field of view of the context's frames; None where unknown.
+        planner: Whose path the model follows; None where it plans itself.
+        prompt: The sentence of the request; None where it gets none.
     """
 
     request: RolloutRequest
@@ -42,9 +46,11 @@ class ScenarioQuestion(NamedTuple):
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Ask `subject` for a video of one scenario, or take its finished one, and store it in the record's folder.
 
-    Frames that are made now are stored lossless; a finished video is copied as it is, whatever its length, rate and
-    size. Raises SubjectError when the model breaks its promise, NotApplicableError when it needs what this recording
-    does not have.
+    New frames are stored lossless; a finished video is copied as it is, whatever its length, rate and size.
+
+    Raises:
+        SubjectError: When the model breaks its contract.
+        NotApplicableError: When the model needs what this recording does not have.
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
@@ -67,7 +73,11 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
 
 def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> ScenarioQuestion:
-    """What a model of `spec` is asked about a scenario: the current frame, and the future in the form it takes."""
+    """The question to a model of `spec`: the current frame, and the future in the form it takes.
+
+    Raises:
+        NotApplicableError: When the model draws panoramas or its frame rate does not fit.
+    """
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the frames of target are perspective views")
     fps = _rate(scenario, spec, settings)
@@ -117,7 +127,7 @@ def _finished(
 
 
 def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext) -> dict[str, Any]:
-    """What is kept of every answer, however it came about."""
+    """What is kept of every answer, whatever the protocol."""
     return {
         "control": spec.control,
         "inputs": sorted(spec.inputs),

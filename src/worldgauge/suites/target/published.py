@@ -1,4 +1,4 @@
-"""The tables of the paper, labelled with the revision they are of."""
+"""The tables of the paper, each labelled with its revision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_BENCHMARK, N_EXPLICIT, N_IMPLICIT = 125, 73, 52
 
 
 def published() -> list[Table]:
-    """Tables 1 to 4 of the paper: other data, other decoders, never compared cell by cell."""
+    """Tables 1 to 4 of the paper. They are about other data and other decoders, so cells are never compared."""
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     one, two, three, four = (data[f"table{number}"] for number in (1, 2, 3, 4))
     horizons = [{**row, "model": f"{row['model']}, {row['horizon_s']} s"} for row in four["rows"]]

@@ -1,8 +1,8 @@
 """Re-planning, the paper's future work: drive the beginning of an imagined path, look again, ask again.
 
 Protocol `replan`, in embedded worlds. A model is asked as in protocol `once`; its path is decoded, and the robot drives
-the first STRIDE_M metres of it. Then it is asked again from there, until its path leads nowhere (it means to be there),
-or all asks are used up. What the first plan alone would have come to is driven beside it, for comparison.
+the first STRIDE_M metres of it. Then it is asked again from there, until its path leads nowhere (it considers itself
+there), or all asks are used up. The first plan alone is driven as well, for comparison.
 """
 
 from __future__ import annotations
@@ -47,19 +47,24 @@ ARRIVED_RAD = 0.2
 
 @dataclass(frozen=True)
 class Leg:
-    """One plan. xy: (n, 2) metres of the world's plane, from the robot on. heading: (n,) radians, of the world."""
+    """One plan.
+
+    Attributes:
+        xy: (n, 2) metres in the world's plane, from the robot on.
+        heading: (n,) radians, world frame.
+    """
 
     xy: FloatArray
     heading: FloatArray
 
     @property
     def length(self) -> float:
-        """Metres."""
+        """Length in metres."""
         return polyline.length(self.xy)
 
     @property
     def leads_nowhere(self) -> bool:
-        """Whether neither a way nor a turn of any size is in it."""
+        """Whether it holds neither a path nor a turn of any size."""
         turn = np.abs(wrap_angle(self.heading - self.heading[0])).max()
         return bool(self.length < ARRIVED_M and turn < ARRIVED_RAD)
 
@@ -76,8 +81,10 @@ class Leg:
 def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
     """Drive one scenario with `subject` as the planner; the record holds the drive and what was seen on it.
 
-    Raises NotApplicableError for finished videos, for models that want the recorded future, for the planner
-    `recorded`, and for data without a world to drive in; SubjectError when the model breaks its promise.
+    Raises:
+        NotApplicableError: For finished videos, for models that need the recorded future, for the planner `recorded`,
+            and for data without a world to drive in.
+        SubjectError: When the model breaks its contract.
     """
     scenario = scenario_of(task, settings)
     floor = _floor_of(scenario, subject, settings)
@@ -216,27 +223,32 @@ class Trail:
 
     @property
     def pose(self) -> FloatArray:
-        """(4, 4) where the robot's camera is now."""
+        """Current pose (4, 4) of the robot's camera."""
         return self._poses[-1]
 
     @property
     def driven_xy(self) -> FloatArray:
-        """(n, 2) metres of the world's plane, from where the drive began to where the robot is."""
+        """(n, 2) metres in the world's plane, from where the drive began to where the robot is."""
         xy: FloatArray = np.array(self._poses)[self.start :, :2, 3]
         return xy
 
     @property
     def seen(self) -> Sequence[Image]:
-        """The frames of the drive, the current frame of the scenario first: one a row, not copied."""
+        """The frames of the drive, the scenario's current frame first; one per row, not copied."""
         return self._frames[self.start :]
 
     @property
     def fps(self) -> float:
-        """Frames a second of what is seen."""
+        """Frames a second of `seen`."""
         return 1 / self._scenario.dt
 
     def go(self, xy: FloatArray, heading: float) -> None:
-        """Drive along (n, 2) metres of the world's plane, from where the robot is; it ends looking along `heading`."""
+        """Drive from where the robot is along a path.
+
+        Args:
+            xy: (n, 2) metres in the world's plane.
+            heading: Heading at the end, radians.
+        """
         length = float(polyline.along(xy)[-1])
         yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(self.pose))
         turn = float(wrap_angle(heading - yaw))
@@ -252,8 +264,7 @@ class Trail:
     def scenario_now(self, folder: Path) -> Scenario:
         """The scenario as it stands now: the robot's place is the current frame, where it has been is the history.
 
-        Its time is what the driven part leaves of it. Its pictures and its video are written to `folder`, anew each
-        time.
+        Its time is what remains after the driven part. Its pictures and its video are written to `folder` each time.
         """
         scenario, here = self._scenario, len(self._poses) - 1
         spent_s = polyline.length(self.driven_xy) / self._stride_m * scenario.dt
@@ -311,18 +322,30 @@ STEP_M = 0.02
 
 @dataclass(frozen=True)
 class DrivenPath:
-    """What became of a plan. xy: (n, 2) metres, where the robot was at the times asked for. contact: it was stopped."""
+    """What became of a plan.
+
+    Attributes:
+        xy: (n, 2) metres, where the robot was at the times asked for.
+        contact: Whether it was stopped.
+    """
 
     xy: FloatArray
     contact: bool
 
 
 def drive_along(floor: FloorPlan, xy: ArrayLike, radius_m: float = RADIUS_M) -> DrivenPath:
-    """Follow points (n, 2) in metres of the world's plane, in straight lines, from the first one.
+    """Follow points in straight lines, from the first one.
 
     At the first point whose surroundings of `radius_m` are not free the robot stops and stays. One that starts where it
-    does not fit (a plan may begin beside a wall) may leave, but not go deeper.
-    Raises ShapeError on other shapes, no point, and points that are not finite.
+    does not fit (a plan may begin next to a wall) may leave, but not go deeper.
+
+    Args:
+        floor: Floor plan.
+        xy: (n, 2) metres in the world's plane, n >= 1.
+        radius_m: Radius of the robot, metres.
+
+    Raises:
+        ShapeError: On other shapes, no point, and points that are not finite.
     """
     points = np.asarray(xy, np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():

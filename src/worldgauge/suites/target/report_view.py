@@ -1,4 +1,4 @@
-"""What a report shows of a scenario beside its films: every path on the map, the corridor, how paths were found."""
+"""What a report shows of a scenario next to its videos: every path on the map, the corridor, how paths were found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cro
 
 
 def task_details(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
-    """Paths of all subjects and yardsticks in the plane of `TaskView.poses`. Raises DataError when data are gone."""
+    """Paths of all subjects and references in the plane of `TaskView.poses`.
+
+    Raises:
+        DataError: When data are gone.
+    """
     scenario = scenario_of(task, settings, parity=settings.parity)
     pose = current_pose(scenario)
     heads = {label: score for label, own in scores.items() for score in own if score.metric == HEADLINE}

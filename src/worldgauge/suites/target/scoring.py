@@ -40,9 +40,10 @@ SHOWN_PROFILES = ("released", "aligned", "paper_text")
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """The real frames at the times of the imagined ones, and those, at the rollout's size.
+    """The real frames at the times of the imagined ones, and the imagined ones, at the rollout's size.
 
-    Raises NotApplicableError where no real video is there, or the robot drove another way than the recording.
+    Raises:
+        NotApplicableError: Where there is no real video, or the robot drove another path than the recording.
     """
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     if "driven" in record.facts:
@@ -83,7 +84,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def profiles_of(settings: Settings) -> tuple[str, ...]:
-    """The profiles that are computed, the chosen one first."""
+    """The profiles to compute, the chosen one first."""
     return tuple(dict.fromkeys((settings.profile, *SHOWN_PROFILES)))
 
 
@@ -187,7 +188,7 @@ TRUTH_PATH, DO_NOTHING, STRAIGHT_LINE = NAMES = ("truth path", "do nothing", "st
 
 
 def baselines(scenario: Scenario) -> dict[str, FloatArray]:
-    """Name -> (9, 2) metres seen from the current pose, as a decoder would give them."""
+    """Baseline paths by name, (9, 2) metres seen from the current pose, as a decoder would give them."""
     future = scenario.future_xy
     seconds = (len(future) - 1) * scenario.dt
     ahead = np.linspace(0, speed_of(scenario) * seconds, N_POINTS)
@@ -211,7 +212,17 @@ EXTRAS = (
 def extra_values(
     xy: FloatArray, frames: NDArray[np.int64], fps: float, scenario: Scenario
 ) -> dict[str, tuple[float | None, str]]:
-    """Metric -> its value, or None with the reason. frames: of the video, `fps` a second, that the points belong to."""
+    """Values of the extra metrics.
+
+    Args:
+        xy: Decoded path (n, 2), metres.
+        frames: (n,) frames of the video that the points belong to.
+        fps: Frames a second of the video.
+        scenario: The scenario.
+
+    Returns:
+        By metric its value, or None with the reason.
+    """
     truth = scenario.future_xy
     asked: dict[str, tuple[Callable[[], float | None], str]] = {
         "path/time_aligned_ade": (

@@ -30,12 +30,12 @@ class Target(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Settings:
-        """The settings made of plain values, with the digests of what they name."""
+        """Settings made of plain values, with the digests of the files they name."""
         return Settings.of(given)
 
     @property
     def vocabulary(self) -> Mapping[str, str]:
-        """What a report calls things: no score without its profile and decoder."""
+        """The report's own words; every score is shown with its profile and decoder."""
         decoder = self.options.decoder.partition("?")[0].partition(":")[0]
         return {
             "task": "scenario",
@@ -48,17 +48,20 @@ class Target(Suite):
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """Settings that only `score` reads. Who drives, decodes on the way."""
+        """Settings that only `score` reads.
+
+        With protocol `replan` those of the decoder are not among them, since it decodes during the drive.
+        """
         decoding = frozenset({"decoder", "decoder_digest", "cross_check", "parity"})
         scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
         return scoring if self.options.protocol == "replan" else scoring | decoding
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task a scenario; faulty ones come as tasks that fail with the reason."""
+        """One task per scenario; faulty ones become tasks that fail with the reason."""
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the current frame, say where to go, store the video lossless; finished videos are copied."""
+        """Show the current frame, name the target, store the video lossless; finished videos are copied."""
         perform = replan.perform_replan if self.options.protocol == "replan" else protocol.perform
         return perform(task, subject, task_context, self.options)
 

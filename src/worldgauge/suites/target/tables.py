@@ -1,4 +1,4 @@
-"""Tables over subjects, and what is said under them: who is missing and why, and what must not be compared."""
+"""Tables over subjects, and the notes under them: who is missing and why, and what must not be compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,13 @@ def summarize(
     kinds: Mapping[str, str],
     failed: Mapping[str, Sequence[Failure]],
 ) -> list[Table]:
-    """All tables, the leaderboard first. kinds, failed: see `Suite.summarize`."""
+    """All tables, the leaderboard first.
+
+    Args:
+        scores: Scores by subject.
+        kinds: See `Suite.summarize`.
+        failed: See `Suite.summarize`.
+    """
     heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
     told = [score.facts for own in heads.values() for score in own]
     profiles = sorted({fact["profile"] for fact in told})
@@ -203,7 +209,15 @@ Values = Mapping[str, float] | None
 
 
 class ScenarioOutcome(NamedTuple):
-    """One scenario of one row. values: by field of `PathScores`, None without a path. failed: as `all` counts it."""
+    """One scenario of one row.
+
+    Attributes:
+        task: Id of the task.
+        group: Its group.
+        values: By field of `PathScores`; None without a path.
+        failed: Whether it counts as failed in `all`.
+        why: Why it failed.
+    """
 
     task: str
     group: Mapping[str, Any]
@@ -213,7 +227,13 @@ class ScenarioOutcome(NamedTuple):
 
 
 class SubjectOutcomes(NamedTuple):
-    """One row of every table: what became of each scenario, under one profile."""
+    """One row of every table: what became of each scenario, under one profile.
+
+    Attributes:
+        label: Name of the row.
+        kind: Whether it is a subject or a reference.
+        lines: One per scenario.
+    """
 
     label: str
     kind: Literal["subject", "reference"]
@@ -230,9 +250,13 @@ def outcomes_of(
     failed: Mapping[str, Sequence[Failure]],
     profile: str | None = None,
 ) -> list[SubjectOutcomes]:
-    """Rows under one profile, None for that of each score; then the yardsticks.
+    """Rows under one profile, then those of the references.
 
-    heads: headline scores of each subject. kinds, failed: see `Suite.summarize`.
+    Args:
+        heads: Headline scores by subject.
+        kinds: See `Suite.summarize`.
+        failed: See `Suite.summarize`.
+        profile: Name; None takes that of each score.
     """
     entries = []
     for subject, own in heads.items():
@@ -252,7 +276,7 @@ def outcomes_of(
 
 
 def kind_of(kind: str) -> Literal["subject", "reference"]:
-    """Of a row, for the kind of its subject."""
+    """Kind of a row, by the kind of its subject."""
     return "reference" if kind == "reference" else "subject"
 
 
@@ -267,7 +291,13 @@ def _line(score: Score, profile: str | None) -> ScenarioOutcome:
 def notes_of(
     heads: Mapping[str, Sequence[Score]], entries: Sequence[SubjectOutcomes], kinds: Mapping[str, str]
 ) -> Iterator[str]:
-    """Lines under the leaderboard. heads: headline scores of each subject; entries: the rows made of them."""
+    """Lines under the leaderboard.
+
+    Args:
+        heads: Headline scores by subject.
+        entries: The rows made of them.
+        kinds: See `Suite.summarize`.
+    """
     subjects = [entry for entry in entries if entry.label in heads]
     told = [score.facts for own in heads.values() for score in own]
     yield from _lost(subjects)
@@ -288,19 +318,23 @@ def notes_of(
 
 
 def weights_notes(profiles: Iterable[str]) -> Iterator[str]:
-    """That a perfect path does not score 1, for profiles whose weights do not add up to it."""
+    """Notes that a perfect path does not score 1, for profiles whose weights do not add up to 1."""
     sums = {round(sum(PROFILES[name].weights), 9) for name in profiles}
     for total in sorted(sums - {1.0}):
         yield f"The weights of the overall score add up to {total:.2f}: no path scores 1."
 
 
 def is_doubted(fact: Mapping[str, Any]) -> bool:
-    """Whether the second decoder sees another path in the video of a scored one, or none. fact: of its headline."""
+    """Whether the second decoder finds another path, or none, in the video of a scored one.
+
+    Args:
+        fact: Facts of its headline score.
+    """
     return bool(fact["xy"]) and fact["diagnostics"].get("cross_check") in DOUBTED
 
 
 def listed(names: Iterable[str]) -> str:
-    """Each name once: "aligned and released"."""
+    """The names in words, each once: "aligned and released"."""
     return " and ".join(sorted(set(names))) or "none"
 
 

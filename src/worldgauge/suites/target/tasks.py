@@ -1,4 +1,4 @@
-"""Tasks: one a scenario, and how a task finds its scenario again."""
+"""Tasks: one per scenario, and how a task finds its scenario again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from worldgauge.suites.target.settings import Settings
 
 
 def tasks(source: Path, settings: Settings) -> Iterator[Task]:
-    """All scenarios of a data folder by name. Raises DataError when it holds none.
+    """All scenarios of a data folder by name.
 
-    A faulty one becomes a task that fails with its reason: it was to be asked, and nobody may gain by leaving it out.
+    A faulty one becomes a task that fails with its reason, so that nobody gains by leaving it out.
+
+    Raises:
+        DataError: When the folder holds no scenario.
     """
     labels = None if settings.labels is None else Path(settings.labels).expanduser()
     found = target.discover(Path(source), settings.horizon_s, labels=labels)
@@ -38,9 +41,15 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
 
 
 def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None) -> Scenario:
-    """The scenario of a task. Raises DataError when it cannot be used, or is gone.
+    """The scenario of a task.
 
-    parity: "released" cuts horizons as the release does, which is an affair of scoring: what is asked stays the same.
+    Args:
+        task: The task.
+        settings: Settings of the run.
+        parity: "released" cuts horizons as the release does. It only affects scoring; what is asked stays the same.
+
+    Raises:
+        DataError: When the scenario cannot be used, or is gone.
     """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")

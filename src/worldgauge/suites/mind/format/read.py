@@ -371,7 +371,7 @@ def load(clip: MindClip) -> Episode:
     Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Poses are the camera's; in
     third person yaw and pitch come from the positions where these show the arm (`coordinates.arm_angles`).
     A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
-    else at the origin along +x; facts["pose_known"] is the difference. Cameras of published data are assumed to see 90
+    else at the origin along +x; facts["pose_known"] records which. Cameras of published data are assumed to see 90
     degrees across, which is not verified (facts["camera_known"]).
 
     Raises:

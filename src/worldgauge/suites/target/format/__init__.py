@@ -1,10 +1,12 @@
-"""Target-Bench's published format: one folder a scenario, with a path, frames, words and metadata.
+"""Target-Bench's published format: one folder per scenario, with a path, frames, words and metadata.
 
 On disk: dataset/Benchmark/<s>/<s>_trajectory.csv and its siblings; <s> is <scene>_custom_segment_<start>_<end>
 (specification: target, section 2). Paths are in the frame of the current pose, metres, +y ahead, +x to the right; raw
-scenes are in the robot's frame, z up, and are re-based at this border.
+scenes are in the robot's frame, z up, and are converted when they are read.
 
-for scenario in discover(root):  scenario.fault or scenario.path_xy
+Example:
+    for scenario in discover(root):
+        scenario.fault or scenario.path_xy
 """
 
 from worldgauge.suites.target.format.check import ScenarioStatistics, check

@@ -1,4 +1,4 @@
-"""Is a Target-Bench folder what it should be? Counts and statistics by label, and findings."""
+"""Checks of a Target-Bench folder: counts and statistics by label, and findings."""
 
 from __future__ import annotations
 
@@ -32,10 +32,18 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class LabelStatistics:
-    """The usable scenarios of one label. scenarios: found, usable or not; published: of the benchmark, None if unknown.
+    """The usable scenarios of one label.
 
-    rows: of a path. history_s: seconds before the current frame. anchor_m: metres walked in it, straight. path_m:
-    metres walked after it, end_m: straight from the current pose to the end. speed_m_s: path over time.
+    Attributes:
+        label: The label.
+        scenarios: Number found, usable or not.
+        published: Number in the benchmark; None if unknown.
+        rows: Rows of a path.
+        history_s: Seconds before the current frame.
+        anchor_m: Metres walked in them, in a straight line.
+        path_m: Metres walked after the current frame.
+        end_m: Metres from the current pose to the end, in a straight line.
+        speed_m_s: Path over time.
     """
 
     label: str
@@ -51,9 +59,16 @@ class LabelStatistics:
 
 @dataclass(frozen=True)
 class ScenarioStatistics:
-    """What `check` found. n_frames: of the videos of usable scenarios. horizons: usable scenarios by seconds.
+    """What `check` found.
 
-    categories: usable scenarios by category.
+    Attributes:
+        n_scenarios: Number found.
+        n_valid: Number of usable ones.
+        n_frames: Frames in the videos of usable scenarios.
+        horizons: Usable scenarios by seconds.
+        categories: Usable scenarios by category.
+        rows: One per label.
+        findings: What is wrong or worth knowing.
     """
 
     n_scenarios: int
@@ -69,7 +84,7 @@ class ScenarioStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = (
             "",
             "scenarios",
@@ -102,9 +117,14 @@ class ScenarioStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> ScenarioStatistics:
-    """Statistics and findings of a folder; pictures and videos are opened, and decoded whole where `decode` says so.
+    """Statistics and findings of a folder; pictures and videos are opened.
 
-    Raises DataError when there is no such folder.
+    Args:
+        root: The folder.
+        decode: Whether they are also decoded completely.
+
+    Raises:
+        DataError: When there is no such folder.
     """
     scenarios = discover(root)
     valid = [scenario for scenario in scenarios if scenario.fault is None]

@@ -19,10 +19,16 @@ millimetres a row, which over 10 cm is about 2 degrees."""
 
 
 def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
-    """Points (T, 2) in metres as seen from row `row`: that row at the origin, its heading +y.
+    """Points as seen from one row: that row at the origin, its heading +y.
 
-    heading: in radians, about +z from +x, of the frame of `xy`; None takes it from the way the path goes there, and
-    keeps the axes where the path does not go anywhere. Raises ShapeError on other shapes and rows that are not there.
+    Args:
+        xy: (T, 2) metres.
+        row: The row to see them from.
+        heading: Radians about +z from +x in the frame of `xy`. None takes the direction of the path there, and keeps
+            the axes where the path does not go anywhere.
+
+    Raises:
+        ShapeError: On other shapes and rows out of range.
     """
     points = _checked(xy, row)
     if heading is None:
@@ -34,21 +40,25 @@ def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
 
 
 def cut_history(xy: ArrayLike, rows: int, heading: float | None = None) -> FloatArray:
-    """The path (T - rows, 2) from row `rows` on, re-based there: the one way to every horizon. Raises as `rebase`."""
+    """The path (T - rows, 2) from row `rows` on, re-based there; every horizon is cut with it.
+
+    Raises:
+        ShapeError: As `rebase`.
+    """
     return rebase(xy, rows, heading)[rows:]
 
 
 def cut_released(xy: ArrayLike, rows: int) -> FloatArray:
-    """As the released horizon scripts cut: moved to the origin but not turned to the new heading."""
+    """Cut as the released horizon scripts do: moved to the origin but not turned to the new heading."""
     points = _checked(xy, rows)
     moved: FloatArray = points[rows:] - points[rows]
     return moved
 
 
 def heading_at(xy: ArrayLike, row: int) -> float | None:
-    """Where a path (T, 2) goes at `row`, radians about +z from +x; None where it goes nowhere.
+    """Direction of a path (T, 2) at `row`, radians about +z from +x; None where it goes nowhere.
 
-    Taken over as few rows before and after as are `TANGENT_M` apart.
+    It is taken over the fewest rows before and after that are `TANGENT_M` apart.
     """
     points = _checked(xy, row)
     for reach in range(1, len(points)):
@@ -60,7 +70,11 @@ def heading_at(xy: ArrayLike, row: int) -> float | None:
 
 
 def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
-    """Camera-to-world poses (T, 4, 4), z up, as the path (T, 2) seen from row `row`."""
+    """Convert camera-to-world poses (T, 4, 4), z up, to the path (T, 2) seen from row `row`.
+
+    Raises:
+        ShapeError: On other shapes.
+    """
     poses = np.asarray(poses, np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
         raise ShapeError(f"poses need shape (T, 4, 4), got {poses.shape}")
@@ -69,7 +83,10 @@ def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
 
 
 def world_of_path(xy: ArrayLike, pose: ArrayLike) -> FloatArray:
-    """Points (n, 2) seen from camera-to-world `pose` (4, 4) back in the plane of the world frame: undoes `rebase`."""
+    """Convert points (n, 2) seen from camera-to-world `pose` (4, 4) back to the world's plane.
+
+    It is the inverse of `rebase`.
+    """
     points, pose = np.asarray(xy, np.float64), np.asarray(pose, np.float64)
     angle = float(yaw_pitch_from_pose(pose)[0]) - math.pi / 2
     turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])

@@ -25,7 +25,13 @@ STRIDE = 2
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was written: the file, how many clips, and each scenario that is left out with its reason."""
+    """What was written.
+
+    Attributes:
+        path: The file.
+        clips: Number of clips.
+        left_out: Reason by scenario that is left out.
+    """
 
     path: Path
     clips: int
@@ -33,14 +39,22 @@ class Manifest:
 
 
 def plain_frames(n: int) -> list[int]:
-    """121 frames spread over all of n. Raises UsageError when there are fewer."""
+    """121 frames spread over all of n.
+
+    Raises:
+        UsageError: When there are fewer.
+    """
     if n < CLIP_FRAMES:
         raise UsageError(f"a plain clip needs {CLIP_FRAMES} frames, got {n}")
     return [int(frame) for frame in np.linspace(0, n - 1, CLIP_FRAMES)]
 
 
 def augmented_frames(n: int) -> list[list[int]]:
-    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3. Raises UsageError under 244 frames."""
+    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3.
+
+    Raises:
+        UsageError: Under 244 frames.
+    """
     least = STRIDE * (CLIP_FRAMES - 1) + OFFSETS
     if n < least:
         raise UsageError(f"augmented clips need {least} frames, got {n}")
@@ -48,10 +62,18 @@ def augmented_frames(n: int) -> list[list[int]]:
 
 
 def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "plain") -> Manifest:
-    """Write one JSON line a clip: id, scenario, video, frames, fps and caption; videos relative to the file's folder.
+    """Write one JSON line per clip: id, scenario, video, frames, fps and caption.
 
-    A scenario with a fault, without a readable video or with too short a one is left out and named.
-    Raises UsageError for another recipe, DataError when the file cannot be written.
+    A scenario with a fault, or whose video is unreadable or too short, is left out and listed.
+
+    Args:
+        scenarios: Scenarios to take clips from.
+        path: File to write; videos are relative to its folder.
+        recipe: Which frames are taken.
+
+    Raises:
+        UsageError: For another recipe.
+        DataError: When the file cannot be written.
     """
     if recipe not in get_args(Recipe):
         raise UsageError(f"unknown recipe '{recipe}'; choose one of {', '.join(get_args(Recipe))}")

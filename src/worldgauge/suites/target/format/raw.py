@@ -31,9 +31,15 @@ MAX_ROWS = 5_000_000
 
 @dataclass(frozen=True)
 class RawScene:
-    """One recording. frames: (T,) numbers of its rows. positions: (T, 3) metres, quaternions: (T, 4) x, y, z, w.
+    """One recording of T rows.
 
-    dt: seconds a row. video: its camera, None where there is none.
+    Attributes:
+        name: Name of the scene.
+        frames: (T,) frame numbers of its rows.
+        positions: (T, 3) metres.
+        quaternions: (T, 4) x, y, z, w.
+        dt: Seconds per row.
+        video: Video of its camera; None where there is none.
     """
 
     name: str
@@ -47,7 +53,11 @@ class RawScene:
         return len(self.frames)
 
     def video_frames(self, rows: range) -> Iterator[Image]:
-        """The frame of every row, in proportion: row i of T is frame i F / T of F. Raises DataError without a video."""
+        """The frame of every row, in proportion: row i of T is frame i F / T of F.
+
+        Raises:
+            DataError: Without a video.
+        """
         if self.video is None:
             raise DataError(f"{self.name}: no video/{self.name}_rgb_camera.mp4 beside its table")
         clip = Clip.open(self.video)
@@ -55,10 +65,15 @@ class RawScene:
 
 
 class Rebased(NamedTuple):
-    """Rows of a table as a path: (n, 2) metres seen from `row`, numbers of the rows, and the turn in radians.
+    """Rows of a table as a path.
 
-    row: the reference among them. turn: None without rows. anchor_m: from the first row to the reference, metres; None
-    where the table has no such row, so that another stands for it.
+    Attributes:
+        xy: (n, 2) metres seen from `row`.
+        rows: Numbers of the rows.
+        row: The reference among them.
+        turn: The turn in radians; None without rows.
+        anchor_m: Metres from the first row to the reference; None where the table lacks that row and another stands for
+            it.
     """
 
     xy: FloatArray
@@ -71,7 +86,9 @@ class Rebased(NamedTuple):
 def read_raw(root: Path, scene: str) -> RawScene:
     """The scene <root>/data/<scene>.parquet. Needs the extra "analysis".
 
-    Raises DataError naming the file for missing columns and a table that cannot be read.
+    Raises:
+        DataError: For missing columns and a table that cannot be read; names the file.
+        MissingExtraError: Without the extra.
     """
     if not NAME.fullmatch(scene):
         raise DataError(f"the scene {scene!r} needs letters, digits, '.', '_' or '-', and no leading '.'")
@@ -112,10 +129,20 @@ def read_raw(root: Path, scene: str) -> RawScene:
 def rebase_rows(
     frames: ArrayLike, xy: ArrayLike, quaternions: ArrayLike, *, first: int, last: int, current: int
 ) -> Rebased:
-    """Rows whose frame number is in [first, last], seen from the one numbered `current`, else from the nearest.
+    """Rows within a range of frame numbers, seen from the row numbered `current`, else from the nearest.
 
-    frames: (T,), xy: (T, 2) metres, quaternions: (T, 4) x, y, z, w. A range without rows gives none.
     Source: specification target, section 3 (the annotation tool).
+
+    Args:
+        frames: Frame numbers (T,).
+        xy: (T, 2) metres.
+        quaternions: (T, 4) x, y, z, w.
+        first: First frame number, included.
+        last: Last frame number, included.
+        current: Frame number of the reference.
+
+    Returns:
+        The path; without rows for a range that has none.
     """
     numbers = np.asarray(frames, np.float64)
     points, turns = np.asarray(xy, np.float64), np.asarray(quaternions, np.float64)
@@ -135,9 +162,17 @@ def scenario_from_raw(
 ) -> Scenario:
     """Cut the frames numbered first..last out of a recording, as the annotation tool does, and write it as a scenario.
 
-    current: number of the frame that a model is given. Written as <root>/<name>/, by default
-    <scene>_custom_segment_<first>_<last>. Raises DataError for a range without rows before or after `current`, or
-    without a video.
+    Args:
+        raw: The recording.
+        root: Folder to write into, as <root>/<name>/.
+        first: First frame number.
+        current: Number of the frame that a model is given.
+        last: Last frame number.
+        caption: The sentence.
+        name: By default <scene>_custom_segment_<first>_<last>.
+
+    Raises:
+        DataError: For a range without rows before or after `current`, or without a video.
     """
     cut = rebase_rows(raw.frames, raw.positions[:, :2], raw.quaternions, first=first, last=last, current=current)
     if cut.row is None or cut.anchor_m is None:

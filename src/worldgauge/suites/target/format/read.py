@@ -1,6 +1,6 @@
 """Reading a Target-Bench folder: its scenarios, their labels, all files of one, and finished videos of world models.
 
-What is wrong with one scenario is in it; every error names its file and field.
+What is wrong with one scenario is stored in it; every error names its file and field.
 """
 
 from __future__ import annotations
@@ -38,12 +38,19 @@ def discover(
 ) -> list[Scenario]:
     """All scenarios of a folder, sorted by id; cheap: no picture or video is opened.
 
-    root: holds scenario folders, or `Benchmark` or `dataset/Benchmark`. horizon_s: 8, 6 or 4; scenarios of the shorter
-    ones begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and turned to the heading there
-    (compat="released": not turned; 4 s from its own csv). labels: a csv; else `im_ex_test_only.csv` beside the data.
-    What is wrong with one scenario is its `fault`. Labels beside the data that cannot be read label none, which is a
-    warning of every scenario. Raises DataError when there is no such folder or labels that were given cannot be read,
-    UsageError for other horizons.
+    Scenarios of the shorter horizons begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and
+    turned to the heading there. What is wrong with one scenario is its `fault`. Labels that lie with the data but
+    cannot be read give no labels and a warning in every scenario.
+
+    Args:
+        root: Holds scenario folders, or `Benchmark` or `dataset/Benchmark`.
+        horizon_s: 8, 6 or 4 seconds.
+        labels: A csv; by default `im_ex_test_only.csv` in the data.
+        compat: "released" does not turn to the new heading, and takes 4 s from its own csv.
+
+    Raises:
+        DataError: When there is no such folder, or labels that were given cannot be read.
+        UsageError: For other horizons.
     """
     if horizon_s not in HORIZONS_S:
         raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
@@ -60,12 +67,20 @@ def discover(
 
 
 def load_labels(path: Path) -> dict[str, Label]:
-    """Label of every scenario in a csv with the columns name and is_explicit. Raises DataError naming the row."""
+    """Label of every scenario in a csv with the columns name and is_explicit.
+
+    Raises:
+        DataError: Names the row that is wrong.
+    """
     return read_labels(Path(path))
 
 
 def scenarios_folder(root: Path) -> Path:
-    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it. Raises DataError for none."""
+    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it.
+
+    Raises:
+        DataError: When there is none.
+    """
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -74,14 +89,17 @@ def scenarios_folder(root: Path) -> Path:
 
 
 def labels_file(root: Path) -> Path | None:
-    """The labels that lie in `root`, beside the scenario folders or one folder above them."""
+    """The labels file in `root`, next to the scenario folders or one folder above them."""
     place = scenarios_folder(root)
     found = (folder / LABELS_FILE for folder in dict.fromkeys((Path(root), place, place.parent)))
     return next((path for path in found if path.is_file()), None)
 
 
 def labels_beside(root: Path) -> tuple[dict[str, Label], str | None]:
-    """The labels that lie with the data, and why they cannot be read, if so: nobody asked for that file."""
+    """The labels that lie with the data, and the reason where they cannot be read.
+
+    That is no error, since nobody named the file.
+    """
     path = labels_file(root)
     try:
         return ({} if path is None else load_labels(path)), None
@@ -116,7 +134,7 @@ LEAST_OF_PATH = 0.75
 
 
 def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: Label | None = None) -> Scenario:
-    """The scenario of one folder; never raises for what lies in it."""
+    """Read the scenario of one folder; it never raises for what the folder holds."""
     part = _Loading(Path(folder), horizon_s, compat, label)
     scenario = part.blank()
     try:
@@ -337,7 +355,7 @@ class _Loading:
 
 
 def number_of_row(content: Mapping[str, Any], key: str) -> int | None:
-    """A row number, 0 or more; None where the field is missing or is none."""
+    """A row number, 0 or more; None where the field is missing or no row number."""
     value = number_at(content, key)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
@@ -365,7 +383,13 @@ SIDECAR_VERSION = 1
 
 
 class Path2D(NamedTuple):
-    """A path file. xy: (T, 2) float64 metres without the rows that have a gap; kept: (T,) their numbers in the file."""
+    """A path file.
+
+    Attributes:
+        xy: (T, 2) float64 metres, without the rows that have a gap.
+        kept: (T,) their row numbers in the file.
+        n_rows: Rows of the file.
+    """
 
     xy: FloatArray
     kept: np.ndarray[Any, np.dtype[np.int64]]
@@ -373,7 +397,21 @@ class Path2D(NamedTuple):
 
 
 class SideCar(NamedTuple):
-    """What an embedded world adds to the published files. poses: (T, 4, 4) camera-to-world of every row."""
+    """What an embedded world adds to the published files.
+
+    Attributes:
+        world: The world.
+        camera: The camera.
+        poses: (T, 4, 4) camera-to-world of every row.
+        history_rows: Rows before the current frame.
+        dt: Seconds per row.
+        target: The target, if it is one landmark.
+        wordings: Sentences by label.
+        label: Which of them is used.
+        category: Category of the target.
+        split: Split of the data.
+        place: Kind of place.
+    """
 
     world: WorldFacts
     camera: Camera
@@ -389,9 +427,10 @@ class SideCar(NamedTuple):
 
 
 def read_path(path: Path) -> Path2D:
-    """A csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released.
+    """Read a csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released.
 
-    Raises DataError for missing columns and for values that are no numbers, infinite or beyond a million metres.
+    Raises:
+        DataError: For missing columns, and for values that are no numbers, infinite or beyond a million metres.
     """
     rows = csv.reader(io.StringIO(read_text(path, MAX_TEXT_BYTES)))
     values: list[tuple[float, float]] = []
@@ -414,7 +453,7 @@ def read_path(path: Path) -> Path2D:
 
 
 def number_at(content: Mapping[str, Any], *keys: str) -> float | None:
-    """The number under nested keys; None where a key is missing or it is no finite number."""
+    """The number under nested keys; None where a key is missing or the value is no finite number."""
     value: Any = content
     for key in keys:
         if not isinstance(value, Mapping) or key not in value:
@@ -428,7 +467,8 @@ def number_at(content: Mapping[str, Any], *keys: str) -> float | None:
 def read_labels(path: Path) -> dict[str, Label]:
     """Label of every scenario in a csv with the columns name and is_explicit (1 or 0).
 
-    Raises DataError for missing columns, other values, and a name with two labels.
+    Raises:
+        DataError: For missing columns, other values, and a name with two labels.
     """
     with _whole_csv(path):
         return _labels_of(csv.DictReader(io.StringIO(read_text(path, MAX_TEXT_BYTES))), path)
@@ -451,9 +491,12 @@ def _labels_of(rows: csv.DictReader[str], path: Path) -> dict[str, Label]:
 
 
 def read_sidecar(path: Path) -> SideCar:
-    """What an embedded world adds. Raises DataError naming the field that is not what it should be.
+    """Read what an embedded world adds.
 
-    All of it is checked, since whoever renders believes it: no pose, camera or time goes on that cannot be.
+    All of it is checked, since renderers rely on it: no invalid pose, camera or time is passed on.
+
+    Raises:
+        DataError: Names the field that is wrong.
     """
     content = read_json_object(path)
     if content.get("format") != SIDECAR_FORMAT:
@@ -518,9 +561,12 @@ SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
 
 @dataclass(frozen=True)
 class Matched:
-    """Videos of one model beside the scenarios. videos: scenario -> file. without_video: scenarios that have none.
+    """Videos of one model matched with the scenarios.
 
-    without_scenario: names of videos that no scenario has.
+    Attributes:
+        videos: File by scenario.
+        without_video: Scenarios that have none.
+        without_scenario: Names of videos that match no scenario.
     """
 
     videos: Mapping[str, Path]
@@ -531,10 +577,15 @@ class Matched:
 def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path]]:
     """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
 
-    root: the folder of the models, or one that holds the folder of this horizon, itself or below `dataset`. Names are
-    looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model `videos`,
-    which plays them, fails that scenario alone. Raises DataError for a missing folder and for links that lead out of
-    it.
+    Names are looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model
+    `videos`, which plays them, fails that scenario alone.
+
+    Args:
+        root: The folder of the models, or one that holds the folder of this horizon, itself or below `dataset`.
+        horizon_s: 8, 6 or 4 seconds.
+
+    Raises:
+        DataError: For a missing folder and for links that lead out of it.
     """
     place = videos_folder(root, horizon_s)
     found: dict[str, dict[str, Path]] = {}
@@ -555,7 +606,12 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
 
 
 def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
-    """The folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself."""
+    """The folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
+
+    Raises:
+        DataError: When there is no such folder.
+        UsageError: For other horizons.
+    """
     root = Path(root)
     if horizon_s not in HORIZONS_S:
         raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
@@ -568,7 +624,7 @@ def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
 
 
 def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
-    """Videos of one model and the scenarios, by name: none is left out in silence."""
+    """Match videos of one model and the scenarios by name; every one without a partner is listed."""
     ids = [scenario.id for scenario in scenarios]
     return Matched(
         videos={id: videos[id] for id in ids if id in videos},

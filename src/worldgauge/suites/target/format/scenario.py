@@ -1,4 +1,4 @@
-"""One scenario of Target-Bench, as everything else sees it."""
+"""One scenario of Target-Bench, as the rest of the package sees it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,33 @@ DT_S = 0.04
 class Scenario:
     """A walk towards a named target.
 
-    id: name of its folder. scene: the recording it is a part of. target_text: what the model is told. category: of the
-    target, "unknown" if nobody said. horizon_s: seconds from the current frame to the end.
-    first_frame: the real frame that gives a decoder its scale; current_frame: the frame that a model is given.
-    path_xy: (T, 2) float64 metres, the current frame at the origin and its heading +y, +x to the right; the first
-    `history_rows` rows are before it. dt: seconds a row. history_s: seconds from first_frame to current_frame.
-    anchor_distance_m: metres in the plane between the two; NaN where `fault` is about it.
-    video: real frames; row 0 of the path is its frame `first_video_frame`.
-    world, camera, poses (T, 4, 4) in the world frame, target, wordings: of embedded worlds only.
-    metadata: the published file, of the horizon where there is one. warnings: noteworthy, yet usable. fault: why it
-    cannot be used; it is then listed and fails.
+    Attributes:
+        id: Name of its folder.
+        scene: The recording it is a part of.
+        folder: Its folder.
+        target_text: The sentence that the model is given.
+        label: Whether the sentence names the target.
+        category: Category of the target; "unknown" where it is not stored.
+        split: Split of the data.
+        horizon_s: Seconds from the current frame to the end.
+        first_frame: The real frame that gives a decoder its scale.
+        current_frame: The frame that a model is given.
+        path_xy: (T, 2) float64 metres, the current frame at the origin and its heading +y, +x to the right.
+        history_rows: Rows of `path_xy` before the current frame.
+        dt: Seconds per row.
+        anchor_distance_m: Metres in the plane between first_frame and current_frame; NaN where `fault` is about it.
+        video: Real frames; row 0 of the path is its frame `first_video_frame`.
+        world: The world; embedded worlds only, as for the next four.
+        camera: The camera.
+        poses: (T, 4, 4) in the world frame.
+        target: The target.
+        wordings: Sentences by label.
+        metadata: The published file, that of the horizon where there is one.
+        warnings: Noteworthy facts; the scenario is usable.
+        fault: Why it cannot be used; it is then listed and fails.
+        history_s: Seconds from first_frame to current_frame.
+        first_video_frame: See `video`.
+        compat: Whether it was read as the release reads it.
     """
 
     id: str
@@ -82,10 +99,13 @@ class Scenario:
 
 
 def truth_clip(scenario: Scenario) -> Clip:
-    """The real frames from the current one to the end, one a row; frame k belongs to row `history_rows` + k.
+    """The real frames from the current one to the end, one per row; frame k belongs to row `history_rows` + k.
 
     Where the video has another number of frames than the path has rows, each is found in proportion, and the rate is
-    that of the rows. Raises DataError where there is no video or it cannot be read.
+    that of the rows.
+
+    Raises:
+        DataError: Where there is no video or it cannot be read.
     """
     clip = open_video(scenario)
     if len(clip) == _all_rows(scenario):
@@ -95,10 +115,18 @@ def truth_clip(scenario: Scenario) -> Clip:
 
 
 def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArray[np.int64]:
-    """Frames, (n,) of the `n_frames` of the scenario's video, that belong to rows (n,) of its path.
+    """Frames of the scenario's video that belong to rows of its path.
 
-    Row and frame are one where there is a frame a row, counted from frame `first_video_frame`; else in proportion,
-    first to first and last to last. Rows may be fractions, or before the path; beyond the video its end is held.
+    Row and frame are the same where there is one frame per row, counted from frame `first_video_frame`; else they are
+    in proportion, first to first and last to last.
+
+    Args:
+        scenario: The scenario.
+        rows: (n,); may be fractions, or before the path. Beyond the video its last frame is held.
+        n_frames: Frames of the video.
+
+    Returns:
+        Frame numbers (n,).
     """
     at = np.asarray(rows, np.float64) + scenario.first_video_frame
     n_rows = _all_rows(scenario)
@@ -108,7 +136,7 @@ def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArr
 
 
 def picked(clip: Clip, indices: Sequence[int], fps: float) -> Clip:
-    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when asked for."""
+    """A clip of the frames of `clip` at `indices`, which may repeat; decoded when needed."""
     return Clip(_Picked(clip, indices), range(len(indices)), fps, (clip.width, clip.height))
 
 
@@ -130,14 +158,18 @@ def _all_rows(scenario: Scenario) -> int:
 
 
 def open_video(scenario: Scenario) -> Clip:
-    """All real frames. Raises DataError where there is no video or it cannot be read."""
+    """All real frames.
+
+    Raises:
+        DataError: Where there is no video or it cannot be read.
+    """
     if scenario.video is None:
         raise DataError(f"{scenario.id}: no video of the real walk; expected {scenario.id}_video.mp4 beside its path")
     return Clip.open(scenario.video)
 
 
 def fingerprint_of(scenario: Scenario) -> str:
-    """SHA-256 over all that a task is made of: path, words, frames, video and world."""
+    """SHA-256 over all that defines a task: path, words, frames, video and world."""
     facts = [
         [scenario.id, scenario.target_text, scenario.label, scenario.category, scenario.horizon_s, scenario.compat],
         [scenario.history_rows, scenario.dt, repr(scenario.anchor_distance_m), scenario.history_s, scenario.fault],

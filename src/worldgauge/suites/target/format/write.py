@@ -35,9 +35,16 @@ DECIMALS = 6
 class Segment:
     """A piece of a recording, T rows and as many frames.
 
-    positions: (T, 3) metres, quaternions: (T, 4) x, y, z, w of the body (x ahead, y left, z up), in a frame with z up.
-    history_rows: before the current frame. dt: seconds a row. caption: the words. scene, first_row: where it is from.
-    metadata: more keys of the metadata file. sidecar: content of the world file, None where there is none.
+    Attributes:
+        positions: (T, 3) metres, in a frame with z up.
+        quaternions: (T, 4) x, y, z, w of the body (x ahead, y left, z up).
+        history_rows: Rows before the current frame.
+        caption: The sentence.
+        scene: Recording it comes from.
+        first_row: Its first row in that recording.
+        dt: Seconds per row.
+        metadata: More keys of the metadata file.
+        sidecar: Content of the world file; None where there is none.
     """
 
     positions: FloatArray
@@ -67,7 +74,7 @@ class Segment:
         return rebase(self.positions[:, :2], row, float(yaw_of_quaternion(self.quaternions[row])))
 
     def distance_m(self, row: int, other: int) -> float:
-        """Straight line in the plane between two rows, metres."""
+        """Distance in the plane between two rows, metres."""
         return float(np.linalg.norm(self.positions[row, :2] - self.positions[other, :2]))
 
 
@@ -88,10 +95,24 @@ def write_scenario(
     split: str = "benchmark",
     horizons_s: Sequence[float] = HORIZONS_S[1:],
 ) -> Path:
-    """Write a collected walk as the scenario <root>/<name>/, with its world in `<name>_world.json`; returns the folder.
+    """Write a collected walk as the scenario <root>/<name>/, with its world in `<name>_world.json`.
 
-    frames: one a pose, (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. scene: what it is a part of, `name` if not said.
-    horizons_s: of 6 and 4, as far as the walk is long enough. Raises as `write_segment`.
+    Args:
+        root: Folder of the scenarios.
+        name: Name of the scenario.
+        walk: The walk, T poses.
+        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
+        world: The world.
+        camera: The camera.
+        scene: Recording it is a part of; `name` by default.
+        split: Split of the data.
+        horizons_s: Of 6 and 4; those for which the walk is long enough are written.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: As `write_segment`.
     """
     sidecar = {
         "format": SIDECAR_FORMAT,
@@ -133,8 +154,20 @@ def write_segment(
     """Write all published files of a scenario, then put its folder in place; one of that name is replaced.
 
     The video is H.264 for any player, 4:2:0; pictures are PNG, so the two frames that matter are exact.
-    Raises DataError for a name that cannot be a folder, for another number of frames than rows, and when a file cannot
-    be written, such as on a full disk; nothing is left then.
+
+    Args:
+        root: Folder of the scenarios.
+        name: Name of the scenario.
+        segment: T rows.
+        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
+        horizons_s: Shorter horizons to write as well.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: For a name that is not allowed for a folder, for another number of frames than rows, and when a file
+            cannot be written, such as on a full disk. Nothing is left then.
     """
     if not NAME.fullmatch(name):
         raise DataError(f"the name {name!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it")
@@ -289,9 +322,16 @@ _HISTORY, _FUTURE, _MARK, _GRID = (150, 150, 150), (33, 102, 172), (178, 24, 43)
 
 
 def plot_of_path(xy: FloatArray, history_rows: int) -> Image:
-    """Path (T, 2) seen from above, +y up, (400, 400, 3) uint8 RGB: history grey, the rest blue, the current row red.
+    """Draw a path seen from above, +y up: history grey, the rest blue, the current row red.
 
     Lines of the grid are a metre apart (ten, where the path is longer than 20 m).
+
+    Args:
+        xy: Path (T, 2), metres.
+        history_rows: Rows before the current one.
+
+    Returns:
+        (400, 400, 3) uint8 RGB.
     """
     import cv2
 

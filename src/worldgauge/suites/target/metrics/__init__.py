@@ -1,1 +1,1 @@
-"""Metrics."""
+"""Metrics of Target-Bench: distances and scores of decoded paths."""

@@ -1,6 +1,6 @@
 """Opt-in metrics of decoded paths, never part of the overall score (specification target, section 5.13).
 
-All take paths (n, 2) in metres in the frame of the current pose, and the walked path from the current frame on: cut
+All take paths (n, 2) in metres in the frame of the current pose, and the walked path from the current frame on; cut
 its history first.
 """
 
@@ -25,10 +25,16 @@ _SOURCE = "ours (specification target, section 5.13)"
 
 @metrics.register("path/time_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s: float) -> float:
-    """Mean distance in metres of path (n, 2) and truth (T, 2) at the same moments, as long as both last.
+    """Mean distance in metres of path and truth at the same moments, as long as both last.
 
-    times_s: (n,) seconds of the points since the current frame, rising. dt_s: seconds a row of the truth, whose first
-    is the current frame. Raises ShapeError on other shapes and where the two have no moment in common.
+    Args:
+        path: (n, 2) metres.
+        times_s: (n,) seconds of the points since the current frame, rising.
+        truth: (T, 2) metres; its first row is the current frame.
+        dt_s: Seconds per row of the truth.
+
+    Raises:
+        ShapeError: On other shapes and where the two have no moment in common.
     """
     points, rows = _checked(path), _checked(truth)
     times = np.asarray(times_s, np.float64)
@@ -47,7 +53,10 @@ def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s
 def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     """Mean distance in metres of path (n, 2) and truth (T, 2) after equal shares of their own lengths: shape, not pace.
 
-    Compared at as many places as the longer list has points. Raises ShapeError on other shapes.
+    They are compared at as many places as the longer list has points.
+
+    Raises:
+        ShapeError: On other shapes.
     """
     points, rows = _checked(path), _checked(truth)
     shares = np.linspace(0, 1, max(len(points), len(rows)))
@@ -58,9 +67,13 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     "path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_SOURCE
 )
 def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M) -> float | None:
-    """Angle in radians between the ways in which path (n, 2) and truth (T, 2) go over their last `over_m` metres.
+    """Angle in radians between the directions of path (n, 2) and truth (T, 2) over their last `over_m` metres.
 
-    None where one of them is shorter. Raises ShapeError on other shapes.
+    Returns:
+        The angle; None where one of them is shorter.
+
+    Raises:
+        ShapeError: On other shapes.
     """
     ways = [_last_way(_checked(points), over_m) for points in (path, truth)]
     if ways[0] is None or ways[1] is None:
@@ -70,20 +83,32 @@ def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M)
 
 @metrics.register("path/length_ratio", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source=_SOURCE)
 def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
-    """Length of path (n, 2) over that of truth (T, 2); None where nothing was walked. Raises ShapeError as `ade`."""
+    """Length of path (n, 2) over that of truth (T, 2); None where nothing was walked.
+
+    Raises:
+        ShapeError: As `ade`.
+    """
     walked = polyline.length(_checked(truth))
     return None if walked == 0 else polyline.length(_checked(path)) / walked
 
 
 @metrics.register("path/reach_half_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
-    """1 where path (n, 2) ends less than 0.5 m from the end of truth (T, 2), else 0. Raises ShapeError as `fde`."""
+    """1 where path (n, 2) ends less than 0.5 m from the end of truth (T, 2), else 0.
+
+    Raises:
+        ShapeError: As `fde`.
+    """
     return float(fde(path, truth) < 0.5)
 
 
 @metrics.register("path/reach_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
-    """1 where path (n, 2) ends less than 1 m from the end of truth (T, 2), else 0. Raises ShapeError as `fde`."""
+    """1 where path (n, 2) ends less than 1 m from the end of truth (T, 2), else 0.
+
+    Raises:
+        ShapeError: As `fde`.
+    """
     return float(fde(path, truth) < 1.0)
 
 

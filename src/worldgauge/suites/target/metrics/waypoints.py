@@ -1,10 +1,11 @@
 """How near a decoded path comes to the path that was walked (Target-Bench, section 4; specification target, section 5).
 
-evaluate(path, truth, PROFILES["aligned"], history_rows=50).overall
+Example:
+    evaluate(path, truth, PROFILES["aligned"], history_rows=50).overall
 
 Paths are (n, 2) metres in the frame of the current pose: origin there, +y ahead, +x to the right. Constants belong to
 a named `Profile`, since the paper prints others than those its tables were made with: no score without its profile.
-Rows are matched by index, never by time, as released; `waypoints_extra` has what is matched otherwise.
+Rows are matched by index, never by time, as released; `extra_waypoints` has what is matched otherwise.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
 
 
 class Weights(NamedTuple):
-    """Of the five terms of the overall score. endpoint and approach weigh one product, so only their sum counts."""
+    """Weights of the five terms of the overall score.
+
+    endpoint and approach weigh one product, so only their sum counts.
+    """
 
     ade: float
     fde: float
@@ -49,10 +53,19 @@ _YAML_WEIGHTS = Weights(0.05, 0.10, 0.10, 0.45, 0.20)
 class Profile:
     """Constants of the metrics, by specification table 5.8.
 
-    miss_m: metres beyond which a row is missed. sigma_m: of the soft endpoint. radius_min_m, radius_max_m: of the
-    corridor at its ends and in its middle; references: rows it hangs on, beta: its width in progress, gamma: penalty.
-    tau_ade_m, tau_fde_m: metres in which a term falls by e. cut_history: drop the rows before the current frame, where
-    a decoded path cannot be.
+    Attributes:
+        name: Its name.
+        miss_m: Metres beyond which a row is missed.
+        sigma_m: Width of the soft endpoint, metres.
+        radius_min_m: Radius of the corridor at its ends, metres.
+        radius_max_m: Radius of the corridor in its middle, metres.
+        references: Rows of the truth that the corridor is built on.
+        beta: Width of the corridor in progress.
+        gamma: Penalty for leaving the corridor.
+        tau_ade_m: Metres in which the ADE term falls by e.
+        tau_fde_m: Metres in which the FDE term falls by e.
+        weights: Weights of the terms.
+        cut_history: Drop the rows before the current frame, where a decoded path cannot be.
     """
 
     name: str
@@ -101,8 +114,15 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (RELEASED
 class PathScores(NamedTuple):
     """All numbers of one path under one profile.
 
-    ade, fde: metres. miss_rate: percent. soft_endpoint, approach_consistency, overall: 0 to 1. valid: False for a path
-    that cannot be scored; the numbers are then the worst there are, and `reason` says why.
+    Attributes:
+        ade: Metres.
+        fde: Metres.
+        miss_rate: Percent.
+        soft_endpoint: 0 to 1.
+        approach_consistency: 0 to 1.
+        overall: 0 to 1.
+        valid: False for a path that cannot be scored; the numbers are then the worst possible.
+        reason: Why it is not valid.
     """
 
     ade: float
@@ -116,7 +136,11 @@ class PathScores(NamedTuple):
 
 
 def profile_of(name: str) -> Profile:
-    """The profile called `name`. Raises UnknownNameError with the nearest name."""
+    """The profile called `name`.
+
+    Raises:
+        UnknownNameError: For an unknown name; suggests the nearest.
+    """
     if name not in PROFILES:
         raise UnknownNameError("profile", name, PROFILES)
     return PROFILES[name]
@@ -131,11 +155,21 @@ def evaluate(
     history_rows: int = 0,
     parity: Parity = None,
 ) -> PathScores:
-    """All scores of a decoded `path` (n, 2) against the walked `truth` (T, 2), T >= 2, metres.
+    """All scores of a decoded path against the walked truth.
 
-    history_rows: of `truth` before the current frame, left out where the profile cuts the history. An empty path, or
-    one with values that are not finite, is not valid; one point stands still.
-    Raises ShapeError on other shapes and for a truth that cannot be scored against, UsageError on unknown modes.
+    An empty path, or one with values that are not finite, is not valid; one point stands still.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres, T >= 2.
+        profile: Constants.
+        mode: Which lengths of the paths are compared.
+        history_rows: Rows of `truth` before the current frame, left out where the profile cuts the history.
+        parity: "released" keeps the release's handling of edge cases.
+
+    Raises:
+        ShapeError: On other shapes and for a truth that cannot be scored against.
+        UsageError: On unknown modes.
     """
     if parity is None:
         _check_mode(mode, parity)
@@ -160,7 +194,7 @@ def evaluate(
 
 
 def failed(reason: str) -> PathScores:
-    """Scores of a path that there is not: as bad as a path can be, and not valid."""
+    """Scores of a missing path: the worst possible, and not valid."""
     return PathScores(math.inf, math.inf, 100.0, 0.0, 0.0, 0.0, valid=False, reason=reason)
 
 
@@ -168,7 +202,8 @@ def failed(reason: str) -> PathScores:
 def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity = None) -> float:
     """Mean distance in metres of a path (n, 2) from the truth (T, 2), row by row; inf when the path is empty.
 
-    Raises ShapeError on other shapes, on values that are not finite and on a truth of fewer than 2 rows.
+    Raises:
+        ShapeError: On other shapes, on values that are not finite and on a truth of fewer than 2 rows.
     """
     path, truth = _checked(path, truth, parity)
     return float(_distances(path, truth, mode, parity).mean()) if len(path) and len(truth) else math.inf
@@ -178,7 +213,8 @@ def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity 
 def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
     """Distance in metres of the last point of a path (n, 2) from the last of the truth (T, 2); inf when it is empty.
 
-    Raises as `ade`.
+    Raises:
+        ShapeError: As `ade`.
     """
     path, truth = _checked(path, truth, parity)
     return float(np.linalg.norm(path[-1] - truth[-1])) if len(path) and len(truth) else math.inf
@@ -190,7 +226,15 @@ def miss_rate(
 ) -> float:
     """Percent of the rows that are more than `miss_m` metres from the truth; 100 when the path is empty.
 
-    path: (n, 2), truth: (T, 2) metres. Raises as `ade`.
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        mode: Which lengths of the paths are compared.
+        miss_m: Metres beyond which a row is missed.
+        parity: "released" keeps the release's handling of edge cases.
+
+    Raises:
+        ShapeError: As `ade`.
     """
     path, truth = _checked(path, truth, parity)
     return _missed(_distances(path, truth, mode, parity), miss_m) if len(path) and len(truth) else 100.0
@@ -202,7 +246,8 @@ def soft_endpoint(
 ) -> float:
     """exp(-FDE^2 / (2 sigma^2)): 1 where path (n, 2) and truth (T, 2) end in one place; 0 when the path is empty.
 
-    Raises as `ade`.
+    Raises:
+        ShapeError: As `ade`.
     """
     return math.exp(-(fde(path, truth, parity=parity) ** 2) / (2 * sigma_m**2))
 
@@ -214,7 +259,10 @@ def approach_consistency(
     """How much of a path (n, 2) lies in a corridor around the truth (T, 2): exp(-gamma x share outside).
 
     The corridor is a disc around each of some rows of the truth, wide in the middle. Points count as they were decoded
-    and in any order, so a path that never moves is inside. 0 when the path is empty. Raises as `ade`.
+    and in any order, so a path that never moves is inside. 0 when the path is empty.
+
+    Raises:
+        ShapeError: As `ade`.
     """
     path, truth = _checked(path, truth, parity)
     return _consistency(path, truth, profile) if len(path) and len(truth) else 0.0
@@ -232,7 +280,13 @@ def overall(
 ) -> float:
     """Weighted sum of the five; not divided by the sum of the weights, which is 0.90 in all profiles but vipe_config.
 
-    ade, fde: metres. miss_rate: percent. The others 0 to 1.
+    Args:
+        ade: Metres.
+        fde: Metres.
+        miss_rate: Percent.
+        soft_endpoint: 0 to 1.
+        approach_consistency: 0 to 1.
+        profile: Weights and constants.
     """
     weights = profile.weights
     return (
@@ -246,7 +300,10 @@ def overall(
 def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray:
     """A path (n, d) as (rows, d): linear in the index, first and last point kept; itself when it has as many rows.
 
-    A single point is repeated; released, that is a ValueError. Raises ShapeError on other shapes and on empty paths.
+    A single point is repeated; with parity="released" that is a ValueError.
+
+    Raises:
+        ShapeError: On other shapes and on empty paths.
     """
     points = np.asarray(path, np.float64)
     if points.ndim != 2 or len(points) == 0 or rows < 1:
@@ -363,7 +420,13 @@ class ScoreSpread:
 
 @dataclass(frozen=True)
 class PathSummary:
-    """Over n scenarios, n_valid of them with a path. spreads: of each of QUANTITIES, None where nothing is averaged."""
+    """Scores over several scenarios.
+
+    Attributes:
+        n: Number of scenarios.
+        n_valid: Those with a path.
+        spreads: One per name in QUANTITIES; None where nothing is averaged.
+    """
 
     n: int
     n_valid: int
@@ -371,9 +434,10 @@ class PathSummary:
 
 
 def summarize_paths(scores: Sequence[PathScores], counting: Counting = "scored") -> PathSummary:
-    """Spread of the six numbers over scenarios; failures are those that are not valid.
+    """Spread of the six numbers over scenarios; those that are not valid are failures.
 
-    Raises UsageError for another way of counting.
+    Raises:
+        UsageError: For another way of counting.
     """
     if counting not in get_args(Counting):
         raise UsageError(f"unknown counting '{counting}'; choose one of {', '.join(get_args(Counting))}")
@@ -386,7 +450,7 @@ def summarize_paths(scores: Sequence[PathScores], counting: Counting = "scored")
 
 
 def spread_of(values: Sequence[float]) -> ScoreSpread | None:
-    """Spread of values; None for none."""
+    """Spread of values; None without any."""
     if not values:
         return None
     array = np.asarray(values, np.float64)

@@ -1,1 +1,1 @@
-"""Walks to named things."""
+"""Collected walks to named things."""

@@ -1,6 +1,6 @@
-"""From a way to a walk: the way made smooth, and the moments at which a walker with limits is where.
+"""From a path to a walk: the path is smoothed, then timed for a walker with limits.
 
-A walk begins in motion and ends at rest. Speed is held down where the way bends, so that the heading never turns faster
+A walk begins in motion and ends at rest. Speed is reduced where the path bends, so that the heading never turns faster
 than the limit.
 """
 
@@ -26,9 +26,13 @@ HEIGHT_WIDTH_M = 0.3
 
 
 class Gait(NamedTuple):
-    """What a walker can do: metres and radians, seconds.
+    """Limits of a walker.
 
-    slowest: a walker that would have to go slower on average stands at the end instead.
+    Attributes:
+        fastest: Metres a second.
+        slowest: Metres a second; a walker that would have to go slower on average stands at the end instead.
+        acceleration: Metres a second squared.
+        yaw_rate: Radians a second.
     """
 
     fastest: float = 0.8
@@ -38,7 +42,13 @@ class Gait(NamedTuple):
 
 
 class Strides(NamedTuple):
-    """A walk in the plane, one row a moment. xy: (T, 2) metres. yaw: (T,) radians, not wrapped. arrived_s: seconds."""
+    """A walk in the plane, one row per moment.
+
+    Attributes:
+        xy: (T, 2) metres.
+        yaw: (T,) radians, not wrapped.
+        arrived_s: Seconds.
+    """
 
     xy: FloatArray
     yaw: FloatArray
@@ -48,11 +58,23 @@ class Strides(NamedTuple):
 def smooth_way(
     floor: FloorPlan, *legs: ArrayLike, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
 ) -> FloatArray:
-    """A smooth way (M, 2), a point every SPACING_M, with the ends of the `legs` and at least `radius_m` of clearance.
+    """A smooth path with the ends of the `legs` and at least `radius_m` of clearance.
 
-    legs: ways (N, 2), each beginning where the one before ends; where they meet the smooth way only comes near.
-    The widest smoothing of WIDTHS_M that keeps the radius is taken, then the straightened legs, then they themselves.
-    Raises ShapeError when not even those keep it.
+    The widest smoothing of WIDTHS_M that keeps the radius is taken, then the straightened legs, then the legs
+    themselves.
+
+    Args:
+        floor: Floor plan.
+        legs: Paths (N, 2), metres, each beginning where the one before ends; where they meet the smooth path only comes
+            near.
+        radius_m: Least clearance, metres.
+        comfort_m: Preferred clearance, metres.
+
+    Returns:
+        Path (M, 2), a point every SPACING_M.
+
+    Raises:
+        ShapeError: When not even the legs keep the radius.
     """
     ways = [np.asarray(leg, np.float64) for leg in legs]
     corners = np.concatenate([straightened(floor, way, comfort_m=comfort_m) for way in ways])
@@ -63,10 +85,22 @@ def smooth_way(
 
 
 def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Strides | None:  # noqa: B008
-    """Where a walker on `way` (N, 2) is at `rows` moments `dt` seconds apart, so that it comes to rest at the last.
+    """Where a walker on a path is at every moment, so that it comes to rest at the last.
 
-    It starts at its cruising speed, which is chosen for that; a short way is walked at the slowest speed and the rest
-    of the time is stood. None when the way is too long for the limits. Raises ShapeError on a way of no length.
+    It starts at a cruising speed that is chosen for that. A short path is walked at the slowest speed, and the walker
+    stands for the rest of the time.
+
+    Args:
+        way: Path (N, 2), metres.
+        rows: Number of moments.
+        dt: Seconds between moments.
+        gait: Limits of the walker.
+
+    Returns:
+        The walk; None when the path is too long for the limits.
+
+    Raises:
+        ShapeError: On a path of no length.
     """
     points = _dense(np.asarray(way, np.float64))
     length = polyline.length(points)
@@ -97,7 +131,7 @@ def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Stri
 
 
 def floor_heights(floor: FloorPlan, xy: ArrayLike) -> FloatArray:
-    """Height (T,) in metres of the floor under a walk (T, 2), steps smoothed over HEIGHT_WIDTH_M of the way."""
+    """Height (T,) in metres of the floor under a walk (T, 2), with steps smoothed over HEIGHT_WIDTH_M of the path."""
     points = np.asarray(xy, np.float64)
     way = _dense(points)
     smooth = _kernel_mean(floor.height_at(way)[:, None], HEIGHT_WIDTH_M)[:, 0]

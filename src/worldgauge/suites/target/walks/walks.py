@@ -1,6 +1,6 @@
 """Walks to named things, as Target-Bench's quadruped was driven: 2 s of history, then 8 s up to a metre from a target.
 
-The target is in view at the current frame and at the end, it is the most prominent of its kind, and its way is free.
+The target is in view at the current frame and at the end, it is the most prominent of its kind, and its path is free.
 """
 
 from __future__ import annotations
@@ -59,9 +59,18 @@ _NEAREST_M = 0.25
 class TargetWalk:
     """One walk, T rows `dt` seconds apart.
 
-    poses: (T, 4, 4) camera-to-world. history_rows: rows before the current one. target: where it leads, of `category`.
-    explicit, implicit: both wordings; `label` says which one the scenario uses. camera_height_m: above the floor.
-    discards: why earlier tries were thrown away.
+    Attributes:
+        poses: (T, 4, 4) camera-to-world.
+        history_rows: Rows before the current one.
+        dt: Seconds per row.
+        target: Where it leads.
+        explicit: Sentence that names the target.
+        implicit: Sentence that describes it.
+        label: Which of the two the scenario uses.
+        category: Category of the target.
+        place: Kind of place.
+        camera_height_m: Above the floor.
+        discards: Why earlier tries were discarded.
     """
 
     poses: FloatArray
@@ -81,7 +90,11 @@ class TargetWalk:
 
 
 class TargetWalkFailedError(WorldError):
-    """No try led to a walk; `reasons` says why each was thrown away."""
+    """No try led to a walk.
+
+    Attributes:
+        reasons: Why each try was discarded.
+    """
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)
@@ -100,11 +113,22 @@ def record_target_walk(
     gait: Gait = Gait(),  # noqa: B008
     fps: int = FPS,
 ) -> TargetWalk:
-    """A walk to a thing of one of `categories`, which are tried in this order; by default all but vague ones, shuffled.
+    """Make a walk to a thing of one of `categories`. The same world and state of `rng` give the same walk.
 
-    Rows come at `fps` a second. camera: whether the target is in view is judged in its field of view, on a small grid.
-    Same world and state of `rng`, same walk.
-    Raises TargetWalkFailedError after TRIES_PER_CATEGORY tries for every category, UnknownNameError without words.
+    Args:
+        world: Where to walk.
+        rng: Source of all randomness.
+        place: Kind of place.
+        categories: Tried in this order; by default all but vague ones, shuffled.
+        camera: Field of view in which the target must be; judged on a small grid.
+        camera_height_m: Above the floor.
+        radius_m: Radius of the walker, metres.
+        gait: Limits of the walker.
+        fps: Rows a second.
+
+    Raises:
+        TargetWalkFailedError: After TRIES_PER_CATEGORY tries for every category.
+        UnknownNameError: For a category without words.
     """
     height = CAMERA_HEIGHTS_M[place] if camera_height_m is None else camera_height_m
     there: dict[str, list[Landmark]] = {}

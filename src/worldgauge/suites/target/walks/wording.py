@@ -1,4 +1,4 @@
-"""What a walker is told: words that name the target, or that describe it by what it looks like or is good for.
+"""Sentences for a walker: words that name the target, or that describe it by what it looks like or is good for.
 
 The implicit sentence of a category never contains a word of its name. All sentences are our own.
 """
@@ -22,14 +22,18 @@ Label = Literal["explicit", "implicit"]
 
 
 class Wording(NamedTuple):
-    """Both ways to say where to go."""
+    """Both sentences that say where to go."""
 
     explicit: str
     implicit: str
 
 
 def wording_of(category: str) -> Wording:
-    """Both sentences for a category of landmarks. Raises UnknownNameError for one that has none."""
+    """Both sentences for a category of landmarks.
+
+    Raises:
+        UnknownNameError: For a category that has none.
+    """
     try:
         return Wording(f"Walk to the {category}.", _IMPLICIT[category])
     except KeyError:
@@ -37,7 +41,7 @@ def wording_of(category: str) -> Wording:
 
 
 def draw_label(rng: np.random.Generator) -> Label:
-    """ "explicit" or "implicit", by EXPLICIT_SHARE."""
+    """Draw "explicit" or "implicit", by EXPLICIT_SHARE."""
     return "explicit" if rng.random() < EXPLICIT_SHARE else "implicit"
 
 
