@@ -1,4 +1,4 @@
-"""Perception that metrics need: segment, embed, recover poses; defaults need no weights."""
+"""Perception that metrics need: segmentation, embeddings and camera poses; the defaults need no weights."""
 
 from __future__ import annotations
 

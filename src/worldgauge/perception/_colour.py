@@ -1,8 +1,8 @@
-"""What each colour of the embedded worlds is painted for, read off their textures.
+"""Which category each colour of the embedded worlds belongs to, read from their textures.
 
-Every texture under every light is a material with its own spread of colours. A colour speaks for a category as
-strongly as for that category's most favourable material (the mean over materials would drown buildings, which
-have fifty, in dirt, which has five). The evidence of a neighbourhood is added before deciding.
+Every texture under every light is a material with its own spread of colours. A colour counts for a category as strongly
+as for that category's most favourable material. (The mean over materials would drown buildings, which have fifty, in
+dirt, which has five.) The evidence of a neighbourhood is added before the decision.
 """
 
 from __future__ import annotations
@@ -37,7 +37,14 @@ BUILDING_BIAS = -0.15
 
 
 def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """Category index (H, W), of blocks.CATEGORIES, for every pixel of an image (H, W, 3) uint8."""
+    """Category of every pixel of an image.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+
+    Returns:
+        (H, W) uint16 index into blocks.CATEGORIES.
+    """
     codes = _codes(np.ascontiguousarray(rgb))
     near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (NEAR_PX, WIDE_PX))
     best = np.zeros(codes.shape, np.uint16)
@@ -51,9 +58,16 @@ def classify(rgb: NDArray[np.uint8]) -> NDArray[np.uint16]:
 
 
 def number_components(mask: NDArray[np.bool_], smallest: int) -> NDArray[np.uint16]:
-    """Connected parts of a mask (H, W) numbered from 1; parts under `smallest` pixels get 0.
+    """Number the connected parts of a mask from 1.
 
-    Gaps narrower than BRIDGE_PX do not part a thing: they come and go with compression.
+    Gaps narrower than BRIDGE_PX do not split an object: they come and go with compression.
+
+    Args:
+        mask: (H, W) bool.
+        smallest: Parts with fewer pixels get 0.
+
+    Returns:
+        (H, W) uint16 numbers, 0 outside the mask.
     """
     side = max(1, round(BRIDGE_PX * mask.shape[1] / 640))
     bridged = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))

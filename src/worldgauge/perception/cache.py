@@ -1,16 +1,16 @@
-"""What networks and decoders have answered, kept by what was asked: none is run twice on the same frames.
+"""A cache of answers of networks and decoders, so that none runs twice on the same frames.
 
     identity = {"network": "lpips-alex", "version": 1, "weights": digest, "precision": "float32", "device": "cpu"}
     distances = cached_rows(identity, {"x": x, "y": y}, network.answer)["distances"]
 
-Kept in the user's cache folder; the environment variable WORLDGAUGE_CACHE names another folder, or "off", and
-WORLDGAUGE_CACHE_GB how much may lie there (20), the oldest going first. Processes share it, also over NFS. What cannot
-be written or read, such as on a full disk, is computed again.
+It lies in the user's cache folder. The environment variable WORLDGAUGE_CACHE names another folder, or "off", and
+WORLDGAUGE_CACHE_GB sets its size limit (20); the oldest entries are removed first. Processes share it, also over NFS.
+What cannot be written or read, such as on a full disk, is computed again.
 
-On disk are packs: files to which one process appends answers, and which all read. Many answers are few files, and need
-no locks. A record is magic, key, length of header and of payload, CRC-32 of these; header (JSON: name, type and shape
-of each array); payload (their bytes, C order, little-endian); CRC-32 of header and payload. What a killed process left
-half written, or a disk has damaged, fails its CRC and is passed over.
+On disk are packs: files to which one process appends answers, and which all processes read. So many answers need only
+few files, and no locks. A record is magic, key, length of header and of payload, CRC-32 of these; header (JSON: name,
+type and shape of each array); payload (their bytes, C order, little-endian); CRC-32 of header and payload. A record
+that a killed process left incomplete, or a disk has damaged, fails its CRC and is skipped.
 """
 
 from __future__ import annotations
@@ -57,22 +57,23 @@ _open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes
 def cached_rows(
     identity: Mapping[str, Any], arrays: Arrays, ask: Callable[[Arrays], Arrays]
 ) -> dict[str, NDArray[Any]]:
-    """What `ask(arrays)` gives, for a network that answers row by row: row i of each answer is of row i of each array.
+    """Return `ask(arrays)` from the cache, for a network that answers row by row.
 
-    Only rows that are not known are asked, once each and all in one call.
+    Row i of each answer belongs to row i of each array. Only rows that are not in the cache are computed, each once and
+    all in one call.
 
     Args:
-        identity: JSON values of all that decides an answer besides the arrays: network, version, digest of the weights,
-            precision, and the kind of device, since the last bits differ between them.
-        arrays: Numbers or truth values by name, each (n, ...).
-        ask: Gives arrays of as many rows as it gets.
+        identity: JSON values of everything that decides an answer besides the arrays: network, version, digest of the
+            weights, precision, and the kind of device, since the last bits differ between devices.
+        arrays: Numbers or booleans by name, each (n, ...).
+        ask: Returns arrays of as many rows as it gets.
 
     Returns:
         Arrays by name, each (n, ...).
 
     Raises:
-        ShapeError: Arrays or answers that differ in rows, or are not of numbers.
-        UsageError: A limit that is no number of gigabytes.
+        ShapeError: Arrays or answers differ in rows, or are not numbers.
+        UsageError: The size limit is not a number of gigabytes.
     """
     n = _rows(arrays, "arrays")
     packs = _packs(identity)
@@ -96,16 +97,19 @@ def cached_rows(
 
 
 def cached(identity: Mapping[str, Any], content: bytes | str, make: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
-    """What `make()` gives, such as the masks of a frame.
+    """Return `make()` from the cache, such as the masks of a frame.
 
     Args:
-        identity: As of `cached_rows`.
-        content: What it is made of, or a digest of that.
-        make: Gives arrays of numbers or truth values, of any shape.
+        identity: As in `cached_rows`.
+        content: What the answer is made of, or a digest of it.
+        make: Returns arrays of numbers or booleans, of any shape.
+
+    Returns:
+        Arrays by name.
 
     Raises:
-        ShapeError: `make` gives arrays of something else.
-        UsageError: A limit that is no number of gigabytes.
+        ShapeError: `make` returns arrays of something else.
+        UsageError: The size limit is not a number of gigabytes.
     """
     known = find(identity, content)
     if known is not None:
@@ -116,14 +120,35 @@ def cached(identity: Mapping[str, Any], content: bytes | str, make: Callable[[],
 
 
 def find(identity: Mapping[str, Any], content: bytes | str) -> dict[str, NDArray[Any]] | None:
-    """The answer that was kept for `content`; None where there is none. Arguments as of `cached`."""
+    """Look up an answer.
+
+    Args:
+        identity: As in `cached_rows`.
+        content: What the answer is made of, or a digest of it.
+
+    Returns:
+        Arrays by name; None when there is no such answer.
+
+    Raises:
+        UsageError: The size limit is not a number of gigabytes.
+    """
     packs = _packs(identity)
     key = _content_key(content)
     return None if packs is None else packs.read([key]).get(key)
 
 
 def keep(identity: Mapping[str, Any], content: bytes | str, answer: Arrays) -> None:
-    """Keep an answer for `find`, as far as the disk takes it. Raises ShapeError for what are no arrays of numbers."""
+    """Store an answer for `find`, as far as the disk allows.
+
+    Args:
+        identity: As in `cached_rows`.
+        content: What the answer is made of, or a digest of it.
+        answer: Arrays of numbers or booleans by name.
+
+    Raises:
+        ShapeError: The arrays hold something else.
+        UsageError: The size limit is not a number of gigabytes.
+    """
     packs = _packs(identity)
     if packs is not None:
         _check(answer, "answers", 0)
@@ -131,7 +156,7 @@ def keep(identity: Mapping[str, Any], content: bytes | str, answer: Arrays) -> N
 
 
 def cache_folder() -> Path | None:
-    """The user's cache folder, or what WORLDGAUGE_CACHE names; None where that is "off"."""
+    """The user's cache folder, or the one that WORLDGAUGE_CACHE names; None when that is "off"."""
     from platformdirs import user_cache_dir
 
     given = os.environ.get(FOLDER_VARIABLE, "")
@@ -191,14 +216,17 @@ def _check(arrays: Arrays, what: str, ndim: int) -> None:
 
 
 def is_kept(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type can be kept: numbers and truth values, little-endian."""
+    """Whether arrays of this dtype can be stored: numbers and booleans, little-endian."""
     return _TYPES.fullmatch(dtype.str) is not None
 
 
 class Packs:
-    """The packs `*.pack` in `folder`, of which this process writes one at a time.
+    """The packs `*.pack` in a folder, of which this process writes one at a time.
 
-    limit: bytes of all packs in the folder's parent, kept to within a pack for every process that writes.
+    Args:
+        folder: The folder.
+        limit: Bytes of all packs in the parent of `folder`. Each writing process keeps to it within the size of one
+            pack.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -212,7 +240,14 @@ class Packs:
         self._lock = threading.Lock()
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, dict[str, NDArray[Any]]]:
-        """Those of `keys` that are known, with their answers."""
+        """Look up answers.
+
+        Args:
+            keys: Keys of the answers.
+
+        Returns:
+            The answers that are known, by key.
+        """
         wanted = set(keys)
         found: dict[bytes, dict[str, NDArray[Any]]] = {}
         with self._lock:
@@ -229,7 +264,7 @@ class Packs:
         return found
 
     def write(self, answers: Mapping[bytes, Arrays]) -> None:
-        """Append `answers`, as far as the disk takes them; after it has refused, this process tries no more."""
+        """Append answers as far as the disk allows; after a failed write this process does not try again."""
         records = {key: _record(key, arrays) for key, arrays in answers.items()}
         fitting = {key: record for key, record in records.items() if len(record) <= self._pack_bytes}
         with self._lock, suppress(OSError):

@@ -1,7 +1,7 @@
-"""images.txt: a COLMAP list of images, which MIND's test clips carry as their ground-truth camera path.
+"""images.txt: a COLMAP list of images, which MIND's test clips use for their ground-truth camera path.
 
-Its poses map the world to the camera, in the OpenCV camera's axes. The world is whatever wrote them: published lists
-are estimates at a scale of their own, those written here are in our world frame.
+Its poses map the world to the camera, in the axes of an OpenCV camera. The world frame depends on the writer: published
+lists are estimates with their own scale, lists written here are in our world frame.
 """
 
 from __future__ import annotations
@@ -22,18 +22,30 @@ _FIELDS = 10
 
 
 class ImageList(NamedTuple):
-    """Names of n images, sorted, and their camera-to-world poses (n, 4, 4)."""
+    """Names and poses of n images.
+
+    Attributes:
+        names: Names, sorted.
+        poses: (n, 4, 4) camera-to-world poses.
+    """
 
     names: tuple[str, ...]
     poses: FloatArray
 
 
 def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] = "ours") -> ImageList:
-    """The list of a file, or of a text with at least one line break; sorted by image name.
+    """Read a list of images.
 
-    reader: "released" skips the line after each pose, so that of a file without lines of 2-D points every other pose
-    is lost (specification mind, B14); "ours" skips what is no pose.
-    Raises DataError for a file that cannot be read, is too large, holds no pose, or a pose that is not finite.
+    Args:
+        source: A file, or a text with at least one line break.
+        reader: "released" skips the line after each pose, so that every other pose of a file without lines of 2-D
+            points is lost (specification mind, B14). "ours" skips the lines that are no poses.
+
+    Returns:
+        The list, sorted by image name.
+
+    Raises:
+        DataError: The file cannot be read, is too large, holds no pose, or a pose that is not finite.
     """
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source), MAX_BYTES)
@@ -50,9 +62,18 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
 
 
 def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None = None) -> Path:
-    """Write camera-to-world `poses` (n, 4, 4) as a list with an empty line of 2-D points after each.
+    """Write poses as a list of images, with an empty line of 2-D points after each.
 
-    names: of the images; `images/frame_000000.jpg` and so on by default. Raises DataError when it cannot be written.
+    Args:
+        path: The file.
+        poses: (n, 4, 4) camera-to-world poses.
+        names: Names of the images; `images/frame_000000.jpg` and so on by default.
+
+    Returns:
+        The path.
+
+    Raises:
+        DataError: The file cannot be written.
     """
     names = names if names is not None else [f"images/frame_{i:06d}.jpg" for i in range(len(poses))]
     lines = ["# Image list with two lines of data per image:", f"# Number of images: {len(poses)}"]

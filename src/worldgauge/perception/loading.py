@@ -1,10 +1,10 @@
-"""What stands behind the papers' learned metrics: networks, run here or by a server; no weights come with worldgauge.
+"""The networks of the papers' learned metrics, run here or by a server; no weights come with worldgauge.
 
     found = open_perception("dinov3-b16", "dino")
     if isinstance(found, Unavailable): print(found.reason)          # no text given, or no weights here
     else: tokens = found.tokens(np.stack([prepared(frame) for frame in clip]))
 
-| what | given by | is asked for |
+| what | given by | method |
 | --- | --- | --- |
 | "lpips" | a network, weight files "FILE,FILE" (read here without torch), or a server | `distances(x, y)` (n,) |
 | "dino" | a network or a server | `tokens(frames)` (n, 201, 768) |
@@ -12,11 +12,11 @@
 | "imaging" | a network or a server | `scores(frames)` (n,) |
 | "video" | a network or a server | `features(frames)` (400,) |
 
-A network is named as its weights are (`worldgauge weights list`), a server as models are: "cmd:...", "pipe:...",
-"http://...". A server's spec has kind = what, and `layout` says what it gives where there is a choice. Both get float32
-arrays, channels last; a server at most BATCH frames a question:
+A network has the name of its weights (`worldgauge weights list`), a server is named as models are: "cmd:...",
+"pipe:...", "http://...". The spec of a server has kind = what, and `layout` states what it returns where there is a
+choice. Both get float32 arrays, channels last; a server gets at most BATCH frames in one request:
 
-| kind | layout | gets | gives |
+| kind | layout | gets | returns |
 | --- | --- | --- | --- |
 | dino | | frames (n, 224, 224, 3), normalised | tokens (n, 201, 768), class token and four registers first |
 | aesthetic | features | frames (n, 224, 224, 3), normalised | features (n, 768), of any length |
@@ -69,7 +69,12 @@ VIDEO_CHANNELS = 400
 
 @dataclass(frozen=True)
 class Unavailable:
-    """What cannot be measured, and why: one line that says what to do."""
+    """Perception that cannot be used here.
+
+    Attributes:
+        what: What cannot be measured.
+        reason: One line that says why, and what to do.
+    """
 
     what: str
     reason: str
@@ -111,11 +116,17 @@ class _Asked:
 
 @estimators.register("dino", needs="weights", version=1)
 class Dino(_Asked):
-    """DINO patch tokens: MIND's are DINOv3 ViT-B/16.
+    """DINO patch tokens; MIND uses DINOv3 ViT-B/16.
 
-    at: address of a server of kind "dino", or the name of a network whose weights are here. parity: "released" shows
-    the network what the released scorer does, frames divided by 255 twice.
-    Raises WorldgaugeError without either, UsageError or SubjectError when it is no good, else as `open_network`.
+    Args:
+        at: Address of a server of kind "dino", or the name of a network whose weights are on this machine.
+        parity: "released" shows the network the same input as the released scorer: frames divided by 255 twice.
+
+    Raises:
+        WorldgaugeError: `at` is missing.
+        UsageError: The server is of another kind, or the address is not allowed.
+        SubjectError: The server does not start or breaks the protocol.
+        AbsentWeightsError: The weights of the network are missing.
     """
 
     kind: What = "dino"
@@ -130,10 +141,20 @@ class Dino(_Asked):
         return {**super().settings, "parity": "released" if self._released else None}
 
     def tokens(self, frames: Float32) -> Float32:
-        """(n, tokens, channels) of frames (n, H, W, 3) float32 in [0, 1], the class token and four registers first.
+        """Patch tokens of frames.
 
-        DINOv3 ViT-B/16 and servers: (n, 201, 768), 0.6 MB a frame: ask for a few frames of a long clip at a time.
-        Raises ShapeError, and as `RemoteEstimator.estimate`.
+        DINOv3 ViT-B/16 and servers return (n, 201, 768), 0.6 MB for each frame: pass a few frames of a long clip at a
+        time.
+
+        Args:
+            frames: (n, H, W, 3) float32 in [0, 1].
+
+        Returns:
+            (n, tokens, channels) float32, the class token and four registers first.
+
+        Raises:
+            ShapeError: The frames have another shape or dtype.
+            SubjectError: The server fails.
         """
         seen = self._ask(
             {"frames": frames}, lambda part: dino_input(part, released=self._released), "tokens", (TOKENS, CHANNELS)
@@ -145,8 +166,13 @@ class Dino(_Asked):
 class Aesthetic(_Asked):
     """Aesthetic score: CLIP ViT-L/14 and LAION's linear head.
 
-    at: address of a server of kind "aesthetic", or the name of a network whose weights are here. head: weight file
-    (`weight` (1, 768), `bias` (1,)) where a server gives features. Raises as `Dino`, and DataError for the file.
+    Args:
+        at: Address of a server of kind "aesthetic", or the name of a network whose weights are on this machine.
+        head: Weight file (`weight` (1, 768), `bias` (1,)), needed when a server returns features.
+
+    Raises:
+        WorldgaugeError: As for `Dino`.
+        DataError: The weight file cannot be used.
     """
 
     kind: What = "aesthetic"
@@ -174,7 +200,18 @@ class Aesthetic(_Asked):
         return {**super().settings, "head": None if own else self._head.digest}  # type: ignore[union-attr]
 
     def scores(self, frames: Float32) -> Float64:
-        """Aesthetic scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        """Aesthetic scores of frames.
+
+        Args:
+            frames: (n, H, W, 3) float32 in [0, 1].
+
+        Returns:
+            (n,) scores, roughly 0 to 1.
+
+        Raises:
+            ShapeError: The frames have another shape or dtype.
+            SubjectError: The server fails.
+        """
         if self._head is None:
             return self._ask({"frames": frames}, clip_input, "scores", ()).astype(np.float64) / 10
         head = self._head
@@ -186,24 +223,51 @@ class Aesthetic(_Asked):
 class Imaging(_Asked):
     """Imaging quality: MUSIQ of SPAQ.
 
-    at: address of a server of kind "imaging", or the name of a network whose weights are here. Raises as `Dino`.
+    Args:
+        at: Address of a server of kind "imaging", or the name of a network whose weights are on this machine.
+
+    Raises:
+        WorldgaugeError: As for `Dino`.
     """
 
     kind: What = "imaging"
 
     def scores(self, frames: Float32) -> Float64:
-        """Imaging scores (n,), roughly 0 to 1, of frames (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        """Imaging scores of frames.
+
+        Args:
+            frames: (n, H, W, 3) float32 in [0, 1].
+
+        Returns:
+            (n,) scores, roughly 0 to 1.
+
+        Raises:
+            ShapeError: The frames have another shape or dtype.
+            SubjectError: The server fails.
+        """
         raw = self._ask({"frames": frames}, musiq_input, "scores", ())
         return np.array([imaging(float(each)) for each in raw], np.float64)
 
 
 class AskedLpips(_Asked):
-    """LPIPS from a server of kind "lpips", or by a network whose weights are here."""
+    """LPIPS from a server of kind "lpips", or from a network whose weights are on this machine."""
 
     kind: What = "lpips"
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """Distances (n,) of frames x and y, each (n, H, W, 3) float32 in [0, 1]. Raises as `Dino.tokens`."""
+        """LPIPS distances of frame pairs.
+
+        Args:
+            x: (n, H, W, 3) float32 in [0, 1].
+            y: Frames of the same shape.
+
+        Returns:
+            (n,) distances.
+
+        Raises:
+            ShapeError: The frames have another shape or dtype.
+            SubjectError: The server fails.
+        """
         _check_pair(x, y)
         return self._ask({"x": x, "y": y}, musiq_input, "distances", ()).astype(np.float64)
 
@@ -214,16 +278,31 @@ class VideoFeatures(_Asked):
     kind: What = "video"
 
     def features(self, frames: Iterable[NDArray[np.uint8]]) -> Float64:
-        """(400,) of a video of T frames (H, W, 3) uint8, T at least 10. Raises ShapeError, and as `Dino.tokens`."""
+        """Features of one video.
+
+        Args:
+            frames: T frames (H, W, 3) uint8, T at least 10.
+
+        Returns:
+            (400,) features.
+
+        Raises:
+            ShapeError: The video is too short, or a frame has another shape or dtype.
+            SubjectError: The server fails.
+        """
         seen = {"video": i3d_input(frames)[None]}
         (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
         return np.asarray(found, np.float64)
 
 
 class LocalLpips:
-    """LPIPS from weight files, without torch: about 0.6 s a pair of 1280x720 on one core.
+    """LPIPS from weight files, without torch: about 0.6 s for a pair of 1280x720 frames on one core.
 
-    files: as `perception.lpips.Lpips` takes them. Raises DataError.
+    Args:
+        files: Weight files as `perception.lpips.Lpips` takes them, separated by commas.
+
+    Raises:
+        DataError: A file cannot be used.
     """
 
     name = "lpips"
@@ -249,7 +328,7 @@ class LocalLpips:
         return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """No effect; there is nothing to release."""
 
 
 Perception = Dino | Aesthetic | Imaging | VideoFeatures | AskedLpips | LocalLpips
@@ -274,12 +353,21 @@ def open_perception(
     text: str | None, what: Literal["lpips"], *, parity: str | None = None
 ) -> LocalLpips | AskedLpips | Unavailable: ...
 def open_perception(text: str | None, what: What, *, parity: str | None = None) -> Perception | Unavailable:
-    """What `text` names for `what`; Unavailable when there is no text, or the network's weights or torch are not here.
+    """Open what a text names for one kind of perception; see the tables of the module. Close the result after use.
 
-    See the table at the top. parity: "released" for what the released scorer shows its networks (only "dino" differs).
-    To be closed after use.
-    Raises UnknownNameError for `what` or a network, UsageError or SubjectError where a server cannot be had or is of
-    another kind, DataError for a weight file.
+    Args:
+        text: A network, weight files or a server; None for nothing.
+        what: Kind of perception.
+        parity: "released" for the input that the released scorer shows its networks (only "dino" differs).
+
+    Returns:
+        The perception; `Unavailable` when there is no text, or when the weights or torch are missing.
+
+    Raises:
+        UnknownNameError: `what` or the network is unknown.
+        UsageError: The server is of another kind, or the address is not allowed.
+        SubjectError: The server does not start.
+        DataError: A weight file cannot be used.
     """
     if what not in get_args(What):
         raise UnknownNameError("perception", what, get_args(What))
@@ -300,10 +388,21 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
 
 
 def load_network(text: str | None, what: What, parity: str | None = None) -> Perception | Unavailable:
-    """As `open_perception`; never closed before the process ends, since behind it may be a large network.
+    """As `open_perception`, but kept open until the process ends, because the network may be large.
 
-    Weights that come or change meanwhile are another one. Files that are not what they should be cost their metric and
-    no other: a reason, as for absent ones.
+    Weights that change in between count as another network. Damaged files only disable their own metric: they give a
+    reason, as missing files do.
+
+    Args:
+        text: A network, weight files or a server; None for nothing.
+        what: Kind of perception.
+        parity: "released" for the input that the released scorer shows its networks (only "dino" differs).
+
+    Returns:
+        The perception, or `Unavailable`.
+
+    Raises:
+        WorldgaugeError: As for `open_perception`, except for damaged files.
     """
     known = text is not None and text in network_names(what)
     return _perceived(text, what, parity, network_digest(str(text)) if known else "")

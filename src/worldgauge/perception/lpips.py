@@ -1,9 +1,9 @@
-"""LPIPS (AlexNet) without torch, from weight files that you give; `perception.networks` has it in torch, and more.
+"""LPIPS (AlexNet) without torch, from weight files that you provide; `perception.networks` has it in torch.
 
     distance = estimators.get("lpips")(weights=["alexnet.pth", "lpips.pth"])(image, other)
 
-No weights come with worldgauge. A suite computes LPIPS only where its settings name weights, and leaves it out else.
-Made without weights, it fails at once, in one line; nothing is replaced by a look-alike.
+No weights come with worldgauge. A suite computes LPIPS only when its settings name weights, and leaves it out
+otherwise. Without weights the estimator fails at once with one line; nothing replaces it silently.
 """
 
 from __future__ import annotations
@@ -38,10 +38,15 @@ _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 class Lpips:
     """Learned perceptual distance (LPIPS 0.1, AlexNet): 0 for equal images, larger for more different ones.
 
-    weights: a file or several that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the linear
-    heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch').
-    Raises WorldgaugeError when none are given, DataError when one cannot be used.
     Source: Zhang et al. 2018, equation 1; used by LoopNav, section 4.
+
+    Args:
+        weights: One or several files that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the
+            linear heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch').
+
+    Raises:
+        WorldgaugeError: No weights are given.
+        DataError: A file cannot be used.
     """
 
     def __init__(self, weights: str | Path | Iterable[str | Path] | None = None) -> None:
@@ -72,7 +77,18 @@ class Lpips:
         return self._between(*(image.astype(np.float32) / 127.5 - 1 for image in (a, b)))
 
     def distance(self, x: Float32, y: Float32) -> float:
-        """As a call, of two images (H, W, 3) float32 in [0, 1], such as `metrics.frame_pairs.prepared` gives."""
+        """Distance of two float images, such as `metrics.frame_pairs.prepared` returns.
+
+        Args:
+            x: (H, W, 3) float32 in [0, 1], H and W >= 63.
+            y: The other image, of the same shape.
+
+        Returns:
+            The distance, 0 for equal images.
+
+        Raises:
+            ShapeError: The images differ in shape or are too small.
+        """
         for image in (x, y):
             if image.ndim != 3 or image.shape != x.shape or image.shape[2] != 3 or min(image.shape[:2]) < 63:
                 raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {x.shape} and {y.shape}")

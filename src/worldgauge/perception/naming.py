@@ -1,4 +1,4 @@
-"""What a setting names to look with: a network by the name of its weights, weight files, or a server's address."""
+"""What a perception setting names: a network by the name of its weights, weight files, or a server address."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ PAPERS: Mapping[What, tuple[str, str]] = {
 
 
 class Named(NamedTuple):
-    """What a text names: weight files, and a server's address or a network's name, each where there is one."""
+    """What a text names.
+
+    Attributes:
+        files: Weight files.
+        asked: Address of a server, or name of a network; empty when there is none.
+        network: Whether `asked` is a network.
+    """
 
     files: tuple[str, ...] = ()
     asked: str = ""
@@ -36,7 +42,19 @@ class Named(NamedTuple):
 
 
 def named_by(text: str, what: What) -> Named:
-    """What `text` names for `what`, unseen. Raises UnknownNameError with the nearest network, UsageError."""
+    """Parse what a text names; nothing is opened.
+
+    Args:
+        text: The text.
+        what: Kind of perception.
+
+    Returns:
+        The parts of the text.
+
+    Raises:
+        UnknownNameError: There is no such network; the message suggests the nearest one.
+        UsageError: The text is neither a network nor a server.
+    """
     if is_served(text):
         return Named(asked=text)
     known = network_names(what)
@@ -55,10 +73,18 @@ def named_by(text: str, what: What) -> Named:
 
 
 def weights_digest(text: str | None, what: What) -> str | None:
-    """SHA-256, hexadecimal, of the weights that `text` names for `what`; "absent" where a network cannot be run here.
+    """Digest of the weights that a text names.
 
-    None for a server alone. Raises as `open_perception` would for a text that it would refuse unseen, and UsageError
-    for a file that is not there.
+    Args:
+        text: A network, weight files or a server; None for nothing.
+        what: Kind of perception.
+
+    Returns:
+        SHA-256 in hexadecimal; "absent" when a network cannot be run here; None for a server alone.
+
+    Raises:
+        UsageError: The text is not allowed, or a file does not exist.
+        UnknownNameError: There is no such network.
     """
     if text is None:
         return None
@@ -72,9 +98,16 @@ def weights_digest(text: str | None, what: What) -> str | None:
 
 
 def network_digest(name: str) -> str:
-    """SHA-256, hexadecimal, of a network's weights and version; "absent" where it cannot be run here.
+    """Digest of a network's weights and version.
 
-    Raises DataError for weights that are not what they should be.
+    Args:
+        name: Name of the network.
+
+    Returns:
+        SHA-256 in hexadecimal; "absent" when it cannot be run here.
+
+    Raises:
+        DataError: The weights are not the published ones.
     """
     try:
         weights = opened(name).digest
@@ -86,7 +119,7 @@ def network_digest(name: str) -> str:
 
 
 def missing_reason(what: What) -> str:
-    """Why there is nothing to look with, and what brings it."""
+    """Why this perception is missing, and how to get it."""
     setting, name = PAPERS[what]
     files = ", the AlexNet and the LPIPS file as FILE,FILE," if what == "lpips" else ""
     head = ", after the head's file where it gives features" if what == "aesthetic" else ""

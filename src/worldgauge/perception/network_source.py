@@ -1,4 +1,4 @@
-"""Where the answers of a learned network come from: a server of the user, or the network itself, run here."""
+"""The source of a learned network's answers: a server of the user, or the network itself, run here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ BATCH = 10
 
 
 class Source(Protocol):
-    """Answers of one kind. name: of the network. layout: what a server gives where there is a choice, else empty."""
+    """A source of answers of one kind.
+
+    Attributes:
+        name: Name of the network.
+        layout: What a server returns where there is a choice; else empty.
+        needs: Share of the machine that it takes.
+    """
 
     name: str
     layout: str
@@ -30,33 +36,64 @@ class Source(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What changes the answers; not where they come from."""
+        """Everything that changes the answers, but not their location."""
         ...
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """The array `answer` (n, *sides) to arrays of n rows; sides: None where the network itself says."""
+        """Run the network.
+
+        Args:
+            arrays: Inputs by name, n rows each.
+            answer: Name of the output.
+            sides: Sides of one row of the output; None when the network itself determines them.
+
+        Returns:
+            The output (n, *sides).
+        """
         ...
 
     def close(self) -> None:
-        """Leave it; a child process is ended."""
+        """Close the source; a child process is ended."""
         ...
 
 
 def source_of(text: str, kind: str, layouts: tuple[str, ...]) -> Source:
-    """A server where `text` is its address, else the network of that name.
+    """Open a server, when `text` is an address, or else the network with that name.
 
-    Raises UsageError where it is of another kind, SubjectError for a server that does not start, and as `ready`.
+    Args:
+        text: Address or name.
+        kind: Kind of perception.
+        layouts: Layouts that a server may have.
+
+    Returns:
+        The source.
+
+    Raises:
+        UsageError: It is of another kind.
+        SubjectError: The server does not start.
+        AbsentWeightsError: The weights of the network are missing.
+        MissingExtraError: torch is missing.
     """
     return ServerSource(text, kind, layouts) if is_served(text) else NetworkSource(text, kind)
 
 
 def network_names(kind: str) -> list[str]:
-    """Networks that can be run here, of one kind."""
+    """Names of the networks of one kind that can be run here."""
     return [entry.name for entry in networks if entry.facts["what"] == kind]
 
 
 class ServerSource:
-    """A server of one kind."""
+    """A server of one kind.
+
+    Args:
+        at: Address of the server.
+        kind: Kind of perception.
+        layouts: Layouts that it may have.
+
+    Raises:
+        UsageError: It is of another kind.
+        SubjectError: It does not start.
+    """
 
     def __init__(self, at: str, kind: str, layouts: tuple[str, ...]) -> None:
         self._remote = open_estimator(at)
@@ -78,7 +115,7 @@ class ServerSource:
         return {"estimator": self.name, "layout": self.layout, **told}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """See `Source.rows`; at most BATCH rows a question."""
+        """See `Source.rows`; at most BATCH rows are sent in one request."""
         if sides is None:
             raise WorldgaugeError(f"what a server of '{self.name}' has to answer is not told")
         (n,) = {len(array) for array in arrays.values()}
@@ -96,7 +133,12 @@ class ServerSource:
 
 
 class NetworkSource:
-    """A network run here. What it has answered once it is not asked again, in this run or the next."""
+    """A network run here. Its answers are cached, for this run and later ones.
+
+    Args:
+        name: Name of the network.
+        kind: Kind of perception.
+    """
 
     layout = ""
     needs = Needs()
@@ -122,4 +164,4 @@ class NetworkSource:
         return cached_rows(self._identity, arrays, self.network.answer)[answer]
 
     def close(self) -> None:
-        """Nothing is held that is not given back with the object."""
+        """No effect; everything is released with the object."""

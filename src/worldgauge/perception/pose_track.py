@@ -1,4 +1,4 @@
-"""Where the camera of each frame of a video was, whoever finds it out: one pose a frame, of no known size.
+"""Camera poses of the frames of a video from any decoder: one pose for each frame, without a known scale.
 
 track = recover_poses(Clip.open("video.mp4")[:97], "klt-vo", content=sha256, hfov_deg=90.0)
 action_accuracy(truth, track.filled(97), labels)
@@ -30,10 +30,15 @@ _MIN_PART = 8
 
 @dataclass(frozen=True)
 class PoseTrack:
-    """Poses (n, 4, 4) of the frames `frames` (n,), ascending, camera-to-world in the frame of the first camera.
+    """Camera poses of the frames of a video.
 
-    Their unit is the source's own. reason: one line, empty when ok. source: as it was asked for. diagnostics: of the
-    decoder, plain JSON values.
+    Attributes:
+        status: See `TrackStatus`.
+        reason: One line; empty when ok.
+        poses: (n, 4, 4) camera-to-world in the frame of the first camera, in the source's own unit.
+        frames: (n,) ascending frame indices of the poses.
+        source: The source, as it was requested.
+        diagnostics: Diagnostics of the decoder, plain JSON values.
     """
 
     status: TrackStatus
@@ -44,7 +49,14 @@ class PoseTrack:
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
     def filled(self, count: int) -> FloatArray:
-        """Poses (count, 4, 4) of frames 0 to count - 1, NaN where a frame was not placed."""
+        """Poses of all frames from 0.
+
+        Args:
+            count: Number of frames.
+
+        Returns:
+            (count, 4, 4) poses, NaN where a frame has none.
+        """
         every = np.full((count, 4, 4), np.nan)
         if self.poses is not None:
             kept = self.frames < count
@@ -61,14 +73,24 @@ def recover_poses(
     hfov_deg: float | None = None,
     poses: FloatArray | None = None,
 ) -> PoseTrack:
-    """The camera of every frame of `video`, by the decoder `source`; never raises for what a video may hold.
+    """Find the camera pose of every frame of a video.
 
-    source: "exact" for `poses` as they are, else a decoder as `open_decoder` takes it, such as "klt-vo",
-    "precomputed?folder=..." or "cmd:...". content: what these very frames are, such as the SHA-256 of their file and
-    which of its frames; where it is not empty they are decoded once (`decode_cached`). name: for recorded poses, such
-    as "model/1st_data/mem_test/data-25". hfov_deg: horizontal field of view, None when unknown. poses: (len(video), 4,
-    4) where they are known.
-    Raises what `open_decoder` and servers raise, and UsageError for a decoder that cannot do without a real frame.
+    Args:
+        video: The video.
+        source: "exact" for `poses` as they are, else a decoder as `open_decoder` takes it, such as "klt-vo",
+            "precomputed?folder=..." or "cmd:...".
+        content: Identity of exactly these frames, such as the SHA-256 of their file and the selected frames. When it is
+            not empty, they are decoded only once (`decode_cached`).
+        name: Name for recorded poses, such as "model/1st_data/mem_test/data-25".
+        hfov_deg: Horizontal field of view in degrees; None when unknown.
+        poses: (len(video), 4, 4) camera-to-world, when they are known.
+
+    Returns:
+        The poses. A video that cannot be decoded gives a status, never an exception.
+
+    Raises:
+        UsageError: The decoder needs a real frame at a known distance, or is not allowed.
+        WorldgaugeError: As for `open_decoder`, and errors of servers.
     """
     decoder = _opened(source)
     if getattr(decoder, "anchored", False):

@@ -1,9 +1,9 @@
-"""Segmenters: which thing does each pixel show? Exact from a world's view, or by colour from the frame alone.
+"""Segmenters: which object does each pixel show? Exact from the view of a world, or by colour from the frame alone.
 
     scene = estimators.get("colour")().segment(rgb).scene()
 
-`scene` is what `worldgauge.metrics.sgcs` compares. The exact segmenter reads the rendered view in place of pixels;
-the colour one knows the textures of the embedded worlds and is meant for their frames only.
+`worldgauge.metrics.sgcs` compares scenes. The exact segmenter reads the rendered view in place of pixels. The colour
+segmenter knows the textures of the embedded worlds and is meant for their frames only.
 """
 
 from __future__ import annotations
@@ -47,46 +47,62 @@ _COUNTABLE_INDICES = [CATEGORIES.index(name) + 1 for name in COUNTABLE]
 
 
 class Segmentation(Protocol):
-    """What a segmenter found in one frame."""
+    """The result of a segmenter on one frame."""
 
     def scene(self) -> dict[str, Instances]:
-        """Instances by category, tiny ones left out."""
+        """Instances by category, without tiny ones."""
         ...
 
     def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
-        """Their masks (H, W), in the same order."""
+        """Masks (H, W) bool of the instances by category, in the same order."""
         ...
 
 
 class Segmenter(Protocol):
-    """Finds the instances of CATEGORIES in a frame. Same frame, same result.
+    """Finds the instances of CATEGORIES in a frame. The same frame gives the same result.
 
-    What `Exact` and `Colour` are, and what a segmenter with weights of its own (such as SAM 3) has to be.
+    `Exact` and `Colour` are segmenters, and a segmenter with its own weights (such as SAM 3) needs the same method.
+
+    Attributes:
+        name: Name in tables.
     """
 
     name: str
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Segmentation:
-        """rgb: (H, W, 3) uint8. view: what the world's camera saw, for segmenters that read it."""
+        """Segment a frame.
+
+        Args:
+            rgb: (H, W, 3) uint8.
+            view: What the camera of the world saw, for segmenters that read it.
+
+        Returns:
+            The segmentation.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Labels:
-    """One label a pixel. category: (H, W) uint16, 0 for none, i + 1 for CATEGORIES[i]. instance: (H, W) uint16.
+    """One label for each pixel.
 
-    Pixels of one category and one instance number are one mask; number 0 is stuff, one mask a category.
+    Pixels with the same category and instance number are one mask. Number 0 is for uncountable categories: one mask for
+    each category.
+
+    Attributes:
+        category: (H, W) uint16, 0 for none, i + 1 for CATEGORIES[i].
+        instance: (H, W) uint16 instance number.
     """
 
     category: NDArray[np.uint16]
     instance: NDArray[np.uint16]
 
     def scene(self) -> dict[str, Instances]:
-        """Instances by category, those under MIN_SHARE of the image left out."""
+        """Instances by category, without those under MIN_SHARE of the image."""
         return instances_from_labels(self.category, self.instance, min_area=min_area(self.category.shape))
 
     def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
-        """Their masks (H, W), in the same order."""
+        """Masks (H, W) bool of the instances by category, in the same order."""
         found: dict[str, list[NDArray[np.bool_]]] = {}
         for (index, number), (area, *_) in zip(
             *instance_table(self.category, self.instance, len(CATEGORIES)), strict=True
@@ -99,19 +115,20 @@ class Labels:
 
 @dataclass(frozen=True)
 class Masks:
-    """What a prompted segmenter gives: by category, (mask (H, W) bool, confidence) pairs; masks may overlap.
+    """The result of a prompted segmenter, such as `Sam3` or a segmenter that you bring; masks may overlap.
 
-    The `Segmentation` of `Sam3`, and of a segmenter that you bring.
+    Attributes:
+        found: Pairs (mask (H, W) bool, confidence) by category.
     """
 
     found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
 
     def scene(self) -> dict[str, Instances]:
-        """Instances by category, those of confidence above CONFIDENCE and not empty."""
+        """Instances by category with a confidence above CONFIDENCE, without empty ones."""
         return instances_from_masks(self.masks())
 
     def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
-        """Their masks (H, W), in the same order."""
+        """Masks (H, W) bool of the instances by category, in the same order."""
         kept = {
             name: [mask for mask, confidence in group if confidence > CONFIDENCE and mask.any()]
             for name, group in self.found.items()
@@ -121,9 +138,11 @@ class Masks:
 
 @estimators.register("exact", needs="view", version=1)
 class Exact:
-    """Exact masks of an embedded world: countable things by their object number, the others one mask a category.
+    """Exact masks of an embedded world: countable objects by their number, other categories as one mask each.
 
-    categories: names of the view's category indices (`World.categories`); names outside the paper's ten are none.
+    Args:
+        categories: Names of the category indices of the view (`World.categories`). Names outside the paper's ten count
+            as none.
     """
 
     name = "exact"
@@ -132,7 +151,18 @@ class Exact:
         self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of `view`, tiny instances set to none; raises NotApplicableError without one."""
+        """Labels of a view; tiny instances are set to none.
+
+        Args:
+            rgb: Not used.
+            view: What the camera of the world saw.
+
+        Returns:
+            The labels.
+
+        Raises:
+            NotApplicableError: There is no view.
+        """
         if view is None:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'colour' for frames alone")
         category = self._index[view.category]
@@ -145,16 +175,27 @@ class Exact:
 
 @estimators.register("colour", needs="rgb", version=1)
 class Colour:
-    """Segmentation of embedded-world frames by what their colours are painted for; no weights.
+    """Segmentation of embedded-world frames by the colours of their textures; no weights.
 
-    Touching things of one category are one instance to it. It knows absolute colours: a cast or another exposure
-    changes its answer, so the same segmenter belongs on both sides of a comparison.
+    Touching objects of one category are one instance. It knows absolute colours, so a colour cast or another exposure
+    changes its result: use the same segmenter on both sides of a comparison.
     """
 
     name = "colour"
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
-        """Labels of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError on anything else."""
+        """Labels of a frame.
+
+        Args:
+            rgb: (H, W, 3) uint8.
+            view: Not used.
+
+        Returns:
+            The labels.
+
+        Raises:
+            ShapeError: The frame has another shape or dtype.
+        """
         if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8:
             raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
         category = _colour.classify(rgb)
@@ -173,9 +214,13 @@ class Colour:
 
 @estimators.register("sam3", needs="weights", version=1)
 class Sam3:
-    """The paper's text-prompted segmenter, from weights that you bring: `worldgauge weights pull sam3`.
+    """The paper's text-prompted segmenter, from weights that you download: `worldgauge weights pull sam3`.
 
-    What it has seen in a frame once is kept. Raises AbsentWeightsError, and MissingExtraError without torch.
+    Its masks of a frame are cached.
+
+    Raises:
+        AbsentWeightsError: The weights are missing.
+        MissingExtraError: torch is missing.
     """
 
     name = "sam3"
@@ -186,7 +231,18 @@ class Sam3:
         self._network, self._identity = ready(self.name)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Masks:
-        """Masks of a frame (H, W, 3) uint8; `view` is not looked at. Raises ShapeError."""
+        """Masks of a frame.
+
+        Args:
+            rgb: (H, W, 3) uint8.
+            view: Not used.
+
+        Returns:
+            The masks.
+
+        Raises:
+            ShapeError: The frame has another shape or dtype.
+        """
         from worldgauge.perception.cache import cached
         from worldgauge.perception.networks.sam3 import packed, unpacked
 
@@ -201,7 +257,14 @@ class Sam3:
 
 
 class Accuracy(NamedTuple):
-    """Agreement of a segmenter with exact labels: shares of pixels, and SGCS of its masks against the exact ones."""
+    """Agreement of a segmenter with exact labels.
+
+    Attributes:
+        pixel_accuracy: Share of the pixels with an exact category that have this category.
+        iou: Intersection over union of each category; None when it occurs in neither.
+        sgcs: Mean SGCS of the masks against the exact ones.
+        frames: Number of frames.
+    """
 
     pixel_accuracy: float | None
     iou: dict[str, float | None]
@@ -210,10 +273,17 @@ class Accuracy(NamedTuple):
 
 
 def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
-    """How good a segmenter is, over pairs (its labels, exact labels) of the same frames.
+    """Accuracy of a segmenter over frames.
 
-    pixel_accuracy: see `metrics.segmentation`. iou: by category over all frames together, None where it
-    occurs in neither. sgcs: mean over frames. Raises ShapeError without frames.
+    Args:
+        pairs: Pairs (its labels, exact labels) of the same frames.
+
+    Returns:
+        The accuracy: pixel accuracy (see `metrics.segmentation`) and IoU over all frames together, SGCS as the mean
+        over frames.
+
+    Raises:
+        ShapeError: There are no frames.
     """
     size = len(CATEGORIES)
     counts = np.zeros((size + 1, size + 1), np.int64)
@@ -229,5 +299,12 @@ def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
 
 
 def min_area(shape: Sequence[int]) -> int:
-    """Pixels of the smallest instance that counts in an image of `shape` (H, W)."""
+    """Number of pixels of the smallest instance that counts.
+
+    Args:
+        shape: (H, W) of the image.
+
+    Returns:
+        The number of pixels.
+    """
     return max(1, round(MIN_SHARE * shape[0] * shape[1]))

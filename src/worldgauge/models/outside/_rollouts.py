@@ -1,4 +1,4 @@
-"""A folder of stored rollouts: each a lossless video under the digest of what was asked; who made them beside it.
+"""A folder of stored rollouts: lossless videos named by the digest of their request, and a file that names the model.
 
 model.json             the spec and the source of the model whose rollouts these are
 ab/abcd....mp4         frames of one request, named by `digest_of` it
@@ -31,13 +31,27 @@ _DECIMALS = 6
 
 
 class Rollouts:
-    """The rollouts in `folder`; any number of processes may add to it at the same time."""
+    """Stored rollouts of one model; any number of processes may add to the folder at the same time.
+
+    Args:
+        folder: The folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def find(self, request: RolloutRequest) -> Clip | None:
-        """The frames of `request`; None where there are none. Raises SubjectError where they do not fit it."""
+        """Look up the frames of a request.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The frames; None when there are none.
+
+        Raises:
+            SubjectError: The stored frames do not fit the request.
+        """
         path = self.path_of(request)
         if not path.is_file():
             return None
@@ -50,7 +64,15 @@ class Rollouts:
         return clip
 
     def add(self, request: RolloutRequest, frames: Frames) -> None:
-        """Keep the frames (horizon, H, W, 3) of `request`, whole or not at all. Raises DataError on a full disk."""
+        """Store the frames of a request, completely or not at all.
+
+        Args:
+            request: The request.
+            frames: (horizon, H, W, 3) uint8.
+
+        Raises:
+            DataError: The file cannot be written, such as on a full disk.
+        """
         path = self.path_of(request)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,12 +86,20 @@ class Rollouts:
             raise DataError(f"{path}: cannot be written ({error.strerror})") from error
 
     def path_of(self, request: RolloutRequest) -> Path:
-        """Where the frames of `request` lie or would lie."""
+        """Path of the video of a request, whether it exists or not."""
         name = digest_of(request)
         return self.folder / name[:2] / f"{name}.mp4"
 
     def claim(self, spec: ModelSpec, source: str) -> None:
-        """Say whose rollouts these are. Raises UsageError where they are another model's or nothing can be written."""
+        """State whose rollouts these are.
+
+        Args:
+            spec: Spec of the model.
+            source: Source of the model.
+
+        Raises:
+            UsageError: The folder belongs to another model or version, or cannot be written.
+        """
         told = {"version": VERSION, "spec": {**asdict(spec), "inputs": sorted(spec.inputs)}, "source": source}
         text = json.dumps(told, allow_nan=False, sort_keys=True, indent=1, default=dict) + "\n"
         path = self.folder / MODEL
@@ -86,7 +116,14 @@ class Rollouts:
             raise UsageError(f"{self.folder}: cannot hold rollouts ({error.strerror})") from error
 
     def owner(self) -> tuple[ModelSpec, str]:
-        """Spec and source of the model whose rollouts these are. Raises UsageError where that cannot be read."""
+        """Spec and source of the model whose rollouts these are.
+
+        Returns:
+            The spec and the source.
+
+        Raises:
+            UsageError: They cannot be read.
+        """
         told = self._read()
         try:
             spec = dict(told["spec"])
@@ -110,8 +147,16 @@ class Rollouts:
 
 
 def digest_of(request: RolloutRequest) -> str:
-    """SHA-256, in hex, of all that a model may answer by: control, context (its pictures, poses, actions and camera),
-    horizon and seed. Not of the task's id, and not of depth, world and truth, which follow from the rest.
+    """Digest of everything that a model may use for its answer.
+
+    It covers the control, the context (frames, poses, actions and camera), the horizon and the seed. It does not cover
+    the id of the task, nor depth, world and truth, which follow from the rest.
+
+    Args:
+        request: The request.
+
+    Returns:
+        SHA-256 in hexadecimal.
     """
     context = request.context
     told = {

@@ -1,4 +1,4 @@
-"""A JSON service over HTTP that is not trusted: who may be asked, how much is read, what is tried again."""
+"""Client of an untrusted JSON service over HTTP: allowed hosts, size limits and retries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ SHORTEST_PAUSE_S = 0.1
 
 
 class Deadline:
-    """Time left for one piece of work. clock: has `monotonic` and `sleep` as the module `time` does."""
+    """Time left for one piece of work.
+
+    Args:
+        seconds: Time in seconds.
+        clock: Has `monotonic` and `sleep`, as the module `time` does.
+    """
 
     def __init__(self, seconds: float, clock: Any) -> None:
         self._seconds = seconds
@@ -38,22 +43,36 @@ class Deadline:
         self._end = clock.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds; not positive once it has passed."""
+        """Seconds left; not positive after the deadline."""
         return float(self._end - self._clock.monotonic())
 
     def wait(self, seconds: float, why: str) -> None:
-        """Pause. Raises SubjectError, with the reason for the wait, where that would pass the deadline."""
+        """Pause.
+
+        Args:
+            seconds: Length of the pause.
+            why: Reason for the wait, for the message.
+
+        Raises:
+            SubjectError: The pause would pass the deadline.
+        """
         if seconds >= self.left():
             raise SubjectError(f"nothing within {self._seconds:g} s; {why}")
         self._clock.sleep(seconds)
 
 
 class Service:
-    """One service at `url`.
+    """One service.
 
-    headers: sent to the host of `url` alone, secret: what in them must never be shown. download_from: host, or
-    host:port, that files may lie on besides. insecure: allow http to a host that is not this machine.
-    Raises UsageError for an address that cannot be asked.
+    Args:
+        url: Address of the service.
+        headers: Sent only to the host of `url`.
+        secret: The part of the headers that must never be shown.
+        download_from: Another host, or host:port, from which files may be downloaded.
+        insecure: Allow http to a host that is not this machine.
+
+    Raises:
+        UsageError: The address is not allowed.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], secret: str, download_from: str, insecure: bool) -> None:
@@ -86,9 +105,20 @@ class Service:
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[dict[str, Any], float | None]:
-        """The JSON object that {url}/{path} answers, and the pause in seconds that it asks for (Retry-After).
+        """Send a request and read a JSON object.
 
-        Raises SubjectError for a refusal, a redirect, an outage, anything else than an object, a passed deadline.
+        Args:
+            method: HTTP method.
+            path: Path below the address of the service.
+            until: Deadline of the request.
+            body: JSON object to send.
+            headers: Further headers.
+
+        Returns:
+            The object, and the pause in seconds that the service asks for (Retry-After).
+
+        Raises:
+            SubjectError: A refusal, a redirect, an outage, an answer that is not an object, or a passed deadline.
         """
         url = f"{self._url}/{path}"
         what = f"{method} {_shown(url)}"
@@ -111,9 +141,16 @@ class Service:
         return given
 
     def download(self, link: str, path: Path, limit: int, until: Deadline) -> None:
-        """At most `limit` bytes behind `link` into the file `path`. Redirects are held to the same hosts as links.
+        """Download a file; redirects may lead only to the hosts that are allowed for links.
 
-        Raises SubjectError as `ask` does, and for links that lead elsewhere.
+        Args:
+            link: Address of the file.
+            path: File to write.
+            limit: Largest size in bytes.
+            until: Deadline of the download.
+
+        Raises:
+            SubjectError: As in `ask`, or the link leads to a host that is not allowed.
         """
 
         def save(answer: http.client.HTTPResponse) -> None:
@@ -132,7 +169,7 @@ class Service:
         raise SubjectError(f"the file lies behind more than {MAX_REDIRECTS} redirects")
 
     def plain(self, text: object) -> str:
-        """Words of the service as one short line of printable characters, without the secret."""
+        """Text of the service as one short line of printable characters, without the secret."""
         line = str(text).replace(self._secret, "(secret)") if self._secret else str(text)
         return " ".join("".join(c if c.isprintable() else " " for c in line).split())[:300]
 

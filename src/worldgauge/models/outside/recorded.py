@@ -1,4 +1,4 @@
-"""`recording` and `recorded`: rollouts of a model, kept while it is asked, and played again without it."""
+"""`recording` and `recorded`: store the rollouts of a model while it runs, and play them again without it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from worldgauge_serve import settings_of
 
 @models.register("recorded")
 class Recorded:
-    """Rollouts that `recording` has kept: another model's answers, without the model.
+    """Play the rollouts that `recording` has stored, without the model.
 
-    folder: where they lie. Its spec is that of the model, so that it is asked the same; what the model was handed
-    beyond its context stays marked.
+    Its spec is that of the model, so it gets the same requests. Extra inputs of the model stay marked.
+
+    Args:
+        folder: Folder of the rollouts.
+
+    Raises:
+        UsageError: The folder does not say whose rollouts it holds.
     """
 
     def __init__(self, folder: str) -> None:
@@ -29,7 +34,17 @@ class Recorded:
         self.spec = replace(spec, name=f"{spec.name}-recorded", settings={"of": source, "settings": spec.settings})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises SubjectError for what was not recorded."""
+        """The stored frames of a request, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            SubjectError: The request was not recorded.
+        """
         clip = self._rollouts.find(request)
         if clip is None:
             about = f" of task '{request.task}'" if request.task else ""
@@ -42,11 +57,17 @@ class Recorded:
 
 @models.register("recording")
 class Recording:
-    """Another model, whose rollouts are kept as they come; what has been kept is not asked again.
+    """Run another model and store its rollouts; a stored rollout is not requested again.
 
-    of: a registered model, as in "warp?view=panorama", or a served one, as in "cmd:..." (also of a file's class).
-    folder: where they are kept, lossless. It passes for the model: its spec is that of the model. behind: the model;
-    whoever waits for a served one, or ends it, finds it there.
+    It takes the place of the model and has its spec.
+
+    Args:
+        of: A registered model, such as "warp?view=panorama", or a served one, such as "cmd:..." (also the class of a
+            file).
+        folder: Folder of the rollouts, stored losslessly.
+
+    Attributes:
+        behind: The model itself, for code that waits for a served model or ends it.
     """
 
     def __init__(self, of: str, folder: str) -> None:
@@ -65,11 +86,11 @@ class Recording:
         self.needs = Needs.of(self._model)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames in one chunk."""
+        """The `horizon` frames of a request in one chunk, stored or new."""
         return iter(self.rollout_batch([request])[0])
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-        """One chunk a request; those that are not kept yet are asked together."""
+        """One chunk for each request; those that are not stored yet are requested together."""
         missing = [request for request in requests if self._rollouts.find(request) is None]
         for request, frames in zip(missing, checked_batch(self._model, missing), strict=True):
             self._rollouts.add(request, frames)

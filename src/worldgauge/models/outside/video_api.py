@@ -1,6 +1,7 @@
 """`video-api`: a video generation service over HTTP: submit, poll, download.
 
-Every vendor speaks another dialect. This one is small, and what another needs changed stands first in the class:
+Every vendor uses another dialect. This one is small, and the methods that another dialect has to change come first in
+the class:
 
     POST {url}/generations    {"model", "prompt", "seed", "width", "height", "frames", "fps", "image": PNG in base64}
                               -> {"id"}
@@ -32,25 +33,34 @@ MAX_FRAMES = 20_000
 
 @models.register("video-api")
 class VideoApi:
-    """A video generation service over HTTP, driven by the last frame seen and the walk in words.
+    """A video generation service over HTTP, driven by the last context frame and the walk in words.
 
-    url: where {url}/generations lies. model: the name the service knows it by. key_env: environment variable that
-    holds the key; it is sent to that host alone and written nowhere. prompt: words put before the walk. image_field:
-    name of the JSON field of the picture; empty for a service that takes none. name: for tables, else `model`.
-    download_from: host, or host:port, of the videos where it is another. insecure: allow http to a host that is not
-    this machine. deadline_s: for one rollout, from submission to the last byte. poll_s: first pause between two
-    questions; it grows to LONGEST_PAUSE_S, and Retry-After goes first. max_video_mb: largest video taken.
+    When a picture is sent, frame 0 of the video is assumed to be that picture. A requested frame is the frame nearest
+    in time, by the rate that the file declares. Another rate is no error; a video that ends too early is one, and a
+    longer video is cut. Frames of another size are resized, whatever their aspect ratio.
 
-    Time: where a picture is sent, frame 0 of the video is taken to be that picture. A frame that is asked for is the
-    frame nearest in time, by the rate that the file declares: another rate is no error, a video that ends too early
-    is, and one that lasts longer is cut. Frames of another size are resized, whatever their shape.
+    Args:
+        url: Address under which /generations is found.
+        model: Name of the model at the service.
+        key_env: Environment variable that holds the key. It is sent to that host only and is never written.
+        prompt: Words put before the walk.
+        image_field: Name of the JSON field of the picture; empty for a service that takes none.
+        name: Name in tables; `model` by default.
+        download_from: Host, or host:port, of the videos when it is another one.
+        insecure: Allow http to a host that is not this machine.
+        deadline_s: Seconds for one rollout, from submission to the last byte.
+        poll_s: First pause in seconds between two polls. It grows to LONGEST_PAUSE_S; Retry-After takes precedence.
+        max_video_mb: Largest video in MB.
+
+    Raises:
+        UsageError: An argument is out of range, or the address is not allowed.
     """
 
     path = "generations"
     key_header = ("Authorization", "Bearer {key}")
 
     def order(self, request: RolloutRequest) -> dict[str, Any]:
-        """What is submitted, as JSON."""
+        """The JSON object that is submitted for a request."""
         width, height = request.frame_size
         order = {
             "model": self._model,
@@ -70,9 +80,16 @@ class VideoApi:
         return str(answer.get("id") or "")
 
     def link(self, answer: Mapping[str, Any]) -> str | None:
-        """Address of the video in the answer to a question; None while there is none yet.
+        """Address of the video in the answer to a poll.
 
-        Raises SubjectError where there will be none.
+        Args:
+            answer: The answer.
+
+        Returns:
+            The address; None while the video is not ready.
+
+        Raises:
+            SubjectError: The generation failed, or the answer is not understood.
         """
         status, video = answer.get("status"), answer.get("video")
         if status in ("queued", "running"):
@@ -116,10 +133,17 @@ class VideoApi:
         self.clock: Any = time
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames of the video that the service makes, one a chunk.
+        """Frames of the video that the service makes for a request, in chunks of one.
 
-        Raises SubjectError, and gives no frame, for an outage, a refusal, a failed generation, a passed deadline, and
-        a video that is damaged, too large or too short.
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            SubjectError: An outage, a refusal, a failed generation, a passed deadline, or a video that is damaged, too
+                large or too short. No frame is returned then.
         """
         until = Deadline(self._deadline_s, self.clock)
         link = self._generate(request, until)

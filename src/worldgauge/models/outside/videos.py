@@ -1,4 +1,4 @@
-"""`videos`: finished videos in a folder stand in for the model that made them."""
+"""`videos`: finished videos in a folder take the place of the model that made them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,26 @@ SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov")
 class Videos:
     """Finished videos of a folder, played back as if a model had just made them.
 
-    root: the video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or one of the other
-    SUFFIXES; ids may hold slashes.
-    Its frame 0 follows the last context frame. Frames of another size are resized, whatever their shape.
-    name: of the model that made them, for tables. control: what drove it, recorded with every score.
-    longer: "cut" drops the end of a video that has too many frames; they are an error else. fps: "ignore" takes
-    frames one by one whatever the rate; else rates that part by half a frame over the rollout are an error. Both are
-    rules of `rollout`; a suite that takes any video asks for it by `video_of`.
+    The video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or has one of the other
+    SUFFIXES. Ids may hold slashes. Frame 0 follows the last context frame. Frames of another size are resized, whatever
+    their aspect ratio.
 
-    A task without a video fails, it is not skipped: its question can be asked, and a model that leaves out the hard
-    ones must not look better. Every video is read once to make the digest that stands for all of them in a task's
-    identity; links that lead out of `root` are refused, links to folders are not followed.
+    A task without a video fails; it is not skipped, because a model that leaves out the hard tasks must not look
+    better. Every video is read once to compute the digest that represents all of them in a task's identity. Links that
+    lead out of `root` are refused, and links to folders are not followed.
+
+    `longer` and `fps` are rules of `rollout`. A suite that takes any video uses `video_of`.
+
+    Args:
+        root: The folder.
+        name: Name in tables of the model that made the videos.
+        control: What drove that model, recorded with every score.
+        longer: "cut" drops the end of a video with too many frames; "error" refuses it.
+        fps: "ignore" takes frames one by one whatever the rate; with "same", rates that differ by half a frame over the
+            rollout are an error.
+
+    Raises:
+        UsageError: The folder cannot be read, or an argument is not allowed.
     """
 
     def __init__(
@@ -59,10 +68,19 @@ class Videos:
         self.spec = ModelSpec(str(name), control=control, settings=settings)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The frames of the task's video, one a chunk.
+        """Frames of the video of a task, in chunks of one.
 
-        Raises SubjectError where there is no such video, or it is too short, too long, damaged, or changed since the
-        folder was read; DataError where it cannot be opened; NotApplicableError for a request of no task.
+        Args:
+            request: The request; its `task` names the video.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            SubjectError: There is no such video, or it is too short, too long, damaged, or changed since the folder was
+                read.
+            DataError: The video cannot be opened.
+            NotApplicableError: The request has no task.
         """
         path = self._video_of(request.task)
         clip = Clip.open(path)
@@ -71,9 +89,17 @@ class Videos:
         return (frame[None] for frame in clip[: request.horizon].resized(*request.frame_size))
 
     def video_of(self, task: str) -> Path:
-        """The video of a task as it lies there, whatever its length, rate and size; decoded once, to find its faults.
+        """The video file of a task as it is, whatever its length, rate and size; it is decoded once to find damage.
 
-        Raises as `rollout` does, but for what a request would ask for.
+        Args:
+            task: Id of the task.
+
+        Returns:
+            Path of the file.
+
+        Raises:
+            SubjectError: There is no such video, or it is damaged or changed since the folder was read.
+            DataError: The video cannot be opened.
         """
         path = self._video_of(task)
         Clip.open(path)
@@ -125,9 +151,16 @@ class _Video:
 
 
 def videos_in(root: Path | str) -> dict[str, list[Path]]:
-    """Files of the videos below `root`, by the id of the task that each would answer; none is opened.
+    """Find the video files below a folder; none is opened.
 
-    Raises UsageError for what is no folder, cannot be read or holds a link that leads out of it.
+    Args:
+        root: The folder.
+
+    Returns:
+        Files by the id of the task that each would answer.
+
+    Raises:
+        UsageError: It is no folder, cannot be read, or holds a link that leads out of it.
     """
     root = Path(root).expanduser()
     if not root.is_dir():

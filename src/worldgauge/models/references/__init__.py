@@ -1,1 +1,1 @@
-"""Models whose scores are known beforehand: ceilings, floors, and models with one stated fault."""
+"""Models whose scores are known in advance: ceilings, floors, and models with one stated fault."""

@@ -1,4 +1,4 @@
-"""One RGB-D frame seen from elsewhere: a mesh of its pixels, drawn nearest first, its holes filled from behind."""
+"""One RGB-D frame seen from another pose: a mesh of its pixels, drawn nearest first, with holes filled from behind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
 
 TORN_PX_PER_M = 4.0
 """Neighbouring pixels lie on two surfaces, with a hole opening between them, where moving the camera by a metre would
-pull them further apart than this: at 384 pixels of 90 degrees, 1 m beside 1.02 m, or 5 m beside 5.6 m."""
+pull them further apart than this: at 384 pixels of 90 degrees, 1 m next to 1.02 m, or 5 m next to 5.6 m."""
 NEAREST_M = 0.02
 FARTHEST_M = 1e4
 """In place of an infinite depth: nothing moves there."""
@@ -25,10 +25,13 @@ _ROUNDING = 1e-12
 
 
 class DepthMesh:
-    """What a frame holds of the space before it, to be drawn from other poses.
+    """The space that one frame shows, to be drawn from other poses.
 
-    image: (H, W, 3) uint8. depth: (H, W) metres, along the axis of a `Camera` and the ray of a `Panorama`; pixels of
-    NaN are left out. pose: camera-to-world (4, 4) of the frame.
+    Args:
+        image: (H, W, 3) uint8.
+        depth: (H, W) metres, along the axis of a `Camera` or along the ray of a `Panorama`; pixels of NaN are left out.
+        camera: Camera of the frame.
+        pose: (4, 4) camera-to-world pose of the frame.
     """
 
     def __init__(
@@ -45,10 +48,16 @@ class DepthMesh:
         self._places = np.empty((*far.shape, 3), np.float32)
 
     def render(self, pose: FloatArray) -> NDArray[np.uint8]:
-        """The frame (H, W, 3) from camera-to-world `pose` (4, 4).
+        """Draw the space from another pose.
 
-        Where nothing was seen a row goes on in the colour beside the hole, of the farther side where there are two; a
-        row of which nothing was seen repeats the nearest one above or below.
+        A hole in a row is filled with the colour next to it, on the farther side when there are two. A row without any
+        drawn pixel repeats the nearest row above or below.
+
+        Args:
+            pose: (4, 4) camera-to-world.
+
+        Returns:
+            (H, W, 3) uint8.
         """
         import cv2
 

@@ -1,4 +1,4 @@
-"""Depth for models that need it, where nobody gives it: estimated from the frames."""
+"""Estimated depth, for models that need depth where none is given."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from worldgauge.perception.network_source import source_of
 
 KIND = "depth"
 SKY_M = 60.0
-"""No network knows of infinity: what it puts farther than this is taken for sky. The ones for outdoors end at 80 m."""
+"""Metres beyond which estimated depth is taken for sky, since no network returns infinity. Outdoor ones end at 80 m."""
 
 
 class DepthSource:
-    """A network that estimates depth, run here ("depth-anything") or by a server of kind "depth" ("cmd:...").
+    """A network that estimates depth, run in this process or by a server.
 
-    Its metres are what it takes for metres. Raises as `source_of`: AbsentWeightsError with the command that brings
-    them, UsageError for a network or a server of something else.
+    Depth is in the metres that the network estimates.
+
+    Args:
+        at: A network to run here ("depth-anything"), or the address of a server of kind "depth" ("cmd:...").
+
+    Raises:
+        AbsentWeightsError: The weights are missing; the message names the command that downloads them.
+        UsageError: The network or server is of another kind.
     """
 
     def __init__(self, at: str) -> None:
@@ -31,13 +37,22 @@ class DepthSource:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What changes its answers, plain JSON values: digest of the weights, or what the server says of itself."""
+        """What changes the answers, as plain JSON values: digest of the weights, or identity of the server."""
         return {**self._source.settings, "sky_m": SKY_M}
 
     def added(self, context: Context) -> Context:
-        """`context` with estimated depth, of any frame when it is asked for; infinite where it is sky.
+        """Add estimated depth to a context; a frame is estimated when its depth is read. Sky is infinite.
 
-        Raises NotApplicableError for panoramas; asking for depth raises SubjectError where a server gives none.
+        Reading a depth raises SubjectError when a server returns none.
+
+        Args:
+            context: Perspective frames.
+
+        Returns:
+            The context with depth.
+
+        Raises:
+            NotApplicableError: The frames are panoramas.
         """
         if isinstance(context.camera, Panorama):
             raise NotApplicableError(f"'{self._source.name}' estimates depth of perspective views, not of panoramas")

@@ -1,7 +1,7 @@
-"""`forgetful`: draws a place just as sharp and plausible, only another one.
+"""`forgetful`: draws a place that is as sharp and plausible as the true one, but another place.
 
-It obeys every action and its frames are as good as the truth's; it merely does not remember. What a
-benchmark of memory must see through, and a benchmark of image quality cannot.
+It obeys every action, and its frames are as good as the truth; it only does not remember. A benchmark of memory must
+detect this, and a benchmark of image quality cannot.
 """
 
 from __future__ import annotations
@@ -34,18 +34,31 @@ _WORLDS = ("voxel", "third-person", "indoor")
 
 @models.register("forgetful")
 class Forgetful:
-    """Another settlement or home of the same kind, seen along the right path.
+    """Another settlement or home of the same kind, seen along the correct path.
 
-    The path is laid where most of it runs over free natural ground of the other place, and follows that ground. In a
-    home it begins where the floor is free, the same place for all that is asked from one place, and stops at walls and
-    furniture. view: kind of image that it gives, "perspective" or "panorama".
+    The path is placed where most of it runs over free natural ground of the other place, and it follows that ground. In
+    a home it starts where the floor is free, at the same place for all requests from one position, and stops at walls
+    and furniture.
+
+    Args:
+        view: Kind of image that it returns, "perspective" or "panorama".
     """
 
     def __init__(self, view: View = "perspective") -> None:
         self.spec = ModelSpec("forgetful", control="camera", view=view, inputs=frozenset({"world"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames of the other place."""
+        """Render the other place.
+
+        Args:
+            request: The request; it needs an embedded world or home.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no such world.
+        """
         if request.world is None or request.world.name not in _WORLDS or request.poses is None:
             raise NotApplicableError("'forgetful' needs an embedded world or home; published recordings have none")
         other = _other_place(request.world)

@@ -1,11 +1,10 @@
-"""`memory`: a real geometric memory. It lifts what it saw into points and looks at them from the new pose.
+"""`memory`: a real geometric memory. It lifts what it saw into points and draws them from the new pose.
 
-It invents nothing: where it never saw anything it shows the mean colour of what it saw at that
-elevation. With the given depth its errors are those of a point cloud. With depth that a network estimates
-("memory?depth=depth-anything") it needs nothing but the pictures and poses, and runs on any recording; the
-network's errors, that of its metres among them, are then errors of the subject. `memory-plane` needs no network
-either; its errors are those of a stated guess: flat ground at eye height, and everything above the horizon on a
-wall at a fixed distance.
+It invents nothing. Where it never saw anything, it shows the mean colour of what it saw at that elevation. With given
+depth its errors are those of a point cloud. With depth that a network estimates ("memory?depth=depth-anything") it
+needs only frames and poses and runs on any recording; the errors of the network, such as a wrong scale, then count as
+errors of the model. `memory-plane` needs no network either. Its errors are those of a stated guess: flat ground at eye
+height, and everything above the horizon on a wall at a fixed distance.
 """
 
 from __future__ import annotations
@@ -31,13 +30,21 @@ SKY_BANDS = 64
 
 @models.register("memory")
 class Memory:
-    """Points lifted from the context with its depth, drawn again from the poses asked for.
+    """Points lifted from the context with its depth, drawn again from the requested poses.
 
-    stride: 4 lifts every fourth context frame. Pixels whose depth is NaN move with the camera, such as a figure in
-    view, and are not remembered. depth: "" for the true depth of the context; or what estimates it, a network
-    by its name ("depth-anything") or a server of kind "depth" ("cmd:...", "http://..."), and then a figure is
-    remembered where it stood. Raises AbsentWeightsError, MissingExtraError, UsageError or SubjectError where that
-    cannot be had.
+    Pixels whose depth is NaN, such as a figure in view that moves with the camera, are not remembered. With estimated
+    depth such a figure is remembered where it stood.
+
+    Args:
+        stride: Every `stride`-th context frame is lifted.
+        depth: "" for the true depth of the context; else what estimates it: a network by name ("depth-anything") or a
+            server of kind "depth" ("cmd:...", "http://...").
+
+    Raises:
+        AbsentWeightsError: The weights of the network are missing.
+        MissingExtraError: The network needs an extra that is not installed.
+        UsageError: An argument is not allowed.
+        SubjectError: The server does not start.
     """
 
     name = "memory"
@@ -53,7 +60,17 @@ class Memory:
         self.spec = ModelSpec(self.name, control="camera", inputs=inputs, settings={"stride": stride, **told})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, each the remembered points seen from `request.poses`."""
+        """Draw the remembered points from `request.poses`.
+
+        Args:
+            request: The request; its context needs perspective frames.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The frames are panoramas.
+        """
         context, camera = request.context, request.context.camera
         if isinstance(camera, Panorama):
             raise NotApplicableError(f"'{self.name}' remembers perspective views; panoramas: 'warp?view=panorama'")
@@ -68,7 +85,7 @@ class Memory:
             yield splat(store, camera, invert(pose), sky.image(pose))[None]
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """The poses that were asked for."""
+        """The requested poses."""
         return request.poses
 
     def _depth_of(self, context: Context) -> Callable[[int], NDArray[np.float32]]:
@@ -84,7 +101,11 @@ class Memory:
 
 @models.register("memory-plane")
 class MemoryPlane(Memory):
-    """The same memory without given depth: a stated guess of flat ground and a far wall takes its place."""
+    """The same memory with a stated guess in place of depth: flat ground and a far wall.
+
+    Args:
+        stride: Every `stride`-th context frame is lifted.
+    """
 
     name = "memory-plane"
     inputs = frozenset()
@@ -99,9 +120,16 @@ class MemoryPlane(Memory):
 
 
 def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The stated guess (H, W) in metres along the axis: ground EYE_HEIGHT_M below the eye, a wall at WALL_M above it.
+    """Depth of the stated guess: ground EYE_HEIGHT_M below the eye, a wall at WALL_M above the horizon.
 
     No pixel is sky, so that roofs and trees are remembered too.
+
+    Args:
+        camera: The camera.
+        pose: (4, 4) camera-to-world.
+
+    Returns:
+        (H, W) float32 metres along the axis.
     """
     down = camera.rays() @ pose[2, :3]
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""A store of coloured points with the size each was seen at, and its drawing."""
+"""A store of coloured points that keeps the size at which each was seen, and a function that draws it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ _FIRST_CAPACITY = 1 << 18
 
 
 class PointStore:
-    """Points in the world frame, one a cell: cells grow with the distance a pixel was seen from.
+    """Points in the world frame, one for each cell; cells grow with the distance from which a pixel was seen.
 
-    A cell is the smallest power-of-two multiple of FINEST_M that holds the pixel's footprint, so near
-    walls keep their texels and far hills stay cheap. Position and colour are means over the pixels that
-    fell into the cell.
+    A cell is the smallest power-of-two multiple of FINEST_M that holds the footprint of the pixel, so near walls keep
+    their texture and far hills stay cheap. Position and colour are means over the pixels in the cell.
     """
 
     def __init__(self) -> None:
@@ -34,7 +33,14 @@ class PointStore:
     def add(
         self, image: NDArray[np.uint8], depth: NDArray[np.float32], camera: Camera, pose: NDArray[np.float64]
     ) -> None:
-        """Lift one frame: image (H, W, 3), depth (H, W) metres along the axis, camera-to-world pose."""
+        """Lift one frame into points.
+
+        Args:
+            image: (H, W, 3) uint8.
+            depth: (H, W) metres along the axis.
+            camera: Camera of the frame.
+            pose: (4, 4) camera-to-world.
+        """
         self._reserve(image.shape[0] * image.shape[1])
         self.count = _insert(
             self._keys, self._points, self.positions, self.colours, self.sizes, self._hits, self.count,
@@ -60,7 +66,17 @@ class PointStore:
 def splat(
     store: PointStore, camera: Camera, world_to_camera: NDArray[np.float64], background: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
-    """The points as squares of their size, nearest in front, over `background` (H, W, 3)."""
+    """Draw the points as squares of their size, nearest in front.
+
+    Args:
+        store: The points.
+        camera: Camera of the drawing.
+        world_to_camera: (4, 4) transform.
+        background: (H, W, 3) uint8, shown where there is no point.
+
+    Returns:
+        (H, W, 3) uint8.
+    """
     image = background.copy()
     nearest = np.full(image.shape[:2], np.inf, np.float32)
     _draw(

@@ -16,13 +16,23 @@ from worldgauge.worlds import open_world
 
 @models.register("render")
 class Render:
-    """The true world from the poses asked for: what is left to lose is the plan and how it is read."""
+    """The true world from the requested poses; what can still go wrong is the plan and how it is read."""
 
     def __init__(self) -> None:
         self.spec = ModelSpec("render", control="camera", inputs=frozenset({"world"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a world."""
+        """Render the world from the requested poses.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no world.
+        """
         path = self.camera_path(request)
         if path is None or request.world is None:
             raise NotApplicableError("'render' needs a world that can be rendered; published recordings have none")
@@ -30,16 +40,17 @@ class Render:
         return (world.view(pose, request.context.camera).rgb[None] for pose in path)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """The poses that were asked for."""
+        """The requested poses."""
         return None if request.world is None else request.poses
 
 
 @models.register("drift")
 class Drift:
-    """The true world from a pose whose error grows by the frame: perfect memory, imperfect odometry.
+    """The true world from a pose whose error grows with each frame: perfect memory, imperfect odometry.
 
-    step_m: metres of position error added a frame, in one seeded direction of the plane.
-    turn_rad: radians of heading error added a frame, to a seeded side.
+    Args:
+        step_m: Metres of position error added in each frame, in one seeded direction of the plane.
+        turn_rad: Radians of heading error added in each frame, to a seeded side.
     """
 
     def __init__(self, step_m: float = 0.01, turn_rad: float = 0.001) -> None:
@@ -53,7 +64,17 @@ class Drift:
         )
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Frame t rendered at the true pose moved by (t + 1) steps of error."""
+        """Render frame t from the true pose moved by (t + 1) steps of error.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no world.
+        """
         path = self.camera_path(request)
         if path is None or request.world is None:
             raise NotApplicableError("'drift' needs a world that can be rendered; published recordings have none")
@@ -61,7 +82,7 @@ class Drift:
         return (world.view(pose, request.context.camera).rgb[None] for pose in path)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Where it really looks from."""
+        """The poses from which it renders, with their error."""
         if request.world is None or request.poses is None:
             return None
         rng = np.random.default_rng(request.seed)
@@ -80,9 +101,11 @@ WALKING_MPS = 0.5
 
 @models.register("ahead")
 class Ahead:
-    """The true world seen while walking straight ahead, through whatever stands there.
+    """The true world, seen while walking straight ahead through any obstacle.
 
-    speed_mps: metres a second; None keeps the mean speed of the context, and takes 0.5 where that is a single frame.
+    Args:
+        speed_mps: Metres per second; None keeps the mean speed of the context, or 0.5 when the context is a single
+            frame.
     """
 
     def __init__(self, speed_mps: float | None = None) -> None:
@@ -92,7 +115,17 @@ class Ahead:
         self.spec = ModelSpec("ahead", control="text", inputs=frozenset({"world"}), settings={"speed_mps": speed_mps})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a world."""
+        """Render the world while walking straight ahead.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no world.
+        """
         path = self.camera_path(request)
         if path is None or request.world is None:
             raise NotApplicableError("'ahead' needs a world that can be rendered; published recordings have none")
@@ -100,7 +133,7 @@ class Ahead:
         return (world.view(pose, request.context.camera).rgb[None] for pose in path)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """The last pose of the context moved along its heading, level, by one step a frame."""
+        """The last pose of the context, moved level along its heading by one step in each frame."""
         if request.world is None:
             return None
         last = request.context.poses[-1]

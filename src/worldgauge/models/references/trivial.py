@@ -1,4 +1,4 @@
-"""References that show what they saw, nothing of it, or nothing at all: `freeze`, `replay`, `mean`, `noise`, `none`."""
+"""References without any model of the world: `freeze`, `replay`, `mean`, `noise`, `none`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from worldgauge.models import models
 
 @models.register("freeze")
 class Freeze:
-    """The last context frame, for ever.
+    """The last context frame, repeated.
 
-    view: kind of image that it takes and gives, "perspective" or "panorama".
+    Args:
+        view: Kind of image that it takes and returns, "perspective" or "panorama".
     """
 
     def __init__(self, view: View = "perspective") -> None:
@@ -29,7 +30,7 @@ class Freeze:
         return (last for _ in range(request.horizon))
 
     def camera_path(self, request: RolloutRequest) -> FloatArray:
-        """Where the last context frame was taken, for ever."""
+        """The pose of the last context frame, repeated."""
         return np.repeat(request.context.poses[-1:], request.horizon, axis=0)
 
 
@@ -50,7 +51,7 @@ class Replay:
 
 @models.register("mean")
 class Mean:
-    """The mean context frame, for ever."""
+    """The mean context frame, repeated."""
 
     def __init__(self) -> None:
         self.spec = ModelSpec("mean")
@@ -69,9 +70,10 @@ class Mean:
 class Noise:
     """Independent random colours in every frame: the floor.
 
-    block_px: side of the squares that share a colour. 1 is white noise, which no lossless codec can
-    shrink; 8 keeps a recorded rollout sixty times smaller and is as meaningless. view: kind of image that it gives,
-    "perspective" or "panorama".
+    Args:
+        block_px: Side of the squares that share a colour, in pixels. 1 is white noise, which no lossless codec can
+            shrink; 8 makes a recorded rollout sixty times smaller and means as little.
+        view: Kind of image that it returns, "perspective" or "panorama".
     """
 
     def __init__(self, block_px: int = 8, view: View = "perspective") -> None:
@@ -92,7 +94,7 @@ class Noise:
 
 @models.register("none")
 class NoModel:
-    """Imagines nothing: the floor of the closed loop, the same policies deciding from what they see."""
+    """Imagines nothing: the floor of the closed loop, where the same policies decide from what they see."""
 
     imagines = False
 
@@ -100,5 +102,9 @@ class NoModel:
         self.spec = ModelSpec("none", max_context=1)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Raises NotApplicableError."""
+        """Not available.
+
+        Raises:
+            NotApplicableError: Always.
+        """
         raise NotApplicableError("'none' imagines nothing: it is a reference of suites that do without a world model")

@@ -21,7 +21,8 @@ from worldgauge.models import models
 class Truth:
     """The recorded future itself: the ceiling.
 
-    view: kind of image that it gives, "perspective" or "panorama".
+    Args:
+        view: Kind of image that it returns, "perspective" or "panorama".
     """
 
     name = "truth"
@@ -30,38 +31,58 @@ class Truth:
         self.spec = ModelSpec(self.name, view=view, inputs=frozenset({"truth"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The recorded frames, one a chunk."""
+        """The recorded frames, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no recorded future.
+        """
         if request.truth is None:
             raise NotApplicableError(f"'{self.name}' needs the recorded future, and this task has none")
         return (frame[None] for frame in request.truth)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Where the recorded frames were taken, where that is known."""
+        """Poses of the recorded frames; None when they are not known."""
         return request.truth_poses
 
 
 @models.register("oracle")
 class Oracle(Truth):
-    """`truth` by its name in closed loops: the simulator replays the plan, collisions included."""
+    """`truth` under its name in closed loops: the simulator replays the plan, collisions included."""
 
     name = "oracle"
 
 
 @models.register("late")
 class Late:
-    """The recorded future one frame late: the last context frame, then the truth without its last."""
+    """The recorded future one frame late: the last context frame, then the truth without its last frame."""
 
     def __init__(self) -> None:
         self.spec = ModelSpec("late", inputs=frozenset({"truth"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        """The delayed frames, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no recorded future.
+        """
         if request.truth is None:
             raise NotApplicableError("'late' needs the recorded future, and this task has none")
         return _frames(request.context.clip[-1], request.truth[: request.horizon - 1])
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Where those frames were taken, where that is known."""
+        """Poses of the delayed frames; None when they are not known."""
         if request.truth_poses is None:
             return None
         return np.concatenate([request.context.poses[-1:], request.truth_poses[: request.horizon - 1]])
@@ -75,19 +96,29 @@ def _frames(first: Frames, rest: Clip) -> Iterator[Frames]:
 
 @models.register("reencoded")
 class Reencoded:
-    """The recorded future, encoded once as a video for browsers and read back: the ceiling of videos handed in."""
+    """The recorded future, encoded once as a video for browsers and read back: the ceiling of submitted videos."""
 
     def __init__(self) -> None:
         self.spec = ModelSpec("reencoded", inputs=frozenset({"truth"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        """The re-encoded frames, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no recorded future.
+        """
         if request.truth is None:
             raise NotApplicableError("'reencoded' needs the recorded future, and this task has none")
         return _passed(request.truth)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Where the recorded frames were taken, where that is known."""
+        """Poses of the recorded frames; None when they are not known."""
         return request.truth_poses
 
 
@@ -110,10 +141,13 @@ GREY, SPREAD = 127.5, 64.0
 class Degraded:
     """The recorded future mixed with noise: (1 - level) x truth + level x noise, in grey levels.
 
-    level: 0 is the truth, 1 tells nothing of it. The noise is as strong at every scale, from single pixels to a
-    quarter of the frame's longer side or more, as the contrast of natural pictures is: what a level hides it hides of
-    small things and of large ones. It is independent in every frame and colour, seeded by the request. view: kind of
-    image that it gives.
+    The noise is equally strong at every scale, from single pixels to a quarter of the frame's longer side or more, as
+    the contrast of natural pictures is. So a level hides small and large things alike. It is independent in every frame
+    and colour, and seeded by the request.
+
+    Args:
+        level: 0 is the truth, 1 shows nothing of it.
+        view: Kind of image that it returns, "perspective" or "panorama".
     """
 
     def __init__(self, level: float = 0.5, view: View = "perspective") -> None:
@@ -125,14 +159,24 @@ class Degraded:
         )
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without a recorded future."""
+        """The recorded frames mixed with noise, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The request has no recorded future.
+        """
         if request.truth is None:
             raise NotApplicableError("'degraded' needs the recorded future, and this task has none")
         rng = np.random.default_rng(request.seed)
         return (self._mixed(frame, rng)[None] for frame in request.truth)
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Where the recorded frames were taken, where that is known."""
+        """Poses of the recorded frames; None when they are not known."""
         return request.truth_poses
 
     def _mixed(self, frame: Frames, rng: np.random.Generator) -> Frames:
@@ -144,9 +188,17 @@ class Degraded:
 
 
 def noise_of_all_scales(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """(height, width, 3) float32 of mean 0 and variance 1: squares of 1, 2, 4, ... pixels, as strong each.
+    """Noise with equal strength at every scale: the sum of squares of 1, 2, 4, ... pixels.
 
-    The largest are half of the largest power of two in the longer side: 128 pixels of 384.
+    The largest squares are half of the largest power of two in the longer side: 128 pixels of 384.
+
+    Args:
+        height: Height in pixels.
+        width: Width in pixels.
+        rng: Random generator.
+
+    Returns:
+        (height, width, 3) float32 of mean 0 and variance 1.
     """
     sides = [1 << octave for octave in range(max(1, max(height, width).bit_length() - 1))]
     total = np.zeros((height, width, 3), np.float32)

@@ -1,4 +1,4 @@
-"""References that draw the last frame they saw from other poses: `roll` turns it, `warp` also moves through it."""
+"""References that draw the last context frame from other poses: `roll` turns it, `warp` also moves through it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,27 @@ from worldgauge.models.references.depth_source import DepthSource
 
 @models.register("roll")
 class Roll:
-    """The last context frame, turned as the camera turns; its moves are ignored.
+    """The last context frame, turned as the camera turns; moves of the camera are ignored.
 
-    A panorama turns exactly about the vertical, pitch is ignored. A perspective view is the part of it that stays in
-    view, its border going on where it ends. view: kind of image that it takes and gives.
+    A panorama turns exactly about the vertical, and pitch is ignored. A perspective view shows the part that stays in
+    view and continues its border beyond that.
+
+    Args:
+        view: Kind of image that it takes and returns, "perspective" or "panorama".
     """
 
     def __init__(self, view: View = "panorama") -> None:
         self.spec = ModelSpec("roll", control="camera", view=view, max_context=1)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk."""
+        """The turned frames, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+        """
         path, camera, frame = self.camera_path(request), request.context.camera, request.context.clip[-1]
         start = request.context.poses[-1]
         for pose in path:
@@ -40,7 +50,7 @@ class Roll:
                 yield _turned(frame, camera, start[:3, :3].T @ pose[:3, :3])[None]
 
     def camera_path(self, request: RolloutRequest) -> FloatArray:
-        """The poses that were asked for, all at the place of the last context frame."""
+        """The requested poses, all moved to the position of the last context frame."""
         assert request.poses is not None
         path = np.array(request.poses, np.float64)
         path[:, :3, 3] = request.context.poses[-1][:3, 3]
@@ -61,12 +71,17 @@ def _turned(frame: Frames, camera: Camera, rotation: FloatArray) -> Frames:
 
 @models.register("warp")
 class Warp:
-    """The last context frame, lifted by its depth and drawn again from the poses asked for.
+    """The last context frame, lifted by its depth and drawn again from the requested poses.
 
-    Exact for what was seen, but for its resolution; where nothing was seen the colour of what lies beside and behind
-    goes on, row by row. It walks through walls where it is asked to. view: kind of image that it takes and gives,
-    "perspective" or "panorama"; a panorama has seen what is to the sides. depth: "" for the true depth, or what
-    estimates it, as `memory` takes it; perspective views only.
+    Exact for what was seen, apart from resolution. Where nothing was seen, the colour of what lies next to it and
+    behind it is continued, row by row. It walks through walls when the poses do.
+
+    Args:
+        view: Kind of image that it takes and returns, "perspective" or "panorama"; a panorama has also seen the sides.
+        depth: "" for the true depth, or what estimates it, as in `memory`; perspective views only.
+
+    Raises:
+        UsageError: An argument is not allowed.
     """
 
     def __init__(self, view: View = "perspective", depth: str = "") -> None:
@@ -85,7 +100,17 @@ class Warp:
         )
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """`horizon` frames, one a chunk. Raises NotApplicableError without the depth of the context."""
+        """The redrawn frames, in chunks of one.
+
+        Args:
+            request: The request.
+
+        Yields:
+            `horizon` frames, each (1, H, W, 3).
+
+        Raises:
+            NotApplicableError: The context has no depth.
+        """
         from worldgauge.models.references.depth_mesh import DepthMesh
 
         context, last = request.context, len(request.context) - 1
@@ -102,5 +127,5 @@ class Warp:
             yield mesh.render(pose)[None]
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """The poses that were asked for."""
+        """The requested poses."""
         return request.poses

@@ -1,6 +1,6 @@
 """World decoders: the camera path that a video shows, in metres and on the ground (Target-Bench, world decoder).
 
-Each is registered in `decoders` under its name and answers `decode(DecodeRequest) -> DecodedPath`.
+Each is registered in `decoders` under its name and has the method `decode(DecodeRequest) -> DecodedPath`.
 """
 
 from worldgauge.perception.decoders.cache import as_json, decode_cached, path_of_json

@@ -24,19 +24,19 @@ N_POINTS = 9
 
 @dataclass(frozen=True)
 class DecodeRequest:
-    """A video to decode, and the real frame that gives it its scale.
+    """A video to decode, and the real frame that fixes its scale.
 
     Attributes:
         video: Generated frames; the first follows the current frame.
-        anchor: First real frame of the history, (H, W, 3) uint8; None where there is none.
+        anchor: First real frame of the history, (H, W, 3) uint8; None when there is none.
         anchor_distance_m: Metres in the plane between the cameras of the anchor and of the current frame.
         hfov_deg: Horizontal field of view in degrees; None when unknown.
         n_points: Points of the path.
-        seed: Of all randomness.
-        poses: (len(video), 4, 4) camera-to-world, world frame, where they are known without decoding (embedded worlds);
-            for the decoder `exact` alone.
-        content: SHA-256 of the video file, for decoders that look recorded paths up; empty when unknown.
-        name: What the video is called, such as "model/scenario"; empty when unknown.
+        seed: Seed of all randomness.
+        poses: (len(video), 4, 4) camera-to-world, world frame, when they are known without decoding (embedded worlds);
+            only for the decoder `exact`.
+        content: SHA-256 of the video file, for decoders that look up recorded paths; empty when unknown.
+        name: Name of the video, such as "model/scenario"; empty when unknown.
     """
 
     video: Clip
@@ -60,12 +60,12 @@ class DecodedPath:
         reason: One line; empty when ok.
         xy: (n, 2) metres, origin and heading at the first generated frame, +y ahead, +x to the right; None without a
             path or scale.
-        positions: (n, 3) in the camera frame of the first generated frame (x right, y down, z ahead), metres where
-            there is a scale.
+        positions: (n, 3) in the camera frame of the first generated frame (x right, y down, z ahead), metres when there
+            is a scale.
         rotations: (n, 3, 3) camera-to-world, in the same frame.
-        frame_indices: (n,) frames of the video they belong to.
-        registered: (m,) bool, which of all m frames the decoder looked at it could place.
-        scale: Metres a unit of the decoder.
+        frame_indices: (n,) frames of the video that the points belong to.
+        registered: (m,) bool, which of the m frames that the decoder looked at have a pose.
+        scale: Metres per unit of the decoder.
         anchor_estimated: Distance of the anchor in units of the decoder.
         anchor_real: Distance of the anchor in metres.
         focal_px: Focal length in pixels of the video's own size.
@@ -89,11 +89,14 @@ class DecodedPath:
 
 
 class Decoder(Protocol):
-    """A way to find the camera path. Made with its settings, all with defaults; registered in `decoders`.
+    """A method to find the camera path. It is made with its settings, all with defaults, and registered in `decoders`.
 
-    Making one costs little, since it is made to be asked what it is: what is heavy is loaded by the first `decode`.
-    version: raised whenever the same video may get another path. settings: plain JSON values, with what else decides
-    the result (versions of libraries, files): part of what a cached path and a score are looked up by.
+    Making a decoder is cheap, because it is also made to read its settings. Anything heavy is loaded by the first
+    `decode`.
+
+    Attributes:
+        name: Name in tables.
+        version: Raised whenever the same video may get another path.
     """
 
     name: str
@@ -101,11 +104,21 @@ class Decoder(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Every option in force, plain JSON values."""
+        """Every option in force, and everything else that decides the result (library versions, files).
+
+        Plain JSON values. Cached paths and scores are looked up by it.
+        """
         ...
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
-        """The path; never raises for what a video may hold, that is a status. Same request, same path."""
+        """Find the camera path of a video. The same request gives the same path.
+
+        Args:
+            request: The video.
+
+        Returns:
+            The path. A video that cannot be decoded gives a status, never an exception.
+        """
         ...
 
 

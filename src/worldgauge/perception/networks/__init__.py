@@ -1,9 +1,9 @@
-"""Published networks, run here in torch from weights that you have brought (`worldgauge weights`).
+"""Published networks, run here in torch from weights that you have downloaded (`worldgauge weights`).
 
     network = open_network("lpips-alex")
     network.answer({"x": x, "y": y})["distances"]
 
-Each is registered in `networks` under the name of its set of weights. torch is imported when one is made.
+Each is registered in `networks` under the name of its set of weights. torch is imported when a network is made.
 """
 
 from __future__ import annotations
@@ -34,9 +34,14 @@ __all__ = [
 
 
 class Network(Protocol):
-    """Made as `Class(folder, place)`: folder holds the files of its set. Raises DataError for files that do not fit.
+    """A network, made as `Class(folder, place)`, where `folder` holds the files of its set.
 
-    version: raised whenever the same input may get another answer.
+    Attributes:
+        name: Name of its set of weights.
+        version: Raised whenever the same input may get another answer.
+
+    Raises:
+        DataError: The files do not fit.
     """
 
     name: str
@@ -44,13 +49,23 @@ class Network(Protocol):
 
 
 class RowNetwork(Network, Protocol):
-    """A network that answers row by row: row i of every answer belongs to row i of what it is shown, and to no other.
+    """A network that answers row by row: row i of every output depends only on row i of the inputs.
 
     It works through many rows in parts, so that memory does not grow with their number.
     """
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Arrays by name, as the table in `estimators.perception` gives them. Raises ShapeError."""
+        """Run the network.
+
+        Args:
+            arrays: Inputs by name, as in the table of `perception.loading`.
+
+        Returns:
+            Outputs by name.
+
+        Raises:
+            ShapeError: An input has another shape.
+        """
         ...
 
 
@@ -60,16 +75,33 @@ half: whether its numbers survive float16, as measured (docs/weights.md)."""
 
 
 class Ready(NamedTuple):
-    """A network with its weights. identity: what its answers depend on besides what it is shown, plain JSON values."""
+    """A network with its weights.
+
+    Attributes:
+        network: The network.
+        identity: What its answers depend on besides the inputs, as plain JSON values.
+    """
 
     network: Any
     identity: Mapping[str, Any]
 
 
 def ready(name: str, *, device: str = "", precision: Precision | None = None) -> Ready:
-    """The network `name` with its weights, and who it is. precision: None for `usual_precision`.
+    """Load a network with its weights.
 
-    Raises UnknownNameError, AbsentWeightsError, MissingExtraError without torch, DataError for wrong files.
+    Args:
+        name: Name of the network.
+        device: Device to run on; empty for the usual one.
+        precision: Precision; None for `usual_precision`.
+
+    Returns:
+        The network and its identity.
+
+    Raises:
+        UnknownNameError: There is no such network.
+        AbsentWeightsError: Its weights are missing.
+        MissingExtraError: torch is missing.
+        DataError: A file is wrong.
     """
     make = networks.get(name)
     weights = opened(name)
@@ -87,10 +119,22 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 
 
 def usual_precision(name: str, device: str) -> Precision:
-    """float16 on CUDA of networks whose numbers survive it (docs/weights.md), float32 elsewhere."""
+    """float16 on CUDA for networks whose numbers stay correct with it (docs/weights.md), float32 elsewhere."""
     return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
 
 
 def open_network(name: str, *, device: str = "", precision: Precision | None = None) -> Any:
-    """As `ready`, the network alone."""
+    """As `ready`, but returns only the network.
+
+    Args:
+        name: Name of the network.
+        device: Device to run on; empty for the usual one.
+        precision: Precision; None for `usual_precision`.
+
+    Returns:
+        The network.
+
+    Raises:
+        WorldgaugeError: As for `ready`.
+    """
     return ready(name, device=device, precision=precision).network
