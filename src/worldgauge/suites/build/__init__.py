@@ -1,1 +1,1 @@
-"""Build."""
+"""MineAnyBuild: planning builds in space, from words and pictures to blocks."""

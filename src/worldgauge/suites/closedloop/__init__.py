@@ -1,1 +1,1 @@
-"""Closedloop."""
+"""World-in-World: does a world model help an agent succeed?"""

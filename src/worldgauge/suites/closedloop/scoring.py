@@ -33,7 +33,7 @@ NOTHING_IMAGINED = "nothing was imagined"
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """All scores of one record; what cannot be known has none, with the reason."""
+    """All scores of one record; what cannot be known has no value, with the reason."""
     task = open_task(record.task, settings)
     trace = read_trace(record.directory)
     found = list(task.scores(record))
@@ -54,9 +54,10 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """What the simulator shows and what was imagined of the same steps, of the rollouts that were kept for it.
+    """Stored rollouts: what the simulator shows and what was imagined for the same steps.
 
-    Raises NotApplicableError where nothing was imagined.
+    Raises:
+        NotApplicableError: Where nothing was imagined.
     """
     trace = read_trace(record.directory)
     found = _compared(record, trace, open_task(record.task, settings))

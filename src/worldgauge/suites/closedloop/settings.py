@@ -1,4 +1,4 @@
-"""Settings of the suite and what each task takes when nothing is said (World-in-World, tables of section 2)."""
+"""Settings of the suite, and the defaults of each task (World-in-World, tables of section 2)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,11 @@ class Settings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings of plain values. Raises UsageError naming an option that is not allowed."""
+        """Settings made of plain values.
+
+        Raises:
+            UsageError: For an option that is not allowed; names it.
+        """
         settings = with_parity(options_of(cls, SUITE, options), options, _RELEASED)
         check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
         settings.prices  # noqa: B018 - raises where they are none
@@ -129,7 +133,7 @@ class Settings:
         return replace(settings, prompts_digest=prompts.digest)
 
     def unused(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Settings that differ from their defaults and are none of `tasks`' own: name -> tasks whose own they are."""
+        """Settings that differ from their defaults and belong to none of `tasks`, each with the tasks that own it."""
         found = {}
         for field in given_fields(Settings):
             owners = tuple(name for name in task_names() if field.name in closed_loop_tasks.get(name).own_settings)
@@ -140,16 +144,20 @@ class Settings:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The tasks that are asked."""
+        """The tasks in the run."""
         return task_names() if self.task is None else (self.task,)
 
     def sees(self, task: str) -> bool:
-        """Whether a task's policies look with the recogniser."""
+        """Whether a task's policies use the recogniser."""
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("recogniser"))
 
     @property
     def prices(self) -> tuple[float | None, float | None]:
-        """Of a million tokens in and out. Raises UsageError for what are no two prices."""
+        """Prices of a million tokens, in and out.
+
+        Raises:
+            UsageError: For anything but two prices.
+        """
         return chat_prices(SUITE, self.chat_prices)
 
     @property
@@ -162,15 +170,15 @@ class Settings:
 
     @property
     def sees_by_network(self) -> bool:
-        """Whether a policy looks with one of the networks that are named."""
+        """Whether a policy uses one of the networks that are named."""
         return any(self.looks_by_named_network(task) for task in self.asked)
 
     def networks(self, task: str) -> tuple[str, ...]:
-        """Networks that a task's policies look with, run here."""
+        """Networks that a task's policies use on this machine."""
         return closed_loop_tasks.get(task).networks(self)
 
     def looks_by_named_network(self, task: str) -> bool:
-        """Whether a task's reviser looks with the network that `lpips` names."""
+        """Whether a task's reviser uses the network that `lpips` names."""
         return bool(revisers.entry(self.of_task(task).reviser).facts.get("network"))
 
     def _networks_digest(self) -> str | None:

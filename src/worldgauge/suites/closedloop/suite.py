@@ -46,12 +46,15 @@ class ClosedLoop(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> ClosedLoopSettings:
-        """The settings made of plain values, with the digests of what they name."""
+        """Settings made of plain values, with the digests of the files they name."""
         return ClosedLoopSettings.of(given)
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """Settings that only `score` reads: the judge and whom it asks where no policy asks one, networks likewise."""
+        """Settings that only `score` reads.
+
+        These are the judge and its language model where no policy asks one, and networks likewise.
+        """
         asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
         seen = frozenset() if self.options.sees_by_network else frozenset({"lpips"})
         acting = self.options.sees_by_network or any(map(self.options.networks, self.options.asked))
@@ -59,18 +62,19 @@ class ClosedLoop(Suite):
         return frozenset({"judge", "aesthetic", "imaging"}) | asked | seen | weights
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task an episode; those whose scenes are not at hand are skipped with the reason."""
+        """One task per episode; those whose scenes are not available are skipped with the reason."""
         return task_index.tasks(source, self.options)
 
     def missing_data(self, source: Path) -> list[str]:
-        """Settings that were given for tasks of which nothing is asked."""
+        """Settings that were given for tasks that are not in the run."""
         return task_index.unused_settings(source, self.options)
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Look whether all that policies need is here; train the recogniser where it is needed and not in the cache.
+        """Check that all that policies need is here; train the recogniser where it is needed and not in the cache.
 
-        Raises MissingExtraError without the extra of the recogniser, of the table, or of networks that policies look
-        with, AbsentWeightsError without the weights of these.
+        Raises:
+            MissingExtraError: Without the extra of the recogniser, of the table, or of networks that policies use.
+            AbsentWeightsError: Without the weights of these networks.
         """
         for kind in sorted({task.sample["kind"] for task in tasks if task.skip is None}):
             closed_loop_tasks.get(kind).check_installed(self.options)
@@ -78,7 +82,7 @@ class ClosedLoop(Suite):
             at_hand(lambda done, of: tell("training the recogniser", done, of))
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Act out the episode and keep its trace, what was seen and what was imagined."""
+        """Act out the episode and store its trace, what was seen and what was imagined."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
@@ -86,7 +90,7 @@ class ClosedLoop(Suite):
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
-        """What the simulator shows and what was imagined of the same steps."""
+        """What the simulator shows and what was imagined for the same steps."""
         return scoring.compared_clips(record, self.options)
 
     def summarize(
@@ -103,7 +107,7 @@ class ClosedLoop(Suite):
         return published.published()
 
     def task_view(self, task: Task) -> TaskView:
-        """The home, the shortest way where there is a goal, and what lies on it."""
+        """The home, the shortest path where there is a goal, and what lies on it."""
         return task_view(task, self.options)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
@@ -111,5 +115,5 @@ class ClosedLoop(Suite):
         return task_details(task, scores, self.options)
 
     def film(self, record: Record) -> Clip:
-        """What was imagined for the plans that were taken, beside what then happened."""
+        """What was imagined for the plans that were taken, next to what then happened."""
         return replay.replay(record, self.options)

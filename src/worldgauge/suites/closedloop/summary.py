@@ -33,7 +33,13 @@ def summarize(
     kinds: Mapping[str, str],
     failed: Mapping[str, Sequence[Failure]],
 ) -> list[Table]:
-    """All tables, success by task first. kinds, failed: see `Suite.summarize`."""
+    """All tables, success by task first.
+
+    Args:
+        scores: Scores by subject.
+        kinds: See `Suite.summarize`.
+        failed: See `Suite.summarize`.
+    """
     entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]
     tasks = [task for task in task_names() if any(entry.expected(task) for entry in entries)]
     if not tasks:

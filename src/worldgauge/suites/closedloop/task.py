@@ -1,7 +1,7 @@
-"""A task of the suite: where it happens, what the agent is told, by which rules, what came of it and how that is shown.
+"""A task of the suite: where it happens, what the agent is asked, the rules, the outcome and how it is shown.
 
 A task is a folder of the suite with a `task.py` in it, whose class registers itself; its episodes, policies and metrics
-may lie beside it. Nothing else of the suite knows a task by its name, but the format, which reads those of the paper.
+may lie in the same folder. Nothing else in the suite knows a task by name, except the format, which reads the paper's.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ class TaskParameters:
     """How a task is asked.
 
     Attributes:
-        decisions: K; of questions the number of low-level actions, of manipulation that of poses.
+        decisions: K; for questions the number of low-level actions, for manipulation that of poses.
         candidates: M, plans proposed at each decision.
         length: L, most primitives or poses of a plan.
-        clip: Frames of a clip after the first; steps beyond the plan are filled up with forward ones, since the answer
+        clip: Frames of a clip after the first. Steps beyond the plan are filled up with forward ones, since the answer
             is read from them too; poses are spread over it. 0: only the plan's own.
         aspect: Width of the views over their height.
-        hfov_deg: Of the views, across.
-        view_px: Height of the views.
-        proposer, reviser: Registered policies.
+        hfov_deg: Horizontal field of view of the views, degrees.
+        view_px: Height of the views, pixels.
+        proposer: Registered policy.
+        reviser: Registered policy.
     """
 
     decisions: int
@@ -77,32 +78,32 @@ class TaskParameters:
 
 
 class TaskEnv(Env[Any], Protocol):
-    """What the suite needs of an environment beyond the loop's: to trace an episode and to look at it again."""
+    """What the suite needs of an environment in addition to the loop: tracing an episode and looking at it again."""
 
     text_renderer: str
     """By which plans become words for models that take text."""
 
     @property
     def camera(self) -> Camera:
-        """Of the front view."""
+        """Camera of the front view."""
         ...
 
     @property
     def position_m(self) -> tuple[float, ...]:
-        """Where the agent is: of a walker x and y, of a hand x, y and z."""
+        """Position of the agent, metres: of a walker x and y, of a hand x, y and z."""
         ...
 
     def views_of_step(self) -> Sequence[Image]:
-        """Front views (H, W, 3) of the step that was just taken, the last one of where it ended."""
+        """Front views (H, W, 3) of the step that was just taken; the last one shows where it ended."""
         ...
 
     def info(self, observation: Any, actions: int, view_steps: Sequence[int]) -> dict[str, Any]:
-        """What it takes to look at a decision again, plain JSON values.
+        """What is needed to look at a decision again, plain JSON values.
 
         Args:
             observation: What was sensed when it was made.
-            actions: How many were carried out of it.
-            view_steps: Which of them, from 1, each of the views of its steps shows.
+            actions: How many of its actions were carried out.
+            view_steps: Which of them, from 1, each view of its steps shows.
         """
         ...
 
@@ -121,19 +122,19 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     Attributes:
         name: The registered name: `--set task=NAME`, the episodes' group, the prefix of its scores.
         order: Its place among the tasks in tables; the paper's.
-        defaults: How it is asked unless settings say otherwise.
-        columns: Name of a score -> column of its table, the paper's first.
+        defaults: How it is asked unless settings differ.
+        columns: Columns of its table by name of the score, the paper's first.
         is_rate: Whether success is yes or no.
-        regret_unit: What `Rules.true_value` counts.
+        regret_unit: Unit of `Rules.true_value`.
         parts: Keys of the episodes' groups by which success has tables of its own.
-        gain_parts: Those of them by which the gain over no world model has one too: key -> what the title calls it.
-        ends: Why episodes end -> in words.
-        fps: Of films of an episode.
+        gain_parts: Those of them by which the gain over no world model has one too, with their words in the title.
+        ends: Words for every reason why episodes end.
+        fps: Frames a second of videos of an episode.
         own_settings: Settings that only some tasks have, this one among them.
-        policy_options: Name of an option of policies (`PolicyKit.options`) -> setting that it is taken from.
+        policy_options: Setting by name of the policy option (`PolicyKit.options`) that is taken from it.
 
     Args:
-        episode: Of this task.
+        episode: An episode of this task.
         world: Its scene.
         settings: Those of the run.
     """
@@ -165,38 +166,47 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @classmethod
     def group(cls, episode: Any) -> dict[str, object]:
-        """By what its episodes are told apart in tables, beside the task."""
+        """Groups by which its episodes are separated in tables, in addition to the task."""
         return {}
 
     @classmethod
     def clip_frames(cls, length: int) -> int:
-        """Frames of a clip after the first, of plans of `length`: all steps of a walker are in it."""
+        """Frames of a clip after the first, for plans of `length`; it shows all steps of a walker."""
         return max(cls.defaults.clip, length) if cls.defaults.clip else 0
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Raises UsageError for settings that the task cannot be asked with."""
+        """Check that the task can be asked with these settings.
+
+        Raises:
+            UsageError: When it cannot.
+        """
 
     @classmethod
     def networks(cls, settings: Settings) -> tuple[str, ...]:
-        """Networks that its policies look with, run here."""
+        """Networks that its policies use on this machine."""
         named = settings.lpips or NETWORK
         return (named,) if settings.looks_by_named_network(cls.name) and named in networks else ()
 
     @classmethod
     def check_installed(cls, settings: Settings) -> None:
-        """Raises MissingExtraError or AbsentWeightsError without what its policies and environment need."""
+        """Check that what its policies and environment need is installed.
+
+        Raises:
+            MissingExtraError: Without an extra.
+            AbsentWeightsError: Without weights.
+        """
         check_networks(cls.networks(settings))
 
     @classmethod
     def policy_options_of(cls, settings: Settings) -> dict[str, Any]:
-        """Options of policies, by name, that settings give."""
+        """Options of policies by name, as the settings give them."""
         names = {**_SHARED, **cls.policy_options}
         return {name: getattr(settings, setting) for name, setting in names.items()}
 
     @classmethod
     def kit(cls, settings: Settings) -> PolicyKit:
-        """What its policies are made of."""
+        """What its policies are made from."""
         options = {name: value for name, value in cls.policy_options_of(settings).items() if value is not None}
         chat = None if settings.chat is None else _chat(settings)
         return PolicyKit(cls.name, settings.of_task(cls.name).length, chat, settings.prompts, options)
@@ -210,27 +220,35 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @abstractmethod
     def make_env(self) -> EnvT:
-        """The environment, at its start. Raises DataError for an episode that is of another scene."""
+        """The environment, at its start.
+
+        Raises:
+            DataError: For an episode of another scene.
+        """
 
     @abstractmethod
     def goal(self, env: EnvT) -> Goal:
-        """What the agent is told."""
+        """What the agent is asked to do."""
 
     @abstractmethod
     def rules(self, env: EnvT, seed: int) -> RulesT:
-        """What the task says to the loop."""
+        """The task's rules for the loop."""
 
     @abstractmethod
     def imagination(self, subject: WorldModel, env: EnvT, seed: int, task_id: str) -> RemembersViews:
-        """What asks a world model for rollouts. Raises NotApplicableError for a model that cannot be asked here."""
+        """The object that asks a world model for rollouts.
+
+        Raises:
+            NotApplicableError: For a model that cannot be asked here.
+        """
 
     def start_fault(self, env: EnvT) -> str | None:
-        """Why the episode cannot begin; None where it can. It is scored as failed, and takes no steps."""
+        """Why the episode cannot begin; None where it can. It is then scored as failed, and takes no steps."""
         return None
 
     @abstractmethod
     def outcome(self, rules: RulesT, env: EnvT) -> dict[str, Any]:
-        """What came of it, for the scores: plain JSON values."""
+        """Outcome of the episode for the scores, as plain JSON values."""
 
     @abstractmethod
     def scores(self, record: Record) -> Iterator[Score]:
@@ -241,10 +259,10 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
         """What the simulator shows for the frames of a candidate that the model drew.
 
         Args:
-            env: Of this episode, made for it.
+            env: An environment of this episode, made for this call.
             line: The decision in the trace.
             candidate: One of its candidates.
-            camera: Of as much of the front view as the model shows.
+            camera: Camera of the part of the front view that the model shows.
         """
 
     # of films and reports
@@ -252,23 +270,25 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     @property
     @abstractmethod
     def instruction(self) -> str:
-        """What the agent is told, in words for people."""
+        """The agent's instruction in words for people."""
 
     @property
     @abstractmethod
     def caption(self) -> str:
-        """The same with what would be right, as far as one can write it."""
+        """The instruction with the right result, as far as it can be written."""
 
     def goal_picture(self) -> Image | None:
         """The image (H, W, 3) that the agent is sent to, where there is one."""
         return None
 
     def marked(self, view: Image, trace: Sequence[Mapping[str, Any]], number: int, step: int, size: Size) -> Image:
-        """A view of the film with what the agent was shown in it.
+        """A view of the video with the marks that the agent was shown in it.
 
         Args:
             view: (h, w, 3), what was seen after `step` steps of decision `number`.
             trace: All decisions.
+            number: Number of the decision.
+            step: Steps taken of it.
             size: Width and height in pixels of what was seen.
         """
         return view
@@ -279,11 +299,15 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @abstractmethod
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """What came of it, a line each. facts: the record's."""
+        """The outcome in words, one line each.
+
+        Args:
+            facts: The record's facts.
+        """
 
     @abstractmethod
     def view(self) -> TaskView:
-        """What a report shows of the episode: how it would be solved, as the agent would see it."""
+        """What a report shows of the episode: how it would be solved, from the agent's view."""
 
 
 closed_loop_tasks: Registry[type[ClosedLoopTask[Any, Any, Any]]] = Registry(
@@ -298,13 +322,21 @@ def task_names() -> tuple[str, ...]:
 
 
 def score_of_term(record: Record, metric: str, term: Term, reason: str = "", *, prefix: str) -> Score:
-    """The score of a term, with its flags. reason: why there is none, where there is none."""
+    """The score of a term, with its flags.
+
+    Args:
+        record: What the agent did.
+        metric: Name of the metric.
+        term: Its value and flags.
+        reason: Why there is no value, where there is none.
+        prefix: Prefix of the score's name.
+    """
     why = None if term.value is not None else reason
     return make_score(record, metric, term.value, reason=why, facts={"flags": list(term.flags)}, prefix=prefix)
 
 
 def walked_facts(record: Record) -> dict[str, Any]:
-    """How an episode ended and where it led, for tables and pictures."""
+    """How an episode ended and where the agent went, for tables and pictures."""
     return {name: record.facts[name] for name in ("end", "xy", "leading_turns", "track")}
 
 

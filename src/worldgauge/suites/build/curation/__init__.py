@@ -1,1 +1,1 @@
-"""Curation."""
+"""Curation: tasks made from other people's structures."""

@@ -1,1 +1,1 @@
-"""Generate."""
+"""Generators of structures, figures and rooms of our own."""

@@ -1,1 +1,1 @@
-"""Metrics."""
+"""Metrics of builds and answers: reading, matching, soundness, grades and votes."""

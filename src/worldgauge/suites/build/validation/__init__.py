@@ -1,1 +1,1 @@
-"""Validation."""
+"""Validation of critics: how well their grades agree with known ones."""

@@ -1,1 +1,1 @@
-"""Voting."""
+"""Votes between agents on builds for the same brief."""

@@ -1,1 +1,1 @@
-"""Episodes found in homes and at tables, and the files they are kept in."""
+"""Generated episodes in homes and at tables, and the files that store them."""

@@ -1,1 +1,1 @@
-"""Format."""
+"""World-in-World's published episodes: reading, writing and checking them."""

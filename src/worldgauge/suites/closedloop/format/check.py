@@ -1,4 +1,4 @@
-"""Are episodes of the closed loop what they should be? Counts by kind, and findings."""
+"""Checks of closed-loop episodes: counts by kind, and findings."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class KindStatistics:
     """The episodes of one kind; means are over usable ones.
 
     Attributes:
-        kind: Which.
-        episodes: Those found, usable or not.
-        published: Those of the benchmark.
-        usable: Those without a fault.
+        kind: The kind.
+        episodes: Number found, usable or not.
+        published: Number in the benchmark.
+        usable: Number without a fault.
         scenes: Scenes of the usable ones.
         known: Scenes of those that have a world.
-        straight_m: Metres from the start to the goal, straight.
-        steps: Of the reference path; for manipulation, poses of the expert.
+        straight_m: Metres from the start to the goal, in a straight line.
+        steps: Steps of the reference path; for manipulation, poses of the expert.
         reference_m: Metres that exploring for an answer should take.
     """
 
@@ -75,12 +75,14 @@ class EpisodeStatistics:
     """What `check` found.
 
     Attributes:
-        n_episodes, n_valid: Episodes in the files, and usable ones.
+        n_episodes: Episodes in the files.
+        n_valid: Usable ones.
         n_frames: Goal images.
-        difficulties, labels: Usable recognition episodes by difficulty and by label of the target.
+        difficulties: Usable recognition episodes by difficulty.
+        labels: Usable recognition episodes by label of the target.
         categories: Usable questions by category.
         table_tasks: Usable trials by table task.
-        rows: By kind.
+        rows: Statistics by kind.
         findings: What is wrong or worth knowing.
     """
 
@@ -99,7 +101,7 @@ class EpisodeStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "epi-\nsodes", "paper", "usable", "scenes", "known", "straight,\nm", "steps", "refer-\nence, m")
         rows = tuple(
             (
@@ -131,11 +133,11 @@ def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
 
     Args:
         root: The folder, as for `load`.
-        decode: Decode every goal image, not only its header; build every world again, compare it, and stand at every
-            start and goal. Takes about a second a world.
+        decode: Decode every goal image, not only its header; build every world again, compare it, and place an agent at
+            every start and goal. Takes about a second per world.
 
     Raises:
-        DataError: When there are no episodes or a file of theirs cannot be read.
+        DataError: When there are no episodes, or one of their files cannot be read.
     """
     data = load(root)
     rows = tuple(_rows(data))

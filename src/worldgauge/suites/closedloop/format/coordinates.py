@@ -1,4 +1,4 @@
-"""The simulator's frame and ours. Nothing else in the package knows the simulator's.
+"""Conversion between the simulator's frame and ours. Nothing else in the package knows the simulator's.
 
 Simulator: right-handed, y up, metres; an agent that is not turned looks along -z; turns to the left are positive about
 y; quaternions w, x, y, z. Ours: (x, y, z) -> (-z, -x, y), so that such an agent looks along +x, and yaw is the turn.
@@ -21,21 +21,28 @@ UPRIGHT = 1e-3
 
 
 def our_point(position: ArrayLike) -> FloatArray:
-    """Points (..., 3) of the simulator, metres, in our frame."""
+    """Convert points (..., 3) of the simulator, metres, to our frame."""
     x, y, z = np.moveaxis(np.asarray(position, np.float64), -1, 0)
     return np.stack([-z, -x, y], -1)
 
 
 def habitat_point(position: ArrayLike) -> FloatArray:
-    """Points (..., 3) of our frame, metres, in the simulator's."""
+    """Convert points (..., 3) of our frame, metres, to the simulator's."""
     x, y, z = np.moveaxis(np.asarray(position, np.float64), -1, 0)
     return np.stack([-y, z, -x], -1)
 
 
 def our_yaw(rotation_wxyz: ArrayLike) -> FloatArray:
-    """Yaw (...) in radians, [-pi, pi), of turns about the vertical, quaternions (..., 4) of any length.
+    """Yaw of turns about the vertical.
 
-    Raises ShapeError on one that tilts by more than `UPRIGHT`, or is no rotation.
+    Args:
+        rotation_wxyz: Quaternions (..., 4), w first, of any length.
+
+    Returns:
+        Yaw (...) in radians, [-pi, pi).
+
+    Raises:
+        ShapeError: On one that tilts by more than `UPRIGHT`, or is no rotation.
     """
     quaternion = np.asarray(rotation_wxyz, np.float64)
     if quaternion.shape[-1:] != (4,):
@@ -55,22 +62,22 @@ def habitat_rotation(yaw: ArrayLike) -> FloatArray:
 
 
 def our_stance(position: ArrayLike, rotation_wxyz: ArrayLike) -> tuple[Stance, float]:
-    """Where an agent of the simulator stands in our frame, and the height of the floor there, metres."""
+    """Where an agent of the simulator stands in our frame, and the height of the floor there in metres."""
     x, y, z = our_point(position).tolist()
     return Stance(x, y, float(our_yaw(rotation_wxyz))), z
 
 
 def habitat_stance(stance: Stance, floor_m: float = 0.0) -> tuple[list[float], list[float]]:
-    """Position and rotation of a stance as the simulator's files have them; undoes `our_stance`."""
+    """Position and rotation of a stance in the simulator's frame, as in its files; the inverse of `our_stance`."""
     position = habitat_point([stance.x, stance.y, floor_m]) + 0.0
     return position.tolist(), (habitat_rotation(stance.yaw) + 0.0).tolist()
 
 
 def as_stored(stance: Stance) -> Stance:
-    """The stance that comes back from a file: positions in nanometres, yaw in nanoradians.
+    """The stance that is read back from a file: positions in nanometres, yaw in nanoradians.
 
-    A quaternion does not give back the last digits of an angle. Who renders and then writes does it from here, so that
-    whoever reads the file sees the very same pixels.
+    A quaternion does not give back the last digits of an angle. To write an episode, render from this stance, so that
+    readers of the file get the very same pixels.
     """
     yaw = round(float(wrap_angle(stance.yaw)), 9)
     # -pi rounds to just below itself, which is the other end of the circle.
@@ -79,7 +86,14 @@ def as_stored(stance: Stance) -> Stance:
 
 
 def habitat_camera(pose: ArrayLike) -> tuple[list[float], list[float]]:
-    """Position and rotation w, x, y, z, w >= 0, of a camera-to-world pose (4, 4) as the simulator keeps cameras."""
+    """Convert a camera-to-world pose to the simulator's.
+
+    Args:
+        pose: (4, 4), our frame.
+
+    Returns:
+        Position, and rotation w, x, y, z with w >= 0.
+    """
     pose = np.asarray(pose, np.float64)
     x, y, z, w = quaternion_of_pose(pose)
     quaternion = np.array([w, *habitat_point([x, y, z])])
@@ -88,9 +102,12 @@ def habitat_camera(pose: ArrayLike) -> tuple[list[float], list[float]]:
 
 
 def our_camera(position: ArrayLike, rotation_wxyz: ArrayLike) -> FloatArray:
-    """Camera-to-world pose (4, 4) of a camera of the simulator, which looks along its -z; undoes `habitat_camera`.
+    """Camera-to-world pose (4, 4) of a camera of the simulator, which looks along its -z.
 
-    Raises ShapeError on a quaternion that is no rotation.
+    It is the inverse of `habitat_camera`.
+
+    Raises:
+        ShapeError: On a quaternion that is no rotation.
     """
     w, x, y, z = np.asarray(rotation_wxyz, np.float64)
     length = math.sqrt(w * w + x * x + y * y + z * z)

@@ -1,4 +1,4 @@
-"""Episodes of the closed loop as everything else sees them: where an agent is, what it is sent for, in which scene.
+"""Episodes of the closed loop as the package sees them: where an agent is, what it is sent for, in which scene.
 
 Stances are in the world frame, metres and radians; files keep them in the simulator's frame (`coordinates`).
 """
@@ -26,10 +26,17 @@ HFOV_DEG = 105.0
 
 @dataclass(frozen=True)
 class RecognitionEpisode:
-    """Say what the boxed object is. Unique by `id`.
+    """Name the boxed object.
 
-    difficulty: 0, 1 or 2. target: instance of the object in the scene. category: the answer, one of the 27 labels in
-    words ("chest of drawers"). height_m: of the eye above the floor; floor_m: of the floor in the world frame.
+    Attributes:
+        id: Unique.
+        scene: Name of the scene.
+        difficulty: 0, 1 or 2.
+        target: Instance of the object in the scene.
+        category: The answer, one of the 27 labels in words ("chest of drawers").
+        start: Where the agent starts.
+        height_m: Height of the eye above the floor.
+        floor_m: Height of the floor in the world frame.
     """
 
     id: str
@@ -44,10 +51,18 @@ class RecognitionEpisode:
 
 @dataclass(frozen=True)
 class NavigationEpisode:
-    """Go to where a picture was taken. Unique by `id`.
+    """Go to where a picture was taken.
 
-    step_to_goal: primitives of the reference path. goal_image: the panorama, see `goal_image`; its heading is that of
-    `goal`. height_m, floor_m: as of recognition, of the start.
+    Attributes:
+        id: Unique.
+        scene: Name of the scene.
+        start: Where the agent starts.
+        goal: Where the picture was taken.
+        radius_m: How near to the goal counts as arrived.
+        step_to_goal: Primitives of the reference path.
+        goal_image: File of the panorama, see `files.goal_image`; its heading is that of `goal`.
+        height_m: Height of the eye above the floor, at the start.
+        floor_m: Height of the floor in the world frame, at the start.
     """
 
     id: str
@@ -63,11 +78,22 @@ class NavigationEpisode:
 
 @dataclass(frozen=True)
 class QuestionEpisode:
-    """Answer a question about the scene. Unique by `id`.
+    """Answer a question about the scene.
 
-    extra_answers: as good as `answer`. hfov_deg: of each of the four views. reference_m: metres that exploring for it
-    should take. blind_answer: what a language model says without any picture. evidence: instances that hold the
-    answer. reference_m and blind_answer are None where the files do not tell them.
+    Attributes:
+        id: Unique.
+        scene: Name of the scene.
+        question: The question.
+        answer: The expected answer.
+        extra_answers: Others that are as good as `answer`.
+        category: Category of the question.
+        start: Where the agent starts.
+        hfov_deg: Horizontal field of view of each of the four views.
+        reference_m: Metres that exploring for it should take; None where the files do not have it.
+        blind_answer: Answer of a language model without any picture; None where the files do not have it.
+        evidence: Instances that hold the answer.
+        height_m: Height of the eye above the floor.
+        floor_m: Height of the floor in the world frame.
     """
 
     id: str
@@ -87,10 +113,16 @@ class QuestionEpisode:
 
 @dataclass(frozen=True)
 class ManipulationEpisode:
-    """Do something at a table with an arm. Unique by `id`; the scene is a table with its things.
+    """Do something at a table with an arm; the scene is a table with its things.
 
-    table_task: name of a registered table task. instruction: what the agent is told; wordings: other ways to say it.
-    reference_poses: through which the scripted expert did it, 0 where that is not known.
+    Attributes:
+        id: Unique.
+        scene: Name of the scene.
+        table_task: Name of a registered table task.
+        variation: Variation of the task.
+        instruction: The instruction to the agent.
+        wordings: Other ways to say it.
+        reference_poses: Poses that the scripted expert needed; 0 where unknown.
     """
 
     id: str
@@ -108,7 +140,13 @@ Episode = HomeEpisode | ManipulationEpisode
 
 @dataclass(frozen=True)
 class Fault:
-    """An episode that cannot be used. id: its own where it has a usable one, else made of its row. text: one line."""
+    """An episode that cannot be used.
+
+    Attributes:
+        kind: Kind of episode.
+        id: Its own id where it has a usable one, else one made from its row.
+        text: The reason, one line.
+    """
 
     kind: Kind
     id: str
@@ -119,9 +157,14 @@ class Fault:
 class ClosedLoop:
     """What a folder holds, in the order of its files.
 
-    scenes: every scene of the episodes; None where nobody here can build it (`scene_missing` says why). faults:
-    episodes that are in the files and in none of the lists. notes: of the folder, one line each, such as a file
-    that was not used.
+    Attributes:
+        recognition: Usable episodes of recognition.
+        navigation: Usable episodes of navigation.
+        questions: Usable questions.
+        manipulation: Usable trials at a table.
+        scenes: Every scene of the episodes; None where it cannot be built here (`scene_missing` gives the reason).
+        faults: Episodes that are in the files and in none of the lists.
+        notes: About the folder, one line each, such as a file that was not used.
     """
 
     recognition: tuple[RecognitionEpisode, ...] = ()

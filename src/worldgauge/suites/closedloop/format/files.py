@@ -1,4 +1,7 @@
-"""Reading the closed loop's files: JSON, gzipped or not, and pictures in a zip. Limits come before memory is taken."""
+"""Reading the closed loop's files: JSON, gzipped or not, and pictures in a zip.
+
+Limits are checked before memory is taken.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,11 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file, gzipped or not, whatever it is called.
+    """The value of a JSON file, gzipped or not, whatever its name.
 
-    Raises DataError when it cannot be read, passes `MAX_JSON_BYTES` packed or unpacked, is nested deeper than
-    `MAX_DEPTH`, or is not strict JSON.
+    Raises:
+        DataError: When it cannot be read, passes `MAX_JSON_BYTES` packed or unpacked, is nested deeper than
+            `MAX_DEPTH`, or is not strict JSON.
     """
     try:
         with open(path, "rb") as file:
@@ -56,7 +60,8 @@ def read_json(path: Path) -> Any:
 def goal_image(episode: NavigationEpisode) -> Image:
     """The panorama (H, W, 3) uint8 RGB that was taken at the goal.
 
-    Raises DataError when there is none, or it cannot be read.
+    Raises:
+        DataError: When there is none, or it cannot be read.
     """
     if episode.goal_image is None:
         raise DataError(f"{episode.id}: no goal image; put images/{episode.id}.png into a zip beside the episodes")
@@ -64,7 +69,11 @@ def goal_image(episode: NavigationEpisode) -> Image:
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """(width, height) of a PNG, from its header; `path` may lead into a zip. Raises DataError when it is none."""
+    """(width, height) of a PNG, from its header; `path` may lead into a zip.
+
+    Raises:
+        DataError: When it is no PNG.
+    """
     return png_header_size(_bytes_of(path, 24), str(path))
 
 
@@ -77,7 +86,7 @@ def digest_of(path: Path) -> str:
 
 
 def fingerprint_of(episode: Episode, world: WorldFacts | None = None) -> str:
-    """SHA-256 over all that a task is made of: every field, the world, and the bytes of the goal image."""
+    """SHA-256 over all that defines a task: every field, the world, and the bytes of the goal image."""
     image = None
     if isinstance(episode, NavigationEpisode):
         image = episode.goal_image
@@ -92,7 +101,11 @@ def fingerprint_of(episode: Episode, world: WorldFacts | None = None) -> str:
 
 
 def members_of(path: Path) -> frozenset[str]:
-    """Names of the files in a zip. Raises DataError when it is none, or has more than `MAX_MEMBERS`."""
+    """Names of the files in a zip.
+
+    Raises:
+        DataError: When it is no readable zip, or has more than `MAX_MEMBERS`.
+    """
     try:
         with zipfile.ZipFile(path) as packed:
             names = [info.filename for info in packed.infolist() if not info.is_dir()]

@@ -2,11 +2,13 @@
 
 On disk: recognition/ (published: AR/), navigation/ (IGNav/) with a zip of goal images, questions/ (AEQA/) with lengths,
 blind answers and evidence by id (specification: world_in_world, 5.1 to 5.3); manipulation/ in a schema of ours, since
-what was published of it is pickled. Positions are in the simulator's frame, y
-up, and are converted at this border. Scenes that are scans come under agreements: their episodes load, `scenes` maps
-them to None.
+what was published of it is pickled. Positions are in the simulator's frame, y up, and are converted when they are read.
+Scenes that are scans come under agreements: their episodes load, and `scenes` maps them to None.
 
-data = load(root);  data.recognition[0].start;  data.scenes[scene] or scene_missing(scene)
+Example:
+    data = load(root)
+    data.recognition[0].start
+    data.scenes[scene] or scene_missing(scene)
 """
 
 from worldgauge.suites.closedloop.format.check import EpisodeStatistics, KindStatistics, check

@@ -1,7 +1,7 @@
-"""Finding and reading episodes: folders as we write them, as they are published, or one published file by itself.
+"""Finding and reading episodes: folders as we write them, as they are published, or one published file on its own.
 
-Files are told apart by what is in them, so their names do not matter. A file that cannot be read is an error; a row
-that cannot is a fault, and the others are not touched by it.
+Files are recognised by their content, so their names do not matter. A file that cannot be read is an error; a row
+that cannot be read is a fault and does not affect the others.
 """
 
 from __future__ import annotations
@@ -128,7 +128,13 @@ def load(root: Path) -> ClosedLoop:
 
 
 def recognition_of(row: EpisodeRow) -> RecognitionEpisode:
-    """Raises KeyError, ValueError or DataError naming the field (specification, 5.1)."""
+    """Read one recognition episode (specification, 5.1).
+
+    Raises:
+        KeyError: For a missing field.
+        ValueError: For a field that is wrong.
+        DataError: For a field that is wrong.
+    """
     start, floor = _stance(row, "start")
     label = text_of(row, "target_categrory").strip().replace("_", " ")  # so spelled in the files
     if label not in LABELS:
@@ -146,7 +152,11 @@ def recognition_of(row: EpisodeRow) -> RecognitionEpisode:
 
 
 def navigation_of(row: EpisodeRow) -> NavigationEpisode:
-    """As `recognition_of` (specification, 5.2); the image is looked up by the caller."""
+    """Read one navigation episode (specification, 5.2); the caller finds its image.
+
+    Raises:
+        KeyError: As `recognition_of`; ValueError and DataError likewise.
+    """
     start, floor = _stance(row, "start")
     goal, _ = _stance(row, "goal")
     return NavigationEpisode(
@@ -162,7 +172,11 @@ def navigation_of(row: EpisodeRow) -> NavigationEpisode:
 
 
 def question_of(row: EpisodeRow) -> QuestionEpisode:
-    """As `recognition_of` (specification, 5.3); what the files beside it say is added by the caller."""
+    """Read one question (specification, 5.3); the caller adds the content of the files next to it.
+
+    Raises:
+        KeyError: As `recognition_of`; ValueError and DataError likewise.
+    """
     start, floor = _stance(row, "start")
     extra = row.get("extra_answers") or []
     if not isinstance(extra, list) or len(extra) > 100:
@@ -182,7 +196,11 @@ def question_of(row: EpisodeRow) -> QuestionEpisode:
 
 
 def manipulation_of(row: EpisodeRow) -> ManipulationEpisode:
-    """As `recognition_of`."""
+    """Read one trial at a table.
+
+    Raises:
+        KeyError: As `recognition_of`; ValueError and DataError likewise.
+    """
     wordings = row.get("wordings") or []
     if not isinstance(wordings, list) or len(wordings) > 100:
         raise ValueError(f"field 'wordings' is {short(wordings)}; give a list of at most 100 texts")
@@ -198,7 +216,11 @@ def manipulation_of(row: EpisodeRow) -> ManipulationEpisode:
 
 
 def id_of(row: EpisodeRow, key: str) -> str:
-    """A whole number or a name that can be a part of a path."""
+    """A whole number, or a name that is allowed in a path.
+
+    Raises:
+        ValueError: For anything else.
+    """
     value = row[key]
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(f"field '{key}' is {short(value)}; give a whole number or a name")
@@ -206,9 +228,15 @@ def id_of(row: EpisodeRow, key: str) -> str:
 
 
 def text_of(row: EpisodeRow, key: str, *, lines: bool = False) -> str:
-    """Words that are not empty, within `MAX_TEXT` characters and without control characters.
+    """Text that is not empty, within `MAX_TEXT` characters and without control characters.
 
-    lines: there may be several, and tabs.
+    Args:
+        row: Row of the file.
+        key: Name of the field.
+        lines: Allow several lines, and tabs.
+
+    Raises:
+        ValueError: For anything else.
     """
     value = row[key]
     if not isinstance(value, str) or not value.strip():
@@ -217,7 +245,7 @@ def text_of(row: EpisodeRow, key: str, *, lines: bool = False) -> str:
 
 
 def wrong(error: Exception) -> str:
-    """What an error of this module says, in one line."""
+    """An error of this module as one line."""
     if isinstance(error, KeyError):
         return f"field {error} is missing"
     return " ".join(str(error).split())
@@ -226,7 +254,8 @@ def wrong(error: Exception) -> str:
 def worlds_of(folder: Path) -> dict[str, WorldFacts]:
     """World of every scene, from the manifest of a collected folder; empty for published files, which have none.
 
-    Raises DataError naming the field when the manifest is there but is not one of ours.
+    Raises:
+        DataError: When the manifest is not one of ours; names the field.
     """
     path = folder / MANIFEST
     if not path.exists():
@@ -244,7 +273,7 @@ def worlds_of(folder: Path) -> dict[str, WorldFacts]:
 
 
 def scene_missing(scene: str) -> str:
-    """Why a scene without a world cannot be entered, and what to do: one line."""
+    """Why a scene without a world cannot be entered, and what to do, in one line."""
     for pattern, agreement in _AGREEMENTS:
         if re.search(pattern, scene):
             return (

@@ -32,10 +32,16 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Path:
-    """Write <root>/recognition/episodes.json.gz (specification, 5.1); returns it.
+    """Write <root>/recognition/episodes.json.gz (specification, 5.1).
 
-    `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id beside it.
-    Raises DataError for two of one id or an id that cannot be a name, and when a file cannot be written.
+    `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id in an extra
+    field.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        DataError: For two of one id, an id that is not allowed as a name, and when a file cannot be written.
     """
     told = _distinct(episodes)
     content = {"episodes": [_recognition(number, episode) for number, episode in enumerate(told)]}
@@ -47,11 +53,20 @@ def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Pat
 def write_navigation(
     root: Path, episodes: Iterable[NavigationEpisode], images: Mapping[str, NDArray[np.uint8]]
 ) -> Path:
-    """Write <root>/navigation/episodes.json and goal_images.zip beside it (specification, 5.2); returns the first.
+    """Write <root>/navigation/episodes.json with goal_images.zip in the same folder (specification, 5.2).
 
-    images: id -> panorama (H, W, 3) uint8 RGB of 360 by 180 degrees; asked for one at a time, so a mapping may render
-    them on the way. Raises DataError as `write_recognition`, and for an episode without an image; ShapeError for
-    another shape.
+    Args:
+        root: Folder of the data.
+        episodes: The episodes.
+        images: By id, panorama (H, W, 3) uint8 RGB of 360 by 180 degrees. They are asked for one at a time, so a
+            mapping may render them when needed.
+
+    Returns:
+        Path of the first file.
+
+    Raises:
+        DataError: As `write_recognition`, and for an episode without an image.
+        ShapeError: For another shape.
     """
     told = _distinct(episodes)
     folder = Path(root) / "navigation"
@@ -74,10 +89,15 @@ def write_navigation(
 
 
 def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
-    """Write <root>/questions/questions.json (specification, 5.3); returns it.
+    """Write <root>/questions/questions.json (specification, 5.3).
 
-    Beside it: reference_lengths.json, blind_answers.json and evidence.json, by id, of those that have any.
-    Raises DataError as `write_recognition`.
+    reference_lengths.json, blind_answers.json and evidence.json are written next to it, by id, where there are any.
+
+    Returns:
+        Path of the first file.
+
+    Raises:
+        DataError: As `write_recognition`.
     """
     told = _distinct(episodes)
     folder = Path(root) / "questions"
@@ -96,7 +116,14 @@ def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
 
 
 def write_manipulation(root: Path, episodes: Iterable[ManipulationEpisode]) -> Path:
-    """Write <root>/manipulation/trials.json; returns it. Raises DataError as `write_recognition`."""
+    """Write <root>/manipulation/trials.json.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        DataError: As `write_recognition`.
+    """
     told = _distinct(episodes)
     path = Path(root) / "manipulation" / "trials.json"
     trials = [_manipulation(episode) for episode in told]

@@ -1,1 +1,1 @@
-"""What the tasks share in which an agent walks about a home."""
+"""What tasks share in which an agent walks through a home."""

@@ -1,1 +1,1 @@
-"""Metrics."""
+"""Metrics of agents and of imagined rollouts: success, controllability and reward."""

@@ -1,4 +1,4 @@
-"""Does a model imagine what the actions lead to, and do its frames look good: the two axes of World-in-World, figure 5.
+"""Two axes of World-in-World, figure 5: does a model imagine what the actions lead to, and do its frames look good?
 
 Frames are those of a plan, frame 0 left out, (n, H, W, 3) uint8, compared at 384 x 384 as the paper's views.
 Controllability of all frames together is one number; average those over rollouts. Source: sections 11.1, 11.2, 11.6.
@@ -32,7 +32,12 @@ _LEAST_COHERENCE = math.sqrt((1 - _exponent) / (1 + _exponent))
 def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     """Mean SSIM of imagined plan frames and those of the simulator that replays the plan; 1 for equal ones.
 
-    imagined, replayed: (n, H, W, 3) uint8, n >= 1, of any sizes. Raises ShapeError.
+    Args:
+        imagined: (n, H, W, 3) uint8, n >= 1, any size.
+        replayed: Likewise, as many.
+
+    Raises:
+        ShapeError: On other shapes.
     """
     return math.fsum(ssim_table(a, b) for a, b in _pairs(imagined, replayed)) / len(imagined)
 
@@ -41,7 +46,15 @@ def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     "controllability_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="World-in-World, 11.2"
 )
 def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
-    """PSNR of the mean squared error over all plan frames; infinite for equal ones. Arguments as above."""
+    """PSNR of the mean squared error over all plan frames; infinite for equal ones.
+
+    Args:
+        imagined: (n, H, W, 3) uint8, n >= 1, any size.
+        replayed: Likewise, as many.
+
+    Raises:
+        ShapeError: On other shapes.
+    """
     error = math.fsum(mse(a, b) for a, b in _pairs(imagined, replayed)) / len(imagined)
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
@@ -55,9 +68,13 @@ def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
     source="World-in-World, figure 5b: 1 - mean LPIPS",
 )
 def controllability_lpips(distances: Sequence[float]) -> float:
-    """1 - mean distance of imagined plan frames and those of the simulator, one number a frame, each at least 0.
+    """1 - mean distance of imagined plan frames and those of the simulator.
 
-    Raises UsageError for none, and for one that is negative or not finite.
+    Args:
+        distances: One per frame, each at least 0.
+
+    Raises:
+        UsageError: For none, and for one that is negative or not finite.
     """
     if not len(distances) or not all(math.isfinite(one) and one >= 0 for one in distances):
         raise UsageError("controllability takes at least one distance, each finite and not negative")
@@ -77,7 +94,13 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
 
     Of each 8x8 patch of the grey frame at 384 x 384, s1 (s1 - s2) / (s1 + s2) with the singular values s1 >= s2 of its
     gradients, where their coherence is beyond what noise has, else 0; the mean over all patches. It depends on what is
-    seen: compare models on the same tasks only. frame: (H, W, 3) uint8. Raises ShapeError.
+    seen: compare models on the same tasks only.
+
+    Args:
+        frame: (H, W, 3) uint8.
+
+    Raises:
+        ShapeError: On other shapes.
     """
     import cv2
 
@@ -104,8 +127,16 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
 def decision_regret(values: Sequence[float | None], chosen: int | None) -> float | None:
     """How much better the best candidate would really have been than the chosen one, in the unit of `values`.
 
-    values: true value of each candidate, higher is better, such as less distance left to the goal; -inf for one that
-    cannot succeed. chosen: index of the one taken. None where none of them was taken, or a value is not known.
+    Args:
+        values: True value of each candidate, higher is better, such as less distance left to the goal; -inf for one
+            that cannot succeed, None for one that is unknown.
+        chosen: Index of the one taken; None where none of them was.
+
+    Returns:
+        At least 0; None where none was taken, or a value is unknown.
+
+    Raises:
+        UsageError: For an index out of range, and values that are not allowed.
     """
     if chosen is None or any(value is None for value in values):
         return None

@@ -1,4 +1,4 @@
-"""Choosing among imagined ways by how like the goal they end up: the revision by image distance."""
+"""Choosing among imagined plans by how similar their ends are to the goal: the revision by image distance."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ _TIE = 1e-12
 
 
 class Ranking(NamedTuple):
-    """rewards: of each candidate, higher is better, -inf for one without frames. best: index, the first of equals."""
+    """Candidates by reward.
+
+    Attributes:
+        rewards: One per candidate, higher is better, -inf for one without frames.
+        best: Index of the best, the first of equals.
+    """
 
     rewards: tuple[float, ...]
     best: int
 
 
 def ranked_by_distance(distances: Sequence[Sequence[float]]) -> Ranking:
-    """Rewards of candidates from the distance of each of their plan frames to the goal, frame 0 left out.
+    """Rewards of candidates from the distance of each of their plan frames to the goal.
 
     reward = 1 - mean distance, over as many frames as the longest has: shorter ones repeat their last.
-    Raises UsageError without candidates, and for distances that are not finite.
     Source: World-in-World, section 7, revision by LPIPS.
+
+    Args:
+        distances: By candidate, one per frame; frame 0 is left out.
+
+    Raises:
+        UsageError: Without candidates, and for distances that are not finite.
     """
     if not distances:
         raise UsageError("there are no candidates to choose from")

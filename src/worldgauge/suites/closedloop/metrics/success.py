@@ -1,4 +1,4 @@
-"""Success of an agent, and what it took: contributions of one episode, to be averaged over the list of episodes.
+"""Success of an agent and its cost: contributions of one episode, to be averaged over the list of episodes.
 
 Shares are in percent, so that their mean over N episodes is the rate. Episodes that failed to run count too: the
 denominator is the list, not what was found on disk. Source: World-in-World, sections 6.1 to 6.3.
@@ -22,11 +22,15 @@ MARKS = range(1, 6)
 
 
 class Term(NamedTuple):
-    """What one episode adds. value: None where it cannot be known, which is not zero. flags: to be counted and listed.
+    """What one episode adds.
 
-    no_answer: none was given. judge_error: a mark that is none was taken as 1, judge again. unreachable: no path leads
-    to the goal, the episode is invalid. no_length: the length walked is missing, counted as 0. no_reference: the
+    Flags: no_answer: none was given. judge_error: an invalid mark was taken as 1, judge again. unreachable: no path
+    leads to the goal, the episode is invalid. no_length: the length walked is missing, counted as 0. no_reference: the
     reference length is missing. hop_without_path: a straight line was taken for a part of the length.
+
+    Attributes:
+        value: None where it cannot be known, which is not zero.
+        flags: To be counted and listed.
     """
 
     value: float | None
@@ -45,7 +49,10 @@ def success(done: bool) -> float:
 def trajectory_steps(steps: int | None) -> float | None:
     """Primitives, or decisions where a task counts those, that were executed; None where it could not start.
 
-    Of all that started, whether they succeeded or not: read it beside the success rate.
+    It counts all episodes that started, successful or not: read it together with the success rate.
+
+    Raises:
+        UsageError: For a negative number.
     """
     if steps is not None and steps < 0:
         raise UsageError(f"an episode of {steps} steps cannot be")
@@ -56,7 +63,11 @@ def trajectory_steps(steps: int | None) -> float | None:
     "trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
 )
 def trajectory_m(metres: float) -> float:
-    """Metres walked, of embodied questions. Raises UsageError for a negative length."""
+    """Metres walked, of embodied questions.
+
+    Raises:
+        UsageError: For a negative length.
+    """
     if not metres >= 0:
         raise UsageError(f"an episode of {metres} metres cannot be")
     return metres
@@ -64,9 +75,10 @@ def trajectory_m(metres: float) -> float:
 
 @metrics.register("task_progress", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="worldgauge")
 def task_progress(progress: float) -> float:
-    """How far a task at the table was brought, in [0, 1]: 1 exactly when it is solved. The paper has success only.
+    """Progress of a task at the table, in [0, 1]: 1 exactly when it is solved. The paper has success only.
 
-    Raises UsageError outside the bounds.
+    Raises:
+        UsageError: Out of range.
     """
     if not 0 <= progress <= 1:
         raise UsageError(f"progress of a task lies in 0 to 1, got {progress}")
@@ -77,7 +89,11 @@ def task_progress(progress: float) -> float:
     "model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.4, 11.4"
 )
 def model_calls(rollouts: int) -> float:
-    """Rollouts that a world model was asked for in an episode. Raises UsageError for a negative number."""
+    """Rollouts that a world model was asked for in an episode.
+
+    Raises:
+        UsageError: For a negative number.
+    """
     if rollouts < 0:
         raise UsageError(f"an episode of {rollouts} rollouts cannot be")
     return float(rollouts)
@@ -87,7 +103,10 @@ def model_calls(rollouts: int) -> float:
 def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     """Success weighted by path length, in percent: 100 shortest / max(travelled, shortest), 0 where it failed.
 
-    shortest: of the reference, travelled: of the agent, both in metres or both in steps.
+    Args:
+        done: Whether the episode succeeded.
+        shortest: Length of the reference, in metres or steps.
+        travelled: Length of the agent's path, in the same unit.
     """
     return _weighted(1.0 if done else 0.0, shortest, travelled)
 
@@ -98,7 +117,11 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
 def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None) -> Term:
     """A judge's mark of 1 to 5 as 0 to 100.
 
-    Without an answer, the mark of an answer that was given without pictures, and the lowest mark where there is none.
+    Args:
+        answered: Whether there is an answer.
+        mark: Mark of the answer.
+        blind_mark: Mark of an answer given without pictures. It counts where there is no answer; the lowest mark where
+            it is missing too.
     """
     if answered:
         share, flags = _share(mark)
@@ -111,14 +134,26 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
     "answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2"
 )
 def answer_spl(answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None) -> Term:
-    """A judge's mark weighted as in `spl`, in percent; 0 without an answer, whatever a blind one is worth."""
+    """A judge's mark weighted as in `spl`, in percent; 0 without an answer, whatever a blind one is worth.
+
+    Args:
+        answered: Whether there is an answer.
+        mark: Mark of the answer, 1 to 5.
+        shortest_m: Length of the reference, metres.
+        travelled_m: Length of the agent's path, metres.
+    """
     share, flags = _share(mark) if answered else (0.0, ("no_answer",))
     term = _weighted(share, shortest_m, travelled_m)
     return Term(term.value, flags + term.flags)
 
 
 def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[float]], float]) -> Term:
-    """Metres along places (n, 2), by the `distance` between each and the next; straight where that finds no path."""
+    """Metres along places.
+
+    Args:
+        places: (n, 2), metres.
+        distance: Length between two places; a straight line is taken where it finds no path.
+    """
     points = np.asarray(places, np.float64).reshape(-1, 2)
     total, flags = 0.0, set()
     for here, there in pairwise(points):
@@ -132,9 +167,12 @@ def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[fl
 
 
 def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, float]:
-    """Success rate and SPL as fractions as the release has them, of (done, shortest, travelled) of every episode.
+    """Success rate and SPL as fractions, as the release computes them.
 
     One episode of 0 steps, or without a path, makes the whole of SPL NaN.
+
+    Args:
+        episodes: (done, shortest, travelled) of every episode.
     """
     done, shortest, travelled = (np.array(column, np.float64) for column in zip(*episodes, strict=True))
     with np.errstate(invalid="ignore"):
@@ -142,10 +180,15 @@ def released_spl(episodes: Iterable[tuple[bool, float, float]]) -> tuple[float, 
 
 
 def released_answers(episodes: Sequence[tuple[int, float, float | None]]) -> tuple[float, float, float]:
-    """Answer score, metres and SPL, scores in percent, as the release has them, of (mark, shortest, travelled).
+    """Answer score, metres and SPL as the release computes them, scores in percent.
 
     A judge's failure is mark 0 and takes 25 points away; episodes without a length are left out of the latter two.
-    Raises ZeroDivisionError for an episode whose lengths are both 0.
+
+    Args:
+        episodes: (mark, shortest, travelled) of every episode.
+
+    Raises:
+        ZeroDivisionError: For an episode whose lengths are both 0.
     """
     lengths = [(mark, shortest, travelled) for mark, shortest, travelled in episodes if travelled is not None]
     weighted = [(mark - 1) / 4 * 100 * (shortest / max(shortest, travelled)) for mark, shortest, travelled in lengths]

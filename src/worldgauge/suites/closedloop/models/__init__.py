@@ -1,1 +1,1 @@
-"""Models."""
+"""World models of the suite's own: references and deliberately wrong ones."""

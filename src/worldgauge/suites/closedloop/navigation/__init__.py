@@ -1,1 +1,1 @@
-"""Navigation."""
+"""The task of navigation to where an image was taken, and its policies."""

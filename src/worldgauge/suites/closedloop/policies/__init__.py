@@ -1,1 +1,1 @@
-"""Policies."""
+"""Policies of agents: proposers and revisers, and the interface they share."""

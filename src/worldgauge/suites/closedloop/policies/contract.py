@@ -1,4 +1,4 @@
-"""What an embodied agent senses, proposes, is shown and decides: the interface of its policies.
+"""The interface of an embodied agent's policies: what it senses, proposes, is shown and decides.
 
 propose -> simulate -> revise -> execute (World-in-World, section 3). Proposers and revisers are separate objects; the
 base policy is the same two with nothing imagined.
@@ -39,7 +39,7 @@ class HomeObservation(Protocol):
 
     Attributes:
         pose: Camera-to-world (4, 4) of the front view's camera.
-        camera: Of every view.
+        camera: Camera of every view.
     """
 
     pose: FloatArray
@@ -47,50 +47,52 @@ class HomeObservation(Protocol):
 
     @property
     def front(self) -> Image:
-        """(H, W, 3) uint8, what `camera` sees straight ahead."""
+        """The front view, (H, W, 3) uint8, seen by `camera`."""
         ...
 
     @property
     def panorama(self) -> Image:
-        """(H, W, 3) uint8 equirectangular, its centre column straight ahead."""
+        """Equirectangular panorama (H, W, 3) uint8; its centre column is straight ahead."""
         ...
 
     @property
     def panorama_depth(self) -> Depth:
-        """(H, W) metres along the ray."""
+        """Depth of the panorama, (H, W) metres along the ray."""
         ...
 
     def view(self, side: Side) -> Image:
-        """What `camera` sees to one side."""
+        """The view of `camera` to one side, (H, W, 3) uint8."""
         ...
 
     def depth(self, side: Side) -> Depth:
-        """(H, W) metres along the optical axis of a view."""
+        """Depth of a view, (H, W) metres along the optical axis."""
         ...
 
     def instances(self, side: Side) -> NDArray[np.uint16]:
-        """(H, W) exact object numbers of a view, 0 for walls and floors: for policies on exact semantics."""
+        """Exact object numbers of a view, (H, W), 0 for walls and floors; for policies on exact semantics."""
         ...
 
     @property
     def box(self) -> Box | None:
-        """The red box of recognition's target in the front view, in pixels; None where it is not seen."""
+        """The red box of recognition's target in the front view, in pixels; None where it is not in view."""
         ...
 
     @property
     def things(self) -> Mapping[int, Any]:
-        """Object number -> facts of the object (category, name, colour, room, state, ...), of all in the scene."""
+        """Facts of all objects in the scene (category, name, colour, room, state, ...) by object number."""
         ...
 
 
 @dataclass(frozen=True)
 class SeenThing:
-    """Something on the table as an agent is told of it; its number is its place in the list, from 1.
+    """A thing on the table as the agent knows it; its number is its place in the list, from 1.
 
     Attributes:
-        name, category, colour: In words.
-        place_m: (3,) its middle in the world in metres, exact, as the paper's agents are given it.
-        half_m: (3,) half its size in metres.
+        name: In words.
+        category: In words.
+        colour: In words.
+        place_m: (3,) its centre in the world frame, metres; exact, as the paper's agents are given it.
+        half_m: (3,) half its size, metres.
     """
 
     name: str
@@ -105,8 +107,8 @@ class TableObservation(Protocol):
 
     Attributes:
         pose: Camera-to-world (4, 4) of the front camera.
-        camera: Its pinhole.
-        hand: Where it is, and whether it is open.
+        camera: The front camera.
+        hand: Pose of the hand, and whether it is open.
         things: Those that the task is about, numbered from 1.
     """
 
@@ -117,21 +119,21 @@ class TableObservation(Protocol):
 
     @property
     def front(self) -> Image:
-        """(H, W, 3) uint8, what the front camera sees."""
+        """The front camera's view, (H, W, 3) uint8."""
         ...
 
     @property
     def depth(self) -> Depth:
-        """(H, W) metres along the optical axis."""
+        """Depth of the view, (H, W) metres along the optical axis."""
         ...
 
     @property
     def instances(self) -> NDArray[np.uint16]:
-        """(H, W) numbers of things, 0 for all else."""
+        """Numbers of things in the view, (H, W), 0 for all else."""
         ...
 
     def expert(self) -> Sequence[HandPose]:
-        """Poses that the scripted expert would go through from here, which knows everything: for `scripted` alone."""
+        """Poses of the scripted expert from here. It knows everything, so only the proposer `scripted` may use it."""
         ...
 
 
@@ -143,10 +145,10 @@ class ActionPlan:
         steps: Primitives of a walker, after the turn.
         source: Who made it.
         turn_left_rad: A turn at the start, exact and of any angle, in radians.
-        aim: What else belongs to it, plain JSON values: of questions {"view": side, "landmark": number or None,
-            "text": words}, of manipulation {"text": words} where there are any.
+        aim: Further content, plain JSON values. Questions: {"view": side, "landmark": number or None, "text": words}.
+            Manipulation: {"text": words}, if any.
         flags: Such as "fallback".
-        poses: Of a robot's hand, one after the other.
+        poses: Of a robot's hand, in order.
     """
 
     steps: Steps
@@ -163,17 +165,17 @@ class Rollout:
 
     Attributes:
         frames: (T, H, W, 3) uint8; frame 0 is what is seen now.
-        view: Of each frame.
-        camera: Of perspective frames; of views cut out of panoramas.
+        view: Kind of each frame.
+        camera: Camera of perspective frames, or of views cut out of panoramas.
         frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding after it.
         valid_len: Frames that belong to the plan, frame 0 included.
-        exact: How many of them, frame 0 included, are cut from the real panorama (leading turns) and not imagined.
-        aligned: False where a frame has no one action (models of text).
+        exact: Frames, frame 0 included, that are cut from the real panorama (leading turns) and not imagined.
+        aligned: False where a frame does not belong to one action (text-driven models).
         model: Who imagined it.
         seed: Given to the model.
         text: Given to the model, where it takes words.
         rule: How views are cut out of panoramas.
-        anchors: Of a plan of poses, the frame in which each of them is reached.
+        anchors: For a plan of poses, the frame in which each of them is reached.
     """
 
     frames: Image
@@ -190,11 +192,11 @@ class Rollout:
     anchors: tuple[int, ...] = ()
 
     def seen(self, frame: int, side: Side = "front") -> Image:
-        """What `camera` sees in a frame.
+        """The view of `camera` in one frame.
 
         Args:
             frame: Index into `frames`.
-            side: Other than the front it needs a panorama.
+            side: Any other than the front needs a panorama.
 
         Returns:
             (H, W, 3) uint8.
@@ -216,8 +218,8 @@ class Candidate:
     Attributes:
         plan: The plan.
         rollout: None where nothing was imagined.
-        true_value: What the plan would really come to, higher is better. It asks the simulator: for the reviser
-            `oracle` and for the decision regret alone.
+        true_value: Returns what the plan is really worth, higher is better. It asks the simulator, so only the reviser
+            `oracle` and the decision regret may use it.
     """
 
     plan: ActionPlan
@@ -232,10 +234,10 @@ class Decision:
     Attributes:
         plan: To be carried out; None for none.
         chosen: Index of the candidate taken; None for a plan of its own or none.
-        answer: Of recognition and questions.
+        answer: Answer to recognition or to a question.
         confidence: Of the answer, in [0, 1].
-        stop: Whether it ends the episode here.
-        scores: Of the candidates; None where one has none.
+        stop: Whether the agent ends the episode here.
+        scores: One per candidate; None where it has none.
         notes: Plain JSON values for the trace: prompts, replies, fallbacks.
     """
 
@@ -255,7 +257,7 @@ class PastDecision:
     Attributes:
         decision: What was decided.
         executed: The actions carried out: primitives, or `HandPose`s.
-        collided: Whether each met something; of an arm, whether it did not end as asked.
+        collided: Whether each action collided; for an arm, whether it did not end as asked.
         pose: Where it was decided, camera-to-world (4, 4).
     """
 
@@ -275,17 +277,17 @@ class Proposer(Protocol[O]):
     def propose(
         self, observation: O, goal: Goal, history: History, n: int, rng: np.random.Generator
     ) -> Sequence[ActionPlan]:
-        """Candidate plans.
+        """Make candidate plans.
 
         Args:
             observation: What is sensed now.
-            goal: What the agent was told.
+            goal: What the agent is asked to do.
             history: Earlier decisions, the first one first.
             n: Most plans to give.
-            rng: Of this decision.
+            rng: Source of randomness for this decision.
 
         Returns:
-            Up to n plans; the loop merges equal ones, and has a flagged fallback where there are none.
+            Up to n plans. The loop merges equal ones, and uses a flagged fallback where there are none.
         """
         ...
 
@@ -301,22 +303,22 @@ class Reviser(Protocol[O]):
         history: History,
         rng: np.random.Generator,
     ) -> Decision:
-        """The decision.
+        """Make the decision.
 
         Args:
-            candidates: At least one; where nothing was imagined the decision follows from the observation, and takes
+            candidates: At least one. Where nothing was imagined, the decision follows from the observation, and takes
                 the first plan.
             observation: What is sensed now.
-            goal: What the agent was told.
+            goal: What the agent is asked to do.
             history: Earlier decisions, the first one first.
-            rng: Of this decision.
+            rng: Source of randomness for this decision.
         """
         ...
 
 
 @dataclass(frozen=True)
 class PolicyKit:
-    """What a policy is made of.
+    """What a policy is made from.
 
     Attributes:
         task: Name of the task.
@@ -345,7 +347,7 @@ revisers: Registry[Callable[[PolicyKit], Reviser[Any]]] = Registry("reviser", *_
 
 
 def queries_of(policy: object) -> list[Any]:
-    """Notes of what a policy asked a language model last; none of one that asks none."""
+    """Notes of a policy's latest queries to a language model; empty for a policy that asks none."""
     return list(getattr(policy, "asked", ()))
 
 

@@ -1,1 +1,1 @@
-"""Questions."""
+"""The task of embodied questions, with its policies and judges."""

@@ -1,1 +1,1 @@
-"""Report."""
+"""Reports of episodes: replays, drawings and pages of studies."""

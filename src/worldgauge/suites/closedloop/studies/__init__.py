@@ -1,1 +1,1 @@
-"""The paper's analyses: which runs they compare, and what those can tell."""
+"""The paper's analyses: which runs they compare, and what can be concluded."""

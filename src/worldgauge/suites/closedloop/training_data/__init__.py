@@ -1,1 +1,1 @@
-"""Training data."""
+"""Data to train world models and policies on."""

@@ -1,1 +1,1 @@
-"""Figures."""
+"""Figures of cubes, and questions about them turned in the mind."""

@@ -1,1 +1,1 @@
-"""Interiors."""
+"""Furnished rooms, and questions about them."""

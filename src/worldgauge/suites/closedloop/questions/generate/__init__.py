@@ -1,1 +1,1 @@
-"""Generate."""
+"""Generating questions about homes, with their answers."""

@@ -1,4 +1,4 @@
-"""Eyes of agents that need no language model: a recogniser of the embedded homes' things."""
+"""A recogniser of the embedded homes' things, for agents without a language model."""
 
 from worldgauge.suites.closedloop.recognition.recogniser.recognition import Recogniser, recogniser
 

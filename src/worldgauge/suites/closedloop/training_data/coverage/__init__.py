@@ -1,1 +1,1 @@
-"""Coverage."""
+"""Trajectories that cover homes, for training world models."""

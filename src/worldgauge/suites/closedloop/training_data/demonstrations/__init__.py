@@ -1,1 +1,1 @@
-"""Demonstrations."""
+"""Demonstrations of the scripted expert at a table."""
