@@ -1,4 +1,4 @@
-"""Worlds: places that can be looked at from any pose; to act in one, its folder holds a gymnasium.Env beside it."""
+"""Worlds: places that can be viewed from any pose. To act in one, use the gymnasium environment in its folder."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class View:
         rgb: (H, W, 3) uint8.
         depth: (H, W) float32 metres, along the optical axis (perspective) or the ray (panorama); infinite in the sky.
         category: (H, W) uint16, index into the world's categories.
-        instance: (H, W) uint16, the object; 0 for terrain and sky.
-        position: (H, W, 3) float32 metres, hit points in the world frame, NaN in the sky; None unless asked for.
+        instance: (H, W) uint16, number of the object; 0 for terrain and sky.
+        position: (H, W, 3) float32 metres, hit points in the world frame, NaN in the sky. None unless requested.
     """
 
     rgb: NDArray[np.uint8]
@@ -40,22 +40,29 @@ class View:
 
 
 class World(Protocol):
-    """A place that can be looked at from any pose."""
+    """A place that can be viewed from any pose.
+
+    Attributes:
+        categories: Names of the categories, in the order of `View.category`.
+    """
 
     categories: tuple[str, ...]
 
     @property
     def facts(self) -> WorldFacts:
-        """All that is needed to build it again."""
+        """Everything that is needed to build the world again."""
         ...
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What a camera sees.
+        """Render what a camera sees.
 
         Args:
             pose: (4, 4) float64 camera-to-world, metres.
             camera: Size and kind of the image.
-            position: Whether hit points are wanted, too.
+            position: Whether hit points are computed as well.
+
+        Returns:
+            The view.
         """
         ...
 
@@ -67,10 +74,16 @@ names of arguments that are files, in a data set relative to its folder; walkabl
 
 
 def open_world(facts: WorldFacts) -> World:
-    """The world that `facts` describe, built again and cached (the last four).
+    """Build the world that `facts` describe. The last four worlds are cached.
 
-    Raises WorldError when the world does not take its arguments, or its cells differ from those the facts were taken
-    of.
+    Args:
+        facts: Facts of the world.
+
+    Returns:
+        The world.
+
+    Raises:
+        WorldError: When the world rejects its arguments, or its cells differ from those that the facts describe.
     """
     try:
         # Facts read from JSON hold lists, which the cache cannot take.
@@ -85,14 +98,22 @@ def open_world(facts: WorldFacts) -> World:
 
 
 def files_of(name: str) -> frozenset[str]:
-    """Which arguments of world `name` are files; none of one that is not registered."""
+    """Names of the arguments of world `name` that are files. Empty for a world that is not registered."""
     return frozenset(worlds.entry(name).facts.get("files", ()) if name in worlds else ())
 
 
 def located(facts: WorldFacts, folder: Path) -> WorldFacts:
-    """`facts` as a data set in `folder` tells them, with the whole paths of their files.
+    """Complete the file paths in the facts of a world.
 
-    Raises DataError for a file that is not told as a plain relative path within the folder.
+    Args:
+        facts: Facts with file paths relative to the data set.
+        folder: Folder of the data set.
+
+    Returns:
+        The facts with full paths.
+
+    Raises:
+        DataError: For a path that is not a plain relative path within the folder.
     """
     params = dict(facts.params)
     for name in files_of(facts.name) & params.keys():

@@ -1,1 +1,1 @@
-"""The world of builds: what blocks look like, pictures of blueprints, and an environment to build in."""
+"""Worlds of blocks: shapes and colours, pictures of blueprints, and an environment to build in."""

@@ -1,7 +1,7 @@
-"""Blueprints: builds as three-dimensional matrices of blocks, their names, and how hard they are.
+"""Blueprints: builds as three-dimensional matrices of blocks, the names of their materials, and their difficulty.
 
-A matrix is indexed [y][z][x]: height (up), depth (+z is south), width (+x is east); cell [0][0][0], the pivot, is the
-corner of smallest x, y and z. Air is -1; block k is the k-th of the materials (MineAnyBuild, section 3.2).
+A matrix is indexed [y][z][x]: height (up), depth (+z is south), width (+x is east). Cell [0][0][0], the pivot, is the
+corner with the smallest x, y and z. Air is -1; block k is the k-th of the materials (MineAnyBuild, section 3.2).
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ EASY_MOST, HARD_LEAST = 1.8, 3.8
 
 
 class Size(NamedTuple):
-    """Extent of a build in blocks: width along x, height along y, depth along z."""
+    """Extent of a build in blocks.
+
+    Attributes:
+        width: Along x.
+        height: Along y.
+        depth: Along z.
+    """
 
     width: int
     height: int
@@ -40,10 +46,14 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A build. cells: (height, depth, width) int32, -1 for air. materials: block k is entry k - 1.
+    """A build. Two are equal when all cells hold the same block.
 
-    A material is "name" or "name[key=value,...]", as `material` writes it. Equal when all cells hold the same block.
-    Raises ShapeError for a matrix that has not three axes, and for numbers that no material has.
+    Attributes:
+        cells: (height, depth, width) int32, -1 for air.
+        materials: Block k is entry k - 1, "name" or "name[key=value,...]", as `material` writes it.
+
+    Raises:
+        ShapeError: For a matrix without three axes, and for numbers without a material.
     """
 
     cells: Cells
@@ -71,9 +81,18 @@ class Blueprint:
         *,
         unknown: Literal["refuse", "air"] = "refuse",
     ) -> Blueprint:
-        """A blueprint of nested lists [y][z][x], all layers and rows of one length. Raises ShapeError.
+        """Make a blueprint from nested lists.
 
-        unknown: what becomes of numbers that no material has.
+        Args:
+            rows: Numbers [y][z][x], with all layers and rows of one length.
+            materials: The materials.
+            unknown: What happens to numbers without a material: "refuse" raises, "air" makes them air.
+
+        Returns:
+            The blueprint.
+
+        Raises:
+            ShapeError: For lists of several lengths, or numbers that are not allowed.
         """
         try:
             cells = _whole_numbers(np.array(rows))
@@ -92,7 +111,7 @@ class Blueprint:
 
     @property
     def size(self) -> Size:
-        """Its extent in blocks."""
+        """Extent in blocks."""
         height, depth, width = self.cells.shape
         return Size(width, height, depth)
 
@@ -103,14 +122,14 @@ class Blueprint:
 
     @property
     def solid(self) -> NDArray[np.bool_]:
-        """(height, depth, width), where a block is; materials that are called a kind of air are none."""
+        """(height, depth, width) bool, whether a cell holds a block. Materials that are kinds of air do not count."""
         air = [number for number, name in enumerate(self.materials, 1) if base_name(name) in AIR_NAMES]
         filled: NDArray[np.bool_] = ~np.isin(self.cells, [AIR, *air])
         return filled
 
     @property
     def mapping(self) -> dict[str, int]:
-        """What an agent is shown: air first, then each material with its number."""
+        """Numbers by material as an agent sees them: air first, then each material."""
         return {"air": AIR, **{name: number for number, name in enumerate(self.materials, 1)}}
 
     @property
@@ -125,7 +144,7 @@ class Blueprint:
         return rows
 
     def counts(self) -> dict[str, int]:
-        """Blocks of each material that is used, in the order of the materials; those of one text together."""
+        """Number of blocks of each used material, in their order. Materials with equal text are added up."""
         found: Counter[str] = Counter()
         amounts = np.bincount(np.maximum(self.cells, 0).ravel(), minlength=len(self.materials) + 1)[1:]
         for name, amount in zip(self.materials, amounts.tolist(), strict=True):
@@ -134,18 +153,21 @@ class Blueprint:
         return dict(found)
 
     def named(self) -> NDArray[np.str_]:
-        """(height, depth, width) of the materials' texts, "air" for air."""
+        """(height, depth, width) texts of the materials, "air" for air."""
         return np.array(["air", *self.materials])[np.maximum(self.cells, 0)]
 
     def names_only(self) -> Blueprint:
-        """The same without block states: materials of one base name become one, in the order they first come."""
+        """The build without block states.
+
+        Materials with the same base name become one, in the order in which they occur.
+        """
         names = [base_name(name) for name in self.materials]
         kept = list(dict.fromkeys(names))
         table = np.array([AIR, *(kept.index(name) + 1 for name in names)], np.int32)
         return Blueprint(table[np.maximum(self.cells, 0)], tuple(kept))
 
     def trimmed(self) -> Blueprint:
-        """Cut to the smallest box that holds all blocks; itself when there is none."""
+        """The build cut to the smallest box that holds all blocks; unchanged when there is none."""
         solid = self.solid
         if not solid.any():
             return self
@@ -158,10 +180,17 @@ class Blueprint:
 
 
 def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
-    """The blueprint of (height, depth, width) numbers of `names`, counted from 0 and all in range.
+    """A blueprint from numbers of names.
 
-    Materials come in the order of first sight, x outermost, then y, then z; names that are equal become one; kinds of
-    air are air.
+    Materials are in the order in which they occur, with x outermost, then y, then z. Equal names become one material,
+    and kinds of air become air.
+
+    Args:
+        cells: (height, depth, width), indices into `names`, all in range.
+        names: The names.
+
+    Returns:
+        The blueprint.
     """
     flat = cells.transpose(2, 0, 1).ravel()
     first = np.full(len(names), flat.size, np.int64)
@@ -175,9 +204,14 @@ def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
 
 
 def material(name: str, states: Mapping[str, Any] | None = None) -> str:
-    """A material's text: name without the game's namespace, then its states with sorted keys.
+    """Text of a material: its name without the game's namespace, then its states sorted by key.
 
-    Booleans are true and false; a state of None is not said.
+    Args:
+        name: Name of the block.
+        states: Values of its states. Booleans become true and false; None leaves a state out.
+
+    Returns:
+        The text.
     """
     plain = name.strip().lower().removeprefix("minecraft:")
     said = {
@@ -189,19 +223,22 @@ def material(name: str, states: Mapping[str, Any] | None = None) -> str:
 
 
 def states_of(text: str) -> tuple[str, dict[str, str]]:
-    """Name without namespace, and states, of a material's text; what is no key=value is left out."""
+    """Name without namespace, and states, of a material's text. Parts that are not key=value are left out."""
     name, _, rest = text.strip().partition("[")
     pairs = (part.split("=", 1) for part in rest.removesuffix("]").split(",") if "=" in part)
     return material(name), {key.strip(): value.strip() for key, value in pairs}
 
 
 def base_name(text: str) -> str:
-    """A material's name as matching compares it: lower case, without states and namespace, the game's or another."""
+    """A material's name for comparisons: lower case, without states and any namespace."""
     return text.partition("[")[0].rpartition(":")[2].strip().lower()
 
 
 def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
-    """M, the blocks of `truth` whose base name `built` has at the same place from the pivot (section 3.3)."""
+    """M, the number of blocks of `truth` with the same base name at the same place in `built` (section 3.3).
+
+    Places are counted from the pivot.
+    """
     box = tuple(slice(0, min(a, b)) for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
     names = {name: number for number, name in enumerate(dict.fromkeys(map(base_name, truth.materials)), 1)}
     mine = np.array([0, *(names[base_name(name)] for name in truth.materials)])
@@ -211,10 +248,16 @@ def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
 
 
 def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float | None:
-    """log10(N + N H + W H D) - 0.4, to one decimal; None when a number is missing or the logarithm has none.
+    """log10(N + N H + W H D) - 0.4, to one decimal (section 3.4).
 
-    blocks: N. size: width, height, depth. The paper prints the natural logarithm; only the decimal one of its code fits
-    its tiers (section 3.4).
+    The paper prints the natural logarithm, but only the decimal one of its code fits its tiers.
+
+    Args:
+        blocks: N, number of blocks.
+        size: Width W, height H and depth D.
+
+    Returns:
+        The factor. None when a number is missing or the logarithm is undefined.
     """
     width, height, depth = size
     if blocks is None or width is None or height is None or depth is None:
@@ -224,12 +267,16 @@ def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float |
 
 
 def tier_of(factor: float) -> Tier:
-    """Easy up to 1.8, hard from 3.8, by the rounded factor."""
+    """Tier of a rounded factor: easy up to 1.8, hard from 3.8."""
     return "easy" if factor <= EASY_MOST else "hard" if factor >= HARD_LEAST else "medium"
 
 
 def _whole_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """The array itself. Raises ShapeError for texts, fractions and the like, which a cast would bend into numbers."""
+    """Return the array itself if it holds whole numbers; a cast would change texts and fractions silently.
+
+    Raises:
+        ShapeError: For any other array.
+    """
     found = np.asarray(cells)
     if found.size and found.dtype.kind not in "iu":
         raise ShapeError(f"a blueprint is whole numbers in layers and rows of one length, got {found.dtype}")

@@ -1,4 +1,4 @@
-"""How blocks are coloured: from a flat palette of our own, by name, then by what a name is made of."""
+"""Colours of blocks from our own flat palette: by name, then by the material that the name suggests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ LONGEST_NAME = 64
 
 
 class Look(NamedTuple):
-    """Colours of a block's faces, and its opacity, 255 for what hides all behind it."""
+    """Colours of a block's faces.
+
+    Attributes:
+        top: Colour of the upper face.
+        side: Colour of the sides.
+        bottom: Colour of the lower face.
+        opacity: 255 for a block that hides everything behind it.
+    """
 
     top: RGB
     side: RGB
@@ -33,20 +40,24 @@ PAINTS: dict[str, RGB] = {name: (n >> 16, n >> 8 & 255, n & 255) for name, n in 
 
 @lru_cache(maxsize=4096)
 def look_of(name: str) -> Look:
-    """How a block is coloured, by its name without namespace and states.
+    """Colours of a block.
 
-    A name of none of our materials gets a colour that follows from the name alone.
+    Args:
+        name: Its name without namespace and states. An unknown name gets a colour that is derived from the name.
+
+    Returns:
+        The colours.
     """
     return _made_of(name) or _plain(_hashed(name))
 
 
 def has_colour(name: str) -> bool:
-    """Whether `look_of` knows the material, so that its colour is not just one that follows from the name."""
+    """Whether `look_of` knows the material, so that its colour is not derived from the name alone."""
     return _made_of(name) is not None
 
 
 def mixed(one: RGB, other: RGB, share: float) -> RGB:
-    """`one` with a `share` of `other`, 0 to 1."""
+    """`one` mixed with a `share` of `other`, from 0 to 1."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 

@@ -1,8 +1,8 @@
-"""What a block's neighbours make of it: sides of fences, walls and panes, corners of stairs, halves of doors.
+"""States of blocks that depend on neighbours: sides of fences, walls and panes, corners of stairs, halves of doors.
 
-The rules are the game's (Java Edition 1.20.4), as its placing rules act on a finished build. States that a material
-gives are kept; only what it leaves out is worked out. Which way doors, gates and what hangs on walls face is no rule of
-the game's but a guess from what stands around them.
+The rules are those of the game (Java Edition 1.20.4), as its placing rules act on a finished build. States that a
+material gives are kept; only missing ones are derived. The game has no rule for the direction of doors, gates and
+things on walls, so these are guessed from the surroundings.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ _UPRIGHT = ("lower", "upper")
 
 
 class Joined(NamedTuple):
-    """A blueprint whose states are all known. cells: (height, depth, width) int32, -1 air or an index into `blocks`.
+    """A blueprint with all states known.
 
-    blocks: names and states; a material whose states differ from cell to cell is several of them.
+    Attributes:
+        cells: (height, depth, width) int32, -1 for air, else an index into `blocks`.
+        blocks: Names and states. A material whose states differ between cells has several entries.
     """
 
     cells: NDArray[np.int32]
@@ -46,7 +48,7 @@ class Joined(NamedTuple):
 
 
 def joined(blueprint: Blueprint) -> Joined:
-    """The blocks of `blueprint` with all their states: given, or decided by neighbours, or the default ones."""
+    """Complete the states of all blocks: those given, those that neighbours decide, and default ones."""
     grid = _Grid(blueprint)
     cells = np.full(grid.cells.shape, AIR, np.int32)
     blocks: list[tuple[str, dict[str, str]]] = []

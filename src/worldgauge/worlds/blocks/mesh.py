@@ -1,4 +1,4 @@
-"""Blueprints as coloured faces: what the camera draws, and what a viewer in a page turns."""
+"""Blueprints as coloured faces, for the camera and for a viewer in a page."""
 
 from __future__ import annotations
 
@@ -38,9 +38,13 @@ _TURNS = (
 
 @dataclass(frozen=True)
 class Mesh:
-    """Flat faces of four corners. quads: (n, 4, 3) int16 in sixteenths of a block, x east, y up, z south, from the
-    blueprint's pivot; corners counter-clockwise seen from outside. colours: (n, 4) uint8 RGB and opacity, 255 for what
-    hides all behind it. two_sided: (n,) bool, of thin sheets that are seen from both sides.
+    """Flat faces with four corners.
+
+    Attributes:
+        quads: (n, 4, 3) int16 in sixteenths of a block from the blueprint's pivot: x east, y up, z south. Corners are
+            counter-clockwise seen from outside.
+        colours: (n, 4) uint8, RGB and opacity. An opacity of 255 hides everything behind it.
+        two_sided: (n,) bool, whether a face is a thin sheet that is visible from both sides.
     """
 
     quads: NDArray[np.int16]
@@ -49,11 +53,20 @@ class Mesh:
 
 
 def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
-    """The faces of `blueprint` that can be seen from somewhere, unshaded, in a fixed order.
+    """The faces of a blueprint that are visible from somewhere, unshaded, in a fixed order.
 
-    Left out is what a neighbour covers: all that opaque blocks cover, and faces between blocks of one translucent
-    material. Sides and corners that neighbours decide are worked out where the materials do not state them.
-    pack: where colours are taken from before our own palette. Raises ShapeError for sides of more than 2000 blocks.
+    Faces that a neighbour covers are left out: those next to opaque blocks, and those between blocks of one translucent
+    material. States that neighbours decide are derived where the materials do not give them.
+
+    Args:
+        blueprint: The build.
+        pack: Colours that are used before our own palette.
+
+    Returns:
+        The mesh.
+
+    Raises:
+        ShapeError: For sides of more than 2000 blocks.
     """
     if max(blueprint.size) > MOST_SIDE:
         raise ShapeError(f"a mesh takes at most {MOST_SIDE} blocks a side, got {tuple(blueprint.size)}; cut the build")

@@ -1,4 +1,4 @@
-"""Colours from a resource pack that a user owns: the mean of each block's pictures; none of them is kept."""
+"""Colours from a user's own resource pack: the mean colour of each block's pictures. No picture is kept."""
 
 from __future__ import annotations
 
@@ -40,16 +40,28 @@ _SIDES = ("_side", "_front", "", "_still", "_side0", "_bottom")
 
 @dataclass(frozen=True, eq=False)
 class ResourcePack:
-    """Mean colours by picture. palette: goes into results beside the renderer's name and version."""
+    """Mean colours by picture.
+
+    Attributes:
+        means: Mean colour by name of the picture.
+        palette: Identifier for results, in addition to the renderer's name and version.
+    """
 
     means: Mapping[str, RGB]
     palette: str
 
     @classmethod
     def open(cls, path: Path | str) -> ResourcePack:
-        """Read the pack at `path`, a folder or a zip file.
+        """Read a resource pack.
 
-        Raises DataError when it is neither, holds no pictures of blocks, passes the limits, or a picture is broken.
+        Args:
+            path: A folder or a zip file.
+
+        Returns:
+            The pack.
+
+        Raises:
+            DataError: When it is neither, holds no pictures of blocks, exceeds the limits, or a picture is broken.
         """
         path = Path(path)
         means: dict[str, RGB] = {}
@@ -62,7 +74,7 @@ class ResourcePack:
         return cls(means, f"pack-{digest.hexdigest()[:16]}")
 
     def look_of(self, name: str) -> Look | None:
-        """How a block is coloured by this pack, by its own pictures or its material's; None when it has neither."""
+        """Colours of a block from its own pictures or those of its material. None when the pack has neither."""
         for base in (name, *shorter_names(name)):
             side = self._first(base, _SIDES)
             if side is not None:

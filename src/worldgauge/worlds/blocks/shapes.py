@@ -1,7 +1,7 @@
-"""What each kind of block looks like: boxes and sheets in sixteenths of its side.
+"""Shapes of blocks: boxes and sheets in sixteenths of a block's side.
 
-Where the boxes that stop a body are what one sees (stairs, slabs, doors, trapdoors, panes, carpets, cauldrons) they are
-taken from the table; fences, walls and all that a body walks through have shapes of their own here.
+Where the collision boxes are also what one sees (stairs, slabs, doors, trapdoors, panes, carpets, cauldrons), they come
+from the table. Fences, walls and everything that a body walks through have shapes of their own here.
 """
 
 from __future__ import annotations
@@ -26,9 +26,15 @@ _CUBES = frozenset({"soul_sand", "mud", "honey_block", "powder_snow", "end_gatew
 
 
 def shape_of(name: str, states: States) -> Shape:
-    """The shape of a block in given states; states that are not given have their default.
+    """Shape of a block in given states.
 
-    One of an unknown name is a full cube. `full=true` is a state of our own: a fluid with the same fluid above it.
+    Args:
+        name: Name of the block. An unknown one is a full cube.
+        states: Its states; missing ones have their default. `full=true` is our own state for a fluid below the same
+            fluid.
+
+    Returns:
+        The shape.
     """
     if name in _UNSEEN:
         return _NONE
@@ -48,7 +54,7 @@ def shape_of(name: str, states: States) -> Shape:
 
 
 def family_of(name: str) -> str:
-    """The kind of block whose shape its neighbours may decide: stairs, fence, gate, wall, pane, fluid; else ""."""
+    """The family of blocks whose shape neighbours may decide: stairs, fence, gate, wall, pane, fluid; else ""."""
     if not table.known(name):
         return ""
     if name.endswith("_stairs"):

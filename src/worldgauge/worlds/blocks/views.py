@@ -1,4 +1,4 @@
-"""Pictures of blueprints from agreed places, and what a reader of the pictures should know."""
+"""Pictures of blueprints from standard viewpoints, and notes on what the pictures cannot show."""
 
 from __future__ import annotations
 
@@ -47,10 +47,17 @@ def picture(
     size_px: int = 512,
     pack: ResourcePack | None = None,
 ) -> Image:
-    """The whole build in a square picture (size_px, size_px, 3) uint8, framed by the sphere round its box.
+    """The whole build in a square picture, framed by the sphere around its box.
 
-    azimuth_deg: where the camera stands as seen from above, 0 south (+z), 90 east, 180 north, 270 west.
-    elevation_deg: how far it is raised, -90 to 90.
+    Args:
+        blueprint: The build.
+        azimuth_deg: Direction of the camera from above: 0 south (+z), 90 east, 180 north, 270 west.
+        elevation_deg: Elevation of the camera, -90 to 90.
+        size_px: Width and height of the picture.
+        pack: Colours that are used before our own palette.
+
+    Returns:
+        (size_px, size_px, 3) uint8.
     """
     camera = Camera.from_vertical_fov(size_px, size_px, AROUND_FOV_DEG)
     return render(mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
@@ -59,10 +66,19 @@ def picture(
 def standard_views(
     blueprint: Blueprint, *, size_px: int = 512, top: bool = False, pack: ResourcePack | None = None
 ) -> dict[str, Image]:
-    """The rig of an evaluation by name: four stops of the published one, four raised diagonals, and the top if asked.
+    """The pictures of an evaluation: four published viewpoints, four raised diagonals, and the top if requested.
 
-    A stop stands 2 m over the centre and 8 m out of the box, and looks level, so tall builds are cut; the diagonals
-    and the top show all.
+    A published viewpoint is 2 m above the centre and 8 m outside the box, and looks level, so tall builds are cut off.
+    The diagonals and the top show everything.
+
+    Args:
+        blueprint: The build.
+        size_px: Width and height of a picture.
+        top: Whether the view from the top is included.
+        pack: Colours that are used before our own palette.
+
+    Returns:
+        Pictures (size_px, size_px, 3) uint8 by name.
     """
     mesh, poses = mesh_of(blueprint, pack), standard_poses(blueprint, top=top)
     return {
@@ -72,7 +88,16 @@ def standard_views(
 
 
 def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePack | None = None) -> Image:
-    """All standard views on one labelled sheet: two rows of four, (2 * (tile_px + 20), 4 * tile_px, 3) uint8."""
+    """All standard views on one labelled sheet in two rows of four.
+
+    Args:
+        blueprint: The build.
+        tile_px: Width and height of a view.
+        pack: Colours that are used before our own palette.
+
+    Returns:
+        (2 * (tile_px + 20), 4 * tile_px, 3) uint8.
+    """
     import cv2
 
     tiles = []
@@ -88,7 +113,7 @@ def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePac
 
 
 def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tuple[FloatArray, float]]:
-    """Camera-to-world poses (4, 4) of the standard views, and the angle that each sees, degrees."""
+    """Camera-to-world poses (4, 4) of the standard views by name, each with its field of view in degrees."""
     width, _, depth = blueprint.size
     poses = {}
     for name, azimuth_deg in STOPS_DEG.items():
@@ -104,9 +129,17 @@ def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tupl
 
 
 def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) -> FloatArray:
-    """Camera-to-world pose (4, 4) that looks at the centre of the build; the sphere round its box fills the picture.
+    """Pose of a camera that looks at the centre of the build, so that the sphere around its box fills the picture.
 
-    Angles as in `picture`; for a camera that sees AROUND_FOV_DEG. From straight above north is up at azimuth 0.
+    From straight above, north is up at azimuth 0. The camera has a field of view of AROUND_FOV_DEG.
+
+    Args:
+        blueprint: The build.
+        azimuth_deg: As for `picture`.
+        elevation_deg: As for `picture`.
+
+    Returns:
+        Camera-to-world pose, (4, 4).
     """
     radius = max(float(np.linalg.norm(blueprint.size)) / 2, 0.5)
     distance = radius / math.sin(math.radians(AROUND_FOV_DEG / 2))
@@ -115,10 +148,17 @@ def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) 
 
 
 def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
-    """What its pictures cannot show rightly: materials in use, sorted, by reason; reasons that do not occur are absent.
+    """Materials in use that pictures cannot show correctly, by reason.
 
-    unknown_names: no blocks, drawn as full cubes in a colour that follows from the name. states_missing: which way the
-    material faces is not said, so it is drawn as its neighbours suggest (doors, what hangs on walls) or by default.
+    "unknown_names" are not blocks; they are drawn as full cubes in a colour derived from the name. For "states_missing"
+    the direction of the material is not given; it is drawn as its neighbours suggest (doors, things on walls) or by
+    default.
+
+    Args:
+        blueprint: The build.
+
+    Returns:
+        Sorted materials by reason. Reasons that do not occur are absent.
     """
     used = sorted(blueprint.counts())
     flags = {
@@ -129,7 +169,7 @@ def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
 
 
 def flag_lines(blueprint: Blueprint) -> tuple[str, ...]:
-    """The flags of `flags_of` for people: one line a reason, at most MOST_NAMED materials each."""
+    """The flags of `flags_of` for people: one line per reason, with at most MOST_NAMED materials each."""
     lines = []
     for reason, names in flags_of(blueprint).items():
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

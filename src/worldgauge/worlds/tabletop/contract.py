@@ -1,4 +1,4 @@
-"""What a task on the table is made of: things, an instruction, when it is solved, and how an expert would do it."""
+"""The contract of a task on the table: things, an instruction, a measure of progress, and the plan of an expert."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ TABLE_M = 0.75
 
 @dataclass(frozen=True)
 class Thing:
-    """Something on the table that a task is about. name: in words ("red button"). body: in the physics.
+    """A thing on the table that a task is about.
 
-    half_m: half its extent along x, y and z of its body. middle_m: height of its middle above the body's origin.
+    Attributes:
+        name: Its name in words ("red button").
+        body: Name of its body in the physics.
+        category: Its category.
+        colour: Its colour.
+        half_m: Half its extent along x, y and z of its body, metres.
+        middle_m: Height of its centre above the origin of the body, metres.
     """
 
     name: str
@@ -37,25 +43,29 @@ class Thing:
 
 
 class Scene(Protocol):
-    """What a task is told of the table: `simulation.Simulation`, as it is now."""
+    """What a task sees of the table: the present state of a `simulation.Simulation`.
+
+    Attributes:
+        memory: What the task keeps in memory.
+    """
 
     memory: Memory
 
     @property
     def hand(self) -> HandPose:
-        """Where the hand is; gripper 1 when it is told to be open."""
+        """Pose of the hand. The gripper is 1 when it is commanded to be open."""
         ...
 
     def place(self, body: str) -> FloatArray:
-        """(3,) metres, the origin of a body."""
+        """Origin of a body in the world frame, (3,) metres."""
         ...
 
     def rotation(self, body: str) -> FloatArray:
-        """(3, 3) of a body."""
+        """Rotation of a body in the world frame, (3, 3)."""
         ...
 
     def joint(self, name: str) -> float:
-        """Value of a joint of one axis, in metres or radians."""
+        """Value of a joint with one axis, in metres or radians."""
         ...
 
     def held(self, body: str) -> bool:
@@ -67,19 +77,27 @@ class Scene(Protocol):
         ...
 
     def put(self, body: str, place: FloatArray, yaw_rad: float = 0.0) -> None:
-        """Put a free body upright to a place, at rest."""
+        """Put a free body upright at a place, at rest.
+
+        Args:
+            body: Name of the body.
+            place: (3,) metres.
+            yaw_rad: Rotation about the vertical axis.
+        """
         ...
 
     def slide(self, joint: str, value: float) -> None:
-        """Put a joint of one axis to a value, at rest."""
+        """Set a joint with one axis to a value, in metres or radians, at rest."""
         ...
 
 
 class TableTask(Protocol):
-    """One variation of a task, its things drawn to places by a seed.
+    """One variation of a task, with its things at places that a seed determines.
 
-    things: those that an agent is told of, numbered in this order from 1. instruction: what it is told; wordings:
-    other ways to say it.
+    Attributes:
+        things: Things that an agent gets to know, numbered in this order from 1.
+        instruction: The instruction for the agent.
+        wordings: Other wordings of the instruction.
     """
 
     things: tuple[Thing, ...]
@@ -87,27 +105,35 @@ class TableTask(Protocol):
     wordings: tuple[str, ...]
 
     def add(self, spec: Any) -> None:
-        """Put the things on the table, into a mujoco.MjSpec."""
+        """Add the things to a mujoco.MjSpec of the table."""
         ...
 
     def noted(self, scene: Scene, memory: Memory) -> Memory:
-        """What is to be kept in mind from now on; asked a hundred times a second."""
+        """Update the memory of the task. Called a hundred times per simulated second.
+
+        Args:
+            scene: The present state.
+            memory: The memory so far.
+
+        Returns:
+            The new memory.
+        """
         ...
 
     def progress(self, scene: Scene) -> float:
-        """How far it is done, in [0, 1]; 1 exactly when it is solved."""
+        """Progress in [0, 1]; exactly 1 when the task is solved."""
         ...
 
     def colours(self, memory: Memory) -> Mapping[str, Colour]:
-        """Geoms that are drawn in another colour than they were made in, such as a button that was pressed."""
+        """Geoms that are drawn in another colour than their original one, such as a button that was pressed."""
         ...
 
     def finish(self, scene: Scene) -> None:
-        """Put all things where a solved task leaves them, and say what happened in `scene.memory`."""
+        """Put all things where a solved task leaves them, and update `scene.memory`."""
         ...
 
     def plan(self, scene: Scene) -> list[HandPose]:
-        """Poses that an expert would go through from here; none when it is solved."""
+        """Poses that an expert would go through from the present state. Empty when the task is solved."""
         ...
 
 
@@ -118,5 +144,5 @@ table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registr
 
 
 def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:
-    """Whether the hand is as good as there: within `far_m`, its gripper alike."""
+    """Whether two hand poses are nearly the same: within `far_m` metres, with the same gripper command."""
     return bool(np.linalg.norm(np.subtract(one[:3], other[:3])) <= far_m) and one.gripper == other.gripper

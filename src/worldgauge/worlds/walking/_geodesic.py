@@ -1,4 +1,4 @@
-"""The kernels of geodesic distances: Dijkstra on a grid, by steps or round corners, and sight over the grid."""
+"""Kernels of geodesic distances: Dijkstra on a grid, by steps or any-angle lines, and lines of sight."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ _DY = (0, 0, 1, -1, 1, -1, 1, -1)
 
 @njit(cache=True, nogil=True)
 def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
-    """Whether every cell that the line between two points (in cells, not whole) touches is `free`."""
+    """Whether all cells that a line touches are free.
+
+    Args:
+        free: (X, Y) bool.
+        ax: x of the first point, in cells, fractional.
+        ay: y of the first point.
+        bx: x of the second point.
+        by: y of the second point.
+    """
     nx, ny = free.shape
     x, y = int(np.floor(ax)), int(np.floor(ay))
     last_x, last_y = int(np.floor(bx)), int(np.floor(by))
@@ -46,11 +54,18 @@ def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
-    """Ways over cells that are `free` (X, Y) bool to one of them: their lengths in cells, and where they lead first.
+    """Shortest paths from every free cell to one cell.
 
-    Lengths (X, Y) float64 are those of steps to the 8 neighbours, a diagonal one needs both cells beside it; infinite
-    where there is no way. `bent`: not of steps but of lines between centres that see one another (Theta*; Nash et al.,
-    2007). Then towards (X, Y) int32 is the number, x * Y + y, of the cell that the first line ends in; -1 without one.
+    Args:
+        free: (X, Y) bool.
+        first_x: x of the goal cell.
+        first_y: y of the goal cell.
+        bent: False for paths of steps to the 8 neighbours, where a diagonal step needs both adjacent cells. True for
+            paths of lines between cell centres that see each other (Theta*; Nash et al., 2007).
+
+    Returns:
+        Lengths (X, Y) float64 in cells, infinite where there is no path; and (X, Y) int32, with `bent` the number
+        x * Y + y of the cell in which the first line ends, -1 where there is none.
     """
     nx, ny = free.shape
     towards = np.full((nx, ny), -1, np.int32)
@@ -114,9 +129,16 @@ def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def shortest(free, points):  # type: ignore[no-untyped-def]
-    """Rows of `points` (n, 2), in cells, of the shortest polyline from the first to the last.
+    """The shortest polyline from the first to the last of some points.
 
-    Each of its lines joins points that see one another, and rows only grow; there must be such lines.
+    Each of its lines joins points that see each other, and its row numbers increase. Such lines must exist.
+
+    Args:
+        free: (X, Y) bool.
+        points: (n, 2), in cells.
+
+    Returns:
+        Row numbers of its points.
     """
     n = len(points)
     price = np.full(n, np.inf)

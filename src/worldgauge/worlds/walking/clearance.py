@@ -1,6 +1,7 @@
-"""Ways of a careful walker over a floor plan: a radius of clearance everywhere, and more where there is room.
+"""Paths of a careful walker over a floor plan, with a minimum clearance everywhere and more where there is room.
 
-A step costs its length, and up to `SHYNESS` times more where the clearance is below `comfort_m`. All is deterministic.
+A step costs its length, and up to `SHYNESS` times more where the clearance is below `comfort_m`. Everything is
+deterministic.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ _WHOLE = 1e9
 
 
 class Reach(NamedTuple):
-    """Ways from everywhere to one goal.
+    """Paths from everywhere to one goal.
 
-    metres: (X, Y) length of the way from a cell, infinite where there is none; of steps from cell to cell, so up to 8 %
-    more than when it is smoothed. heading: (X, Y) radians in which it arrives, over its last LAST_M; NaN nearer by.
+    Attributes:
+        metres: (X, Y) length of the path from each cell, infinite where there is none. It sums steps between cells, and
+            is therefore up to 8 % longer than a smoothed path.
+        heading: (X, Y) radians, direction in which the path arrives, over its last LAST_M. NaN for cells nearer than
+            that.
     """
 
     metres: FloatArray
@@ -49,11 +53,24 @@ def find_way(
     radius_m: float = RADIUS_M,
     comfort_m: float = COMFORT_M,
 ) -> FloatArray | None:
-    """The cheapest way (N, 2) in metres from `start` to `goal`, both (2,): these two, between them centres of cells.
+    """The cheapest path between two places.
 
-    Neighbouring points lie in cells that touch by a side or a corner; at a corner both cells beside it have the radius
-    too, so every point of the way has a clearance of at least `radius_m`. None when no such way exists.
-    Raises WorldError when start or goal is outside the plan or has less clearance itself, ShapeError on other shapes.
+    Neighbouring points are in cells that share a side or a corner. At a corner both adjacent cells have the radius too,
+    so every point of the path has a clearance of at least `radius_m`.
+
+    Args:
+        floor: The floor plan.
+        start: (2,) metres.
+        goal: (2,) metres.
+        radius_m: Radius of the walker.
+        comfort_m: Clearance from which a step has no extra cost.
+
+    Returns:
+        (N, 2) metres: the start, centres of cells, and the goal. None where there is no such path.
+
+    Raises:
+        WorldError: When start or goal is outside the plan or has too little clearance.
+        ShapeError: For points of another shape.
     """
     ends = np.array([_point(start), _point(goal)])
     for name, point, room in zip(("start", "goal"), ends, floor.clearance_at(ends), strict=True):
@@ -82,9 +99,21 @@ def ways_to(
     radius_m: float = RADIUS_M,
     comfort_m: float = COMFORT_M,
 ) -> Reach:
-    """The ways of `find_way` from every cell to `goal` (2,), as far as they are not longer than `reach_m`.
+    """The paths of `find_way` from every cell to one goal.
 
-    Raises as `find_way`.
+    Args:
+        floor: The floor plan.
+        goal: (2,) metres.
+        reach_m: Longest path in metres.
+        radius_m: Radius of the walker.
+        comfort_m: Clearance from which a step has no extra cost.
+
+    Returns:
+        Lengths and headings of the paths.
+
+    Raises:
+        WorldError: When the goal is outside the plan or has too little clearance.
+        ShapeError: For a goal of another shape.
     """
     point = _point(goal)
     room = float(floor.clearance_at(point))
@@ -97,9 +126,15 @@ def ways_to(
 
 
 def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT_M) -> FloatArray:
-    """Corners (M, 2) of `way` (N, 2): a point is left out where the straight line past it has as much clearance.
+    """Remove points from a path where the straight line past them has as much clearance.
 
-    As much is what the way itself has there, or `comfort_m`. The ends stay.
+    Args:
+        floor: The floor plan.
+        way: (N, 2) metres.
+        comfort_m: Clearance that is always enough.
+
+    Returns:
+        Corners (M, 2) of the path, with both ends.
     """
     points = np.asarray(way, np.float64)
     keep = _shortcuts(
@@ -110,14 +145,22 @@ def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT
 
 
 def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
-    """Least clearance in metres along the polyline `way` (N, 2), looked up ten times a cell."""
+    """Least clearance in metres along the polyline `way` (N, 2), sampled ten times per cell."""
     points = np.asarray(way, np.float64)
     steps = max(1, math.ceil(polyline.length(points) / (floor.cell_m / 10)))
     return float(floor.clearance_at(resampled(points, steps + 1)).min())
 
 
 def resampled(way: ArrayLike, count: int) -> FloatArray:
-    """`count` points (count, 2), evenly spread over the arc length of the polyline `way` (N, 2), ends included."""
+    """Points spread evenly over the arc length of a polyline.
+
+    Args:
+        way: (N, 2).
+        count: Number of points.
+
+    Returns:
+        (count, 2), with both ends.
+    """
     points = np.asarray(way, np.float64)
     return polyline.at(points, np.linspace(0.0, polyline.along(points)[-1], count))
 

@@ -1,6 +1,6 @@
-"""Keys and view turns that take a body along a planned path: one action at a time, as LoopNav records them.
+"""Keys and view turns that move a body along a planned path, one action at a time, as LoopNav records them.
 
-While the view turns no key is held; jump only ever comes with forward. In the air nothing is turned.
+No key is held while the view turns, and jump is only used with forward. The view does not turn in the air.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ _LATER_JUMPS = 8
 
 
 class Control(NamedTuple):
-    """What one tick decides: a turn (radians) that shows at once, keys that act in the next tick."""
+    """The decision of one tick.
+
+    Attributes:
+        camera: Turns in radians that are visible at once.
+        forward: Key that acts in the next tick.
+        jump: Key that acts in the next tick.
+    """
 
     camera: tuple[float, float] = (0.0, 0.0)
     forward: bool = False
@@ -39,14 +45,27 @@ IDLE = Control()
 
 
 def turn_towards(yaw: float, heading: float) -> float:
-    """The turn of one tick from `yaw` towards `heading`, radians: shortest way, quantised, limited; 0 when there."""
+    """The turn of one tick towards a heading.
+
+    Args:
+        yaw: Present heading, radians.
+        heading: Wanted heading, radians.
+
+    Returns:
+        Radians by the shorter direction, quantised and limited. 0 when the heading is reached.
+    """
     error = math.remainder(heading - yaw, math.tau)
     quantised = round(error / TURN_QUANTUM) * TURN_QUANTUM
     return math.copysign(min(abs(quantised), TURN_LIMIT), quantised)
 
 
 class Follower:
-    """Steers a body along `path` (N, 3), feet positions in metres."""
+    """Steers a body along a path.
+
+    Args:
+        world: The world.
+        path: (N, 3) metres, positions of the feet.
+    """
 
     def __init__(self, world: VoxelWorld, path: FloatArray) -> None:
         self._world = world
@@ -61,7 +80,14 @@ class Follower:
         return self._ticks_on_node > STUCK_TICKS
 
     def control(self, body: FloatArray) -> Control | None:
-        """What to do now, for a body (10,) as in `player.pack`; None when the last node is reached."""
+        """The next action.
+
+        Args:
+            body: (10,), as from `player.pack`.
+
+        Returns:
+            The action, or None when the last node is reached.
+        """
         self._ticks_on_node += 1
         while self._next < len(self._path) and reached(body, self._path[self._next], NODE_REACH_M):
             self._next += 1
@@ -87,7 +113,10 @@ class Follower:
         return Control((rest, 0.0), forward, jump)
 
     def _gait(self, body: FloatArray, target: FloatArray) -> tuple[bool, bool]:
-        """Whether to walk and to jump now: whichever a look ahead with the body's own rules says gets there."""
+        """Whether to walk and to jump now.
+
+        A simulation of the body's own rules decides which of them reaches the target.
+        """
         if self._gets_there(body, target, jump_after=_STRAIGHT_TICKS, ticks=_STRAIGHT_TICKS):
             return True, False
         if self._gets_there(body, target, jump_after=0, ticks=_JUMP_TICKS):

@@ -1,4 +1,4 @@
-"""Where a walker may go in a world, and the things there that have a name."""
+"""Floor plans of worlds, and the named things in them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from worldgauge.worlds import World, worlds
 class Landmark:
     """A thing that can be named as a target.
 
-    category: one or two plain words, such as "chair" or "street lamp". instance: its number in `View.instance`.
-    low, high: corners (x, y, z) in metres of its axis-aligned box in the world frame.
+    Attributes:
+        category: One or two plain words, such as "chair" or "street lamp".
+        instance: Its number in `View.instance`.
+        low: Lower corner (x, y, z) of its axis-aligned box in the world frame, metres.
+        high: Upper corner of the box.
     """
 
     category: str
@@ -29,7 +32,7 @@ class Landmark:
 
     @property
     def centre(self) -> FloatArray:
-        """Middle of its box (3,), metres."""
+        """Centre of the box, (3,) metres."""
         middle: FloatArray = (np.array(self.low) + np.array(self.high)) / 2
         return middle
 
@@ -38,8 +41,11 @@ class Landmark:
 class FloorPlan:
     """A grid over the plane that says where a walker's feet can be.
 
-    free: (X, Y) bool, where there is floor and nothing stands in the walker's way. height_m: (X, Y) float32, z of the
-    floor, of any value where not free. origin: (x, y) in metres of the lower corner of cell [0, 0]. cell_m: side.
+    Attributes:
+        free: (X, Y) bool, cells with a floor and without obstacles.
+        height_m: (X, Y) float32, z of the floor. Undefined where a cell is not free.
+        origin: (x, y) in metres of the lower corner of cell [0, 0].
+        cell_m: Side of a cell in metres.
     """
 
     free: NDArray[np.bool_]
@@ -49,7 +55,10 @@ class FloorPlan:
 
     @cached_property
     def clearance_m(self) -> NDArray[np.float32]:
-        """(X, Y) float32: metres from a cell's centre to the nearest cell that is not free; outside is not free."""
+        """(X, Y) float32 metres from the centre of a cell to the nearest cell that is not free.
+
+        Cells outside are not free.
+        """
         import cv2
 
         padded = np.pad(self.free, 1).astype(np.uint8)
@@ -57,7 +66,11 @@ class FloorPlan:
         return np.asarray(distance * self.cell_m, np.float32)
 
     def cells_of(self, xy: ArrayLike) -> NDArray[np.int64]:
-        """Cells (..., 2) that hold points (..., 2) in metres; they may lie outside the grid."""
+        """Cells (..., 2) that contain points (..., 2) in metres. They may be outside the grid.
+
+        Raises:
+            ShapeError: For points of another shape.
+        """
         xy = np.asarray(xy, np.float64)
         if xy.shape[-1:] != (2,):
             raise ShapeError(f"points of a floor plan need shape (..., 2), got {xy.shape}")
@@ -70,11 +83,11 @@ class FloorPlan:
         return points
 
     def clearance_at(self, xy: ArrayLike) -> FloatArray:
-        """Clearance (...) in metres of the cells that hold points (..., 2); 0 outside the grid."""
+        """Clearance (...) in metres of the cells that contain points (..., 2); 0 outside the grid."""
         return self._at(self.clearance_m, xy, 0.0)
 
     def height_at(self, xy: ArrayLike) -> FloatArray:
-        """Height (...) in metres of the floor under points (..., 2); NaN outside the grid."""
+        """Height (...) in metres of the floor at points (..., 2); NaN outside the grid."""
         return self._at(self.height_m, xy, np.nan)
 
     def _at(self, values: NDArray[np.float32], xy: ArrayLike, outside: float) -> FloatArray:
@@ -90,12 +103,12 @@ class Walkable(World, Protocol):
 
     @property
     def floor(self) -> FloorPlan:
-        """Where a walker of its own height can stand."""
+        """Floor plan for a walker of the world's own height."""
         ...
 
     @property
     def landmarks(self) -> tuple[Landmark, ...]:
-        """Things with names, in a fixed order."""
+        """Named things, in a fixed order."""
         ...
 
 
@@ -105,9 +118,13 @@ def walkable_worlds() -> tuple[str, ...]:
 
 
 def check_walkable(name: str) -> None:
-    """Raises UsageError, naming those that do, unless world `name` is registered and declares a floor.
+    """Check that a world is registered and declares a floor. A world of another package is imported for that.
 
-    A world of another package is imported to see what it declares.
+    Args:
+        name: Registered name.
+
+    Raises:
+        UsageError: When it does not; the message lists the worlds that do.
     """
     if name in worlds:
         worlds.get(name)
@@ -118,14 +135,33 @@ def check_walkable(name: str) -> None:
 
 
 def build_walkable(name: str, seed: int) -> Walkable:
-    """The world `name` with the arguments of its example and another seed. Raises as `check_walkable`."""
+    """Build a walkable world with the arguments of its example.
+
+    Args:
+        name: Registered name.
+        seed: Seed, which replaces that of the example.
+
+    Returns:
+        The world.
+
+    Raises:
+        UsageError: When the world is not walkable.
+    """
     check_walkable(name)
     built = worlds.get(name)(**{**worlds.entry(name).facts["example"], "seed": seed})
     return cast(Walkable, built)
 
 
 def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:
-    """Metres (...) in the plane from points (..., 2) to the landmark's box, 0 inside."""
+    """Distance in the plane to the box of a landmark.
+
+    Args:
+        landmark: The landmark.
+        xy: (..., 2) metres.
+
+    Returns:
+        (...) metres, 0 inside.
+    """
     low, high = np.array(landmark.low[:2]), np.array(landmark.high[:2])
     away: FloatArray = np.linalg.norm(np.maximum(np.maximum(low - xy, xy - high), 0), axis=-1)
     return away

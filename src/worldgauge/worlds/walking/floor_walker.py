@@ -1,6 +1,6 @@
-"""A walker on the floor of any world that has one: LoopNav's keys at its speed, along ways with room on both sides.
+"""A walker on any floor plan: LoopNav's keys at its speed, on paths with room on both sides.
 
-Places are cells of one metre, as in a voxel world; it stands in them where there is room, nearest to the middle.
+Places are cells of one metre, as in a voxel world. The walker stands in a cell at the free place nearest to its centre.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ REACH_M = WALK_STEP_M / 2 + 0.02
 
 
 class FloorWalker:
-    """A `Walker` without momentum: a key held moves it by WALK_STEP_M a tick. All is deterministic.
+    """A `Walker` without momentum: a held key moves it by WALK_STEP_M per tick. It is deterministic.
 
     Args:
-        floor: What it walks on.
-        radius_m: Clearance of its ways; it may pass REACH_M nearer to things where it turns.
+        floor: The floor plan.
+        radius_m: Clearance of its paths. Where it turns it may pass up to REACH_M closer to things.
     """
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
@@ -44,16 +44,20 @@ class FloorWalker:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Cells that it can stand in, each reachable from every other, in a fixed order."""
+        """Cells in which it can stand, each reachable from every other, in a fixed order."""
         return tuple((x, y, self._level(point)) for (x, y), point in self._points.items())
 
     def cell_at(self, x: int, y: int) -> Cell | None:
-        """The cell of column (x, y); None where it cannot stand."""
+        """The cell of column (x, y). None where it cannot stand."""
         point = self._points.get((x, y))
         return None if point is None else (x, y, self._level(point))
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """See `Walker.stand`. Raises WorldError where it cannot stand."""
+        """See `Walker.stand`.
+
+        Raises:
+            WorldError: Where it cannot stand.
+        """
         if cell[:2] not in self._points:
             raise WorldError(f"no room to stand in cell ({cell[0]}, {cell[1]})")
         self._xy, self._yaw, self._control = self._points[cell[:2]].copy(), yaw, IDLE
@@ -75,7 +79,7 @@ class FloorWalker:
         return self._turned(Control((angle, 0.0)))
 
     def _way(self, goal: WalkGoal) -> list[FloatArray]:
-        """Corners still ahead, the next one first."""
+        """Remaining corners, the next one first."""
         end = self._points.get((goal.x, goal.y))
         start = self._geodesic.nearest(self._xy)
         way = None if end is None else find_way(self._floor, start, end, radius_m=self._radius_m)
@@ -88,7 +92,7 @@ class FloorWalker:
         return goal.range_sq is not None and (x - goal.x) ** 2 + (y - goal.y) ** 2 <= goal.range_sq
 
     def _towards(self, corners: list[FloatArray]) -> Control | None:
-        """What to do now; None when the last corner is reached."""
+        """The next action. None when the last corner is reached."""
         while corners and math.dist(self._xy, corners[0]) <= REACH_M:
             corners.pop(0)
         if not corners:
@@ -98,7 +102,7 @@ class FloorWalker:
         return Control((turn, 0.0)) if abs(turn) >= TURN_DONE else Control((turn, 0.0), forward=True)
 
     def _move(self) -> None:
-        """The key of the last tick moves it along the heading it had."""
+        """Apply the key of the last tick: move along the heading of that tick."""
         if self._control.forward:
             self._xy = self._xy + WALK_STEP_M * np.array([math.cos(self._yaw), math.sin(self._yaw)])
 
@@ -113,7 +117,7 @@ class FloorWalker:
 
 
 def _points_of_cells(geodesic: Geodesic) -> dict[tuple[int, int], FloatArray]:
-    """Where one stands in each cell of a metre, (2,) metres: the reachable place nearest to its middle."""
+    """Place in each cell of a metre, (2,) metres: the reachable place nearest to the centre of the cell."""
     points = geodesic.floor.points_of(np.argwhere(geodesic.main))
     if not len(points):
         raise WorldError(f"a walker of {geodesic.radius_m} m radius can stand nowhere on this floor")

@@ -1,11 +1,11 @@
 """A* over the cells of a voxel world, with the moves and costs of the released LoopNav collector.
 
-A node is a cell that a body can stand in (or swim in, at the surface). Digging and placing are left out,
-so that the world stays as it is. Costs and estimate: loopnav 1.6. Same world, same question, same path.
+A node is a cell in which a body can stand, or swim at the surface. Digging and placing are left out, so the world
+does not change. Costs and estimate are those of loopnav 1.6. The same world and question give the same path.
 
-The estimate is the release's: octile distance plus, for an exact goal, the difference in height. It can exceed the
-true cost: a drop, or a climb over a slab, costs as much as a level step, and the radius of a near goal is not taken
-off. There the path found need not be the cheapest one, as in the release.
+The estimate is that of the release: octile distance plus, for an exact goal, the difference in height. It can exceed
+the true cost: a drop, or a climb over a slab, costs as much as a level step, and the radius of a near goal is not
+subtracted. In these cases the path need not be the cheapest one, as in the release.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ _SWIM_LIFT = 0.5
 
 
 class Planner:
-    """Paths through one world; built once (about 0.1 s for 320 x 320 x 64 cells), asked often."""
+    """Paths through one world. Making it takes about 0.1 s for 320 x 320 x 64 cells.
+
+    Args:
+        world: The world.
+    """
 
     def __init__(self, world: VoxelWorld) -> None:
         self.world = world
@@ -68,13 +72,25 @@ class Planner:
         return self.world.inside(x, y, z) and bool(self._index[x, y, z] >= 0)
 
     def feet(self, x: int, y: int, z: int) -> tuple[float, float, float]:
-        """Where the feet are (metres) when a body stands in the middle of standable cell (x, y, z)."""
+        """Position of the feet of a body in the middle of a standable cell.
+
+        Args:
+            x: Cell along x.
+            y: Cell along y.
+            z: Cell along z.
+
+        Returns:
+            (x, y, z) metres.
+
+        Raises:
+            WorldError: When no body can stand in the cell.
+        """
         if not self.standable(x, y, z):
             raise WorldError(f"nobody can stand in cell ({x}, {y}, {z}) of world '{self.world.kind}'")
         return x + 0.5, y + 0.5, float(self._feet[self._index[x, y, z]])
 
     def cell_of(self, position: tuple[float, float, float]) -> tuple[int, int, int] | None:
-        """The standable cell that carries a body at `position`, nearest first; None when there is none."""
+        """The nearest standable cell that carries a body at `position`, (x, y, z) metres. None where there is none."""
         x, y, z = position
         best: tuple[float, tuple[int, int, int]] | None = None
         for i in range(math.floor(x - HALF_WIDTH_M), math.floor(x + HALF_WIDTH_M) + 1):
@@ -88,11 +104,22 @@ class Planner:
         return None if best is None else best[1]
 
     def plan(self, start: tuple[int, int, int], goal: WalkGoal) -> FloatArray | None:
-        """Feet positions (N, 3), metres, of a path from cell `start` to `goal`, the start left out.
+        """A path from a cell to a goal.
 
-        The cheapest one on level ground to an exact goal; elsewhere nearly so, see above on the estimate.
-        N is 0 when the start is in the goal; None when no path leads there.
-        Raises WorldError when nobody can stand in `start`.
+        It is the cheapest one on level ground to an exact goal, and nearly so elsewhere; see the module on the
+        estimate.
+
+        Args:
+            start: Cell (x, y, z).
+            goal: The goal.
+
+        Returns:
+            Positions of the feet, (N, 3) metres, without the start. N is 0 when the start satisfies the goal. None when
+            there
+            is no path.
+
+        Raises:
+            WorldError: When no body can stand in `start`.
         """
         self.feet(*start)
         if goal.exact and not self.standable(goal.x, goal.y, goal.z or 0):
@@ -117,7 +144,7 @@ class Planner:
 
 
 def footing(world: VoxelWorld, x: int, y: int) -> int | None:
-    """z of the cell at the surface of column (x, y) that a body stands in; None on water, fences and the like."""
+    """z of the surface cell of column (x, y) in which a body stands. None on water, fences and the like."""
     states = world.states[x : x + 1, y : y + 1]
     blocked, liquid = (SOLID | _AVOIDED)[states], LIQUID[states]
     standable, _ = _standable(states, blocked, liquid)
@@ -129,7 +156,7 @@ def footing(world: VoxelWorld, x: int, y: int) -> int | None:
 def _standable(
     states: NDArray[np.uint8], blocked: NDArray[np.bool_], liquid: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Cells a body can have its feet in, and how far above the cell's floor the feet are; both (X, Y, Z)."""
+    """Cells (X, Y, Z) in which a body's feet can be, and the height (X, Y, Z) of the feet above the cell's floor."""
     full, low = _FULL[states], _LOW[states]
 
     def above(cells: NDArray[np.bool_], n: int, outside: bool) -> NDArray[np.bool_]:
@@ -149,7 +176,7 @@ def _standable(
 
 @njit(cache=True, nogil=True)
 def _estimate(x, y, z, gx, gy, gz):  # type: ignore[no-untyped-def]
-    """Octile distance in the plane, plus the difference in height for an exact goal; not a lower bound."""
+    """Octile distance in the plane, plus the difference in height for an exact goal. It is not a lower bound."""
     dx, dy = abs(x - gx), abs(y - gy)
     planar = abs(dx - dy) + min(dx, dy) * math.sqrt(2.0)
     return planar if gz < 0 else planar + abs(z - gz)
@@ -157,7 +184,7 @@ def _estimate(x, y, z, gx, gy, gz):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _search(index, cells, feet, blocked, low, liquid, start, gx, gy, gz, range_sq):  # type: ignore[no-untyped-def]
-    """Node numbers of the path, a leading 0 and the start left out; [-1] when there is none."""
+    """Node numbers of the path, after a leading 0 and without the start. [-1] when there is no path."""
     cost = np.full(len(cells), np.inf)
     parent = np.full(len(cells), -1, np.int32)
     closed = np.zeros(len(cells), np.bool_)
@@ -199,7 +226,7 @@ def _search(index, cells, feet, blocked, low, liquid, start, gx, gy, gz, range_s
 
 @njit(cache=True, nogil=True)
 def _neighbour(index, feet, blocked, low, liquid, node, i, j, k, direction):  # type: ignore[no-untyped-def]
-    """The node that one move leads to and its price; (-1, 0) where there is no such move."""
+    """The node that one move leads to and its cost; (-1, 0) where the move is impossible."""
     sx, sy, sz = index.shape
     di, dj = _STEPS[direction]
     a, b = i + di, j + dj
@@ -248,5 +275,5 @@ def _neighbour(index, feet, blocked, low, liquid, node, i, j, k, direction):  # 
 
 @njit(cache=True, nogil=True)
 def _open_side(blocked, low, i, j, k, top):  # type: ignore[no-untyped-def]
-    """Whether a body can brush past column (i, j): nothing at its feet but low things, nothing at its head."""
+    """Whether a body can pass along column (i, j): only low things at its feet, nothing at its head."""
     return (not blocked[i, j, k] or low[i, j, k]) and not blocked[i, j, min(k + 1, top)]

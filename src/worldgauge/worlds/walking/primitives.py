@@ -1,11 +1,11 @@
-"""World-in-World's primitives, and what a list of them is to a world model: keys, a camera path, ids, or words.
+"""World-in-World's primitives, and their forms for world models: keys, a camera path, ids, or words.
 
-One primitive is one frame. A plan of n primitives is a clip of n + 1 frames: frame 0 is what is seen now, frame k the
+One primitive is one frame. A plan of n primitives is a clip of n + 1 frames: frame 0 is the present view, frame k the
 view after primitive k. Source: World-in-World, section 3 and the released wire format.
 
-For an adapter that a model author writes, and asked for by nothing else here: the wire format of the released models
-(`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1" and, for
-manipulation, "manip/v1".
+The following are for adapters that model authors write, and are not used elsewhere in the package: the wire format of
+the released models (`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1"
+and, for manipulation, "manip/v1".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLACEHOLDER_ID = 0
 
 
 class Primitive(IntEnum):
-    """What an agent can do in one step. The numbers are those of the published wire format, where 4 also means null."""
+    """One step of an agent. The numbers are those of the published wire format, where 4 also means null."""
 
     FORWARD = 1
     TURN_LEFT = 2
@@ -61,12 +61,16 @@ _TURNS = {Primitive.TURN_LEFT: 1, Primitive.TURN_RIGHT: -1}
 
 @dataclass(frozen=True)
 class NavControl:
-    """What a model of navigation is sent for a plan, as a clip of `frames` frames.
+    """What a navigation model is sent for a plan, as a clip.
 
-    turn_left_rad: turned exactly before the clip; leading: the steps of the plan that are in it. steps: of the clip,
-    padded with FORWARD. wire_ids: (frames,), a null in front. valid_len: frames that belong to the plan, the first
-    included. frame_to_action: (frames,), the step of the plan that a frame follows, counted from 1 with the leading
-    ones; frame 0 follows the last leading one, or none (0); -1 for padding.
+    Attributes:
+        turn_left_rad: Radians turned exactly before the clip.
+        leading: Number of steps of the plan that this turn stands for.
+        steps: Steps of the clip, padded with FORWARD.
+        wire_ids: (frames,), with a null in front.
+        valid_len: Number of frames that belong to the plan, with the first one.
+        frame_to_action: (frames,), the step of the plan that a frame follows, counted from 1 with the leading ones.
+            Frame 0 follows the last leading step, or none (0). -1 for padding.
     """
 
     turn_left_rad: float
@@ -78,15 +82,23 @@ class NavControl:
 
     @property
     def display_len(self) -> int:
-        """Frames shown to whoever decides: those that belong to the plan, and one a leading turn."""
+        """Number of frames shown to the agent that decides: those of the plan, and one per leading turn."""
         return self.leading + self.valid_len
 
 
 def nav_control(steps: Sequence[Primitive], frames: int, *, leading: Leading = "exact") -> NavControl:
-    """The plan `steps` as a clip of `frames` frames.
+    """Turn a plan into a clip.
 
-    leading: "exact" takes the turns that come first out of the clip, "model" leaves them in. Raises UsageError for a
-    plan that does not fit.
+    Args:
+        steps: The plan.
+        frames: Number of frames of the clip.
+        leading: "exact" takes the first turns out of the clip, "model" leaves them in.
+
+    Returns:
+        What a model is sent.
+
+    Raises:
+        UsageError: For a plan that does not fit.
     """
     if leading not in ("exact", "model"):
         raise UsageError(f"leading_turns is '{leading}'; take 'exact' or 'model'")
@@ -101,7 +113,14 @@ def nav_control(steps: Sequence[Primitive], frames: int, *, leading: Leading = "
 
 
 def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
-    """The turns in one direction that a plan begins with, in radians to the left, and the steps after them."""
+    """Split the turns in one direction at the start of a plan from the rest.
+
+    Args:
+        steps: The plan.
+
+    Returns:
+        Radians to the left, and the remaining steps.
+    """
     count = 0
     while count < len(steps) and steps[count] in _TURNS and steps[count] is steps[0]:
         count += 1
@@ -110,9 +129,15 @@ def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
 
 
 def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: float = TURN_DEG) -> FloatArray:
-    """Where `steps` lead without walls: (n + 1, 3) of x ahead, y left in metres and phi in degrees, the start first.
+    """Where steps lead without walls. Source: section 3.1, camera control.
 
-    phi: counter-clockwise, in [-180, 180). STOP changes nothing. Source: section 3.1, camera control.
+    Args:
+        steps: The steps. STOP changes nothing.
+        step_m: Length of a step in metres.
+        turn_deg: Size of a turn in degrees.
+
+    Returns:
+        (n + 1, 3), the start first: x ahead and y left in metres, and phi in degrees, counter-clockwise in [-180, 180).
     """
     return world_trajectory(steps, (0.0, 0.0, 0.0), step_m=step_m, turn_deg=turn_deg)
 
@@ -120,7 +145,17 @@ def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: 
 def world_trajectory(
     steps: Sequence[Primitive], start: ArrayLike, *, step_m: float = STEP_M, turn_deg: float = TURN_DEG
 ) -> FloatArray:
-    """`trajectory` from a `start` (x, y, phi in degrees) of another frame, in that frame."""
+    """`trajectory` from a start in another frame.
+
+    Args:
+        steps: The steps.
+        start: x and y in metres, phi in degrees.
+        step_m: Length of a step in metres.
+        turn_deg: Size of a turn in degrees.
+
+    Returns:
+        (n + 1, 3) in the frame of the start.
+    """
     start = np.asarray(start, np.float64)
     turns = np.cumsum([0, *(_TURNS.get(step, 0) for step in steps)])
     phi = start[2] + turn_deg * turns
@@ -134,7 +169,15 @@ def world_trajectory(
 
 
 def poses_of(steps: Sequence[Primitive], start: ArrayLike) -> FloatArray:
-    """Camera-to-world poses (n, 4, 4) after each of n steps from pose `start` (4, 4), without walls and roll."""
+    """Camera poses after each step, without walls and roll.
+
+    Args:
+        steps: n steps.
+        start: Camera-to-world pose, (4, 4).
+
+    Returns:
+        Camera-to-world poses, (n, 4, 4).
+    """
     return camera_path(as_actions(steps), start)
 
 
@@ -153,9 +196,16 @@ def wire_ids(steps: Sequence[Primitive]) -> NDArray[np.int64]:
 
 
 def from_wire_ids(ids: Iterable[int]) -> Steps:
-    """The primitives of a sequence of ids whose first slot is null; placeholders are left out.
+    """The primitives in a sequence of ids whose first slot is null. Placeholders are left out.
 
-    Raises UsageError for a sequence that does not begin with null, and for ids that mean nothing.
+    Args:
+        ids: The ids.
+
+    Returns:
+        The primitives.
+
+    Raises:
+        UsageError: For a sequence that does not begin with null, and for unknown ids.
     """
     listed = [int(number) for number in ids]
     if not listed or listed[0] != Primitive.STOP:
@@ -166,9 +216,16 @@ def from_wire_ids(ids: Iterable[int]) -> Steps:
 
 
 def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
-    """(T, T) of T ids: row i holds the ids of slots 0 to i and zeros after; slot 0 is null, whatever was sent.
+    """Conditioning matrix of the post-trained SVD, as released.
 
-    Source: control of the post-trained SVD, as released.
+    Args:
+        ids: (T,). Slot 0 becomes null in any case.
+
+    Returns:
+        (T, T). Row i holds the ids of slots 0 to i, then zeros.
+
+    Raises:
+        UsageError: For an array of another shape.
     """
     sent = np.array(ids, np.int64)
     if sent.ndim != 1 or not len(sent):
@@ -178,12 +235,16 @@ def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
 
 
 def letters(steps: Sequence[Primitive]) -> str:
-    """F, L, R and S for each primitive, as in traces."""
+    """F, L, R or S for each primitive, as in traces."""
     return "".join(_LETTERS[step] for step in steps)
 
 
 def from_letters(word: str) -> Steps:
-    """The primitives of a word such as "LLF"; raises UsageError for other letters."""
+    """The primitives of a word such as "LLF".
+
+    Raises:
+        UsageError: For other letters.
+    """
     known = {letter: step for step, letter in _LETTERS.items()}
     if unknown := sorted(set(word) - known.keys()):
         raise UsageError(f"no primitive '{unknown[0]}' in '{word}'; they are F, L, R and S")
@@ -197,10 +258,19 @@ def phrases(steps: Sequence[Primitive]) -> tuple[str, ...]:
 
 
 def render_text(name: str, *, steps: Sequence[Primitive] = (), words: str = "") -> str:
-    """The sentence that a model driven by text is given, by the renderer called `name`.
+    """The sentence for a model that is controlled by text. A renderer's wording never changes.
 
-    "nav/v1": the primitives `steps`, one a frame. "manip/v1": a plan in `words`, carried out by a robot's arm.
-    "free/v1": `words` unchanged. A wording never changes under its name. Raises UnknownNameError for another name.
+    Args:
+        name: Renderer. "nav/v1" gives the primitives `steps`, one per frame. "manip/v1" gives a plan in `words` that a
+            robot arm carries out. "free/v1" gives `words` unchanged.
+        steps: The primitives.
+        words: The words.
+
+    Returns:
+        The sentence.
+
+    Raises:
+        UnknownNameError: For another renderer.
     """
     if name not in RENDERERS:
         raise UnknownNameError("text renderer", name, RENDERERS)

@@ -1,9 +1,9 @@
-"""Where a loop goes: random places at about a given distance, on open ground.
+"""Random goals of a loop: places at about a given distance, on open ground.
 
-The released rule of LoopNav (loopnav 1.3): whole offsets from a square, too near ones redrawn, then three
-rejections that the paper does not print. The printed rule, "continuous": offsets from a continuum, too near ones
-redrawn, and any block that can be stood on is taken, be it a roof or far from the centre. `Ground` says where the
-ground of a place is, and whether it is natural: what keeps goals off roofs and out of ponds.
+The released rule of LoopNav (loopnav 1.3) draws whole offsets from a square, repeats those that are too near, and then
+rejects places by three tests that the paper does not print. The printed rule, "continuous", draws from a continuum,
+repeats those that are too near, and accepts any block that can be stood on, also a roof or one far from the centre.
+`Ground` says where the ground of a place is and whether it is natural, which keeps goals off roofs and out of ponds.
 """
 
 from __future__ import annotations
@@ -53,9 +53,13 @@ _AIRS = ("air", "cave_air", "void_air")
 class Ground:
     """The columns of a place, in the axes of a voxel world.
 
-    values: (X, Y, Z) of whole numbers, what is in each cell. open, natural, flat: bool for every value; whether it is
-    above ground, whether it is natural ground, and whether a body stands in the cell itself. level: z at which the
-    ground is looked for, up to the first open cell or down to the first that is none; None: from above.
+    Attributes:
+        values: (X, Y, Z) whole numbers, the content of each cell.
+        open: bool for every value, whether it is above ground.
+        natural: bool for every value, whether it is natural ground.
+        flat: bool for every value, whether a body stands in the cell itself.
+        level: z at which the search for the ground starts: up to the first open cell, or down to the first that is not
+            open. None to search from above.
     """
 
     values: NDArray[Any]
@@ -70,7 +74,11 @@ class Ground:
         return 0 <= x < nx and 0 <= y < ny and not self.open[self.values[x, y]].all()
 
     def surface(self, x: int, y: int) -> int:
-        """z of the cell that is the surface of column (x, y). Raises WorldError for one that has none."""
+        """z of the surface cell of column (x, y).
+
+        Raises:
+            WorldError: For a column without a surface.
+        """
         opened = self.open[self.values[x, y]]
         filled = np.flatnonzero(~opened)
         if not len(filled):
@@ -96,14 +104,14 @@ class Ground:
 
 
 def embedded_ground(world: VoxelWorld) -> Ground:
-    """Of a world of ours: the highest solid or liquid cell, so that roofs and leaves hide what is under them."""
+    """Ground of an embedded world: the highest solid or liquid cell, so roofs and leaves hide what is below them."""
     natural = GROUND.copy()
     natural[_SNOW_LAYER] = True  # the game's own list counts lying snow as ground
     return Ground(world.states, ~(SOLID | LIQUID), natural, _FLAT)
 
 
 def released_ground(cells: Cells) -> Ground:
-    """Of a world of the game by the released rule: its names, and up or down from y = RELEASED_LEVEL."""
+    """Ground of one of the game's worlds by the released rule: its names, and up or down from y = RELEASED_LEVEL."""
     names = [split_state(text)[0] for text in cells.palette]
     return Ground(
         cells.index[:, :, ::-1].transpose(0, 2, 1),
@@ -126,12 +134,27 @@ def sample_place(
     max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
     max_rejections: int = MAX_REJECTIONS,
 ) -> Cell:
-    """A cell to stand in, about `radius` cells from cell `around`.
+    """A random cell to stand in, about `radius` cells from another one.
 
-    Rejected are places outside the world; by the released rule also those farther than `max_from_centre` from the
-    settlement's centre, whose height differs by more than `max_height_difference` from `around`'s, or that are no
-    natural ground; by the continuous rule those where nobody can stand. ground: of the released rule, by default that
-    of an embedded world. Raises WorldError after `max_rejections` of them.
+    The released rule rejects places outside the world, too far from the centre, too different in height, or not on
+    natural ground. The continuous rule rejects places outside the world and those where no body can stand.
+
+    Args:
+        world: The world.
+        around: The cell (x, y, z) to start from.
+        radius: Distance in cells.
+        rng: Source of randomness.
+        rule: "released" or "continuous".
+        ground: Ground for the released rule, by default that of an embedded world.
+        max_from_centre: Largest distance from the centre of the settlement, in cells.
+        max_height_difference: Largest difference in height from `around`, in cells.
+        max_rejections: Number of rejections after which the search ends.
+
+    Returns:
+        The cell.
+
+    Raises:
+        WorldError: After `max_rejections` rejections.
     """
     ground = ground or embedded_ground(world)
     rejected: dict[str, int] = {}
@@ -157,10 +180,18 @@ def sample_place(
 
 
 def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "released") -> tuple[int, int]:
-    """Cells along x and y, at least NEAREST x radius apart in the plane; drawn in the game's axes.
+    """A random offset of at least NEAREST x radius in the plane, drawn in the game's axes.
 
-    released: whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). continuous: uniform in
-    (-r, r), then rounded to the cell. Acceptance about 0.5.
+    About half of the draws count.
+
+    Args:
+        radius: Distance r in cells.
+        rng: Source of randomness.
+        rule: "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). "continuous" draws
+            uniformly in (-r, r), then rounds to the cell.
+
+    Returns:
+        Cells along x and y.
     """
     nearest = (NEAREST * radius) ** 2
     while True:
@@ -173,9 +204,17 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
 
 
 def start_place(world: VoxelWorld, ground: Ground | None = None) -> Cell:
-    """The natural ground nearest to the settlement's centre: where the walker is put down.
+    """The cell on natural ground nearest to the centre of the settlement, where a walker starts.
 
-    Raises WorldError when there is none within MAX_FROM_CENTRE.
+    Args:
+        world: The world.
+        ground: Its ground, by default that of an embedded world.
+
+    Returns:
+        The cell.
+
+    Raises:
+        WorldError: When there is none within MAX_FROM_CENTRE.
     """
     ground = ground or embedded_ground(world)
     cx, cy = world.centre

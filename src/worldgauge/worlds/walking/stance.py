@@ -1,4 +1,4 @@
-"""A walker of primitives on a floor: a step ends where it would touch something."""
+"""A walker that moves by primitives on a floor. A step ends before it would touch something."""
 
 from __future__ import annotations
 
@@ -21,14 +21,28 @@ _ROUNDING_M = 1e-6
 
 
 class Stance(NamedTuple):
-    """Where a walker stands: x and y in metres of the world's plane, yaw in radians."""
+    """Position and heading of a walker.
+
+    Attributes:
+        x: Metres in the plane of the world.
+        y: Metres in the plane of the world.
+        yaw: Radians.
+    """
 
     x: float
     y: float
     yaw: float
 
     def eye(self, height_m: float = EYE_HEIGHT_M, pitch: float = 0.0) -> FloatArray:
-        """Camera-to-world pose (4, 4) of its eye; pitch in radians, up positive."""
+        """Camera-to-world pose of the eye.
+
+        Args:
+            height_m: Height of the eye above the floor.
+            pitch: Radians, up positive.
+
+        Returns:
+            (4, 4).
+        """
         return pose_from_yaw_pitch([self.x, self.y, height_m], self.yaw, pitch)
 
     def turned(self, left: float) -> Stance:
@@ -37,15 +51,28 @@ class Stance(NamedTuple):
 
 
 def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
-    """Whether a walker of `radius_m` may stand where the floor has that clearance; of any shape."""
+    """Whether a walker of radius `radius_m` can stand where the floor has clearance `clearance_m`.
+
+    Arrays of any shape.
+    """
     return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
 
 
 def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float = RADIUS_M) -> tuple[Stance, bool]:
-    """Where `step` leads from `stance`, and whether it met something on the way.
+    """Move a walker by one primitive.
 
-    A forward step goes on until less than `radius_m` would be free around the walker, in whole centimetres; it does
-    not slide along walls. One that starts with less room may go where it has no less, but never onto what is not free.
+    A forward step ends, in whole centimetres, before less than `radius_m` around the walker would be free. It does not
+    slide along walls. A walker that has less room at the start may go where it has no less, but never to a cell that is
+    not free.
+
+    Args:
+        floor: The floor plan.
+        stance: Where the walker is.
+        step: The primitive.
+        radius_m: Radius of the walker.
+
+    Returns:
+        The new stance, and whether the step met something.
     """
     if step is Primitive.TURN_LEFT:
         return stance.turned(math.radians(TURN_DEG)), False

@@ -1,4 +1,4 @@
-"""What a collector hands over: one recorded walk, frame by frame, in the world frame."""
+"""A recorded walk, frame by frame, in the world frame."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
 
 @dataclass(frozen=True)
 class WalkGoal:
-    """Where a walk is heading: a cell to stand in (exact), or any cell near column (x, y).
+    """Goal of a walk: a cell to stand in (exact), or any cell near column (x, y).
 
-    x, y, z: cell of the world; z is None for a near goal. range_sq: squared planar distance in cells
-    within which a near goal counts as reached; None for an exact one.
+    Attributes:
+        x: Cell along x.
+        y: Cell along y.
+        z: Cell along z. None for a near goal.
+        range_sq: Squared distance in the plane, in cells, within which a near goal is reached. None for an exact goal.
     """
 
     x: int
@@ -35,19 +38,26 @@ class WalkGoal:
 
     @property
     def exact(self) -> bool:
-        """Whether one cell is meant, not a disc of columns."""
+        """Whether the goal is one cell, not a disc of columns."""
         return self.z is not None
 
 
 @dataclass(frozen=True)
 class Walk:
-    """One loop, T frames at 20 per second.
+    """One loop of T frames at 20 frames per second.
 
-    positions: (T, 3) float64 metres, feet, rounded to 3 decimals. yaw: (T,) float64 radians, not
-    wrapped, such that yaw - pi/2 (the game's yaw) has 3 decimals. pitch: (T,), 3 decimals.
-    camera: (T, 2) float64, change of yaw and pitch that led to frame t, full precision; row 0 is 0.
-    forward, jump: (T,) bool, keys held from frame t to frame t + 1. goals: T entries, None while idle.
-    kind, radius: of the loop. seed: of the world, None when unknown. discards: why earlier tries were thrown away.
+    Attributes:
+        positions: (T, 3) float64 metres, feet, rounded to 3 decimals.
+        yaw: (T,) float64 radians, not wrapped. yaw - pi/2 (the game's yaw) has 3 decimals.
+        pitch: (T,) float64 radians, 3 decimals.
+        camera: (T, 2) float64 radians, change of yaw and pitch that led to frame t, full precision. Row 0 is 0.
+        forward: (T,) bool, key held from frame t to frame t + 1.
+        jump: (T,) bool, key held from frame t to frame t + 1.
+        goals: T goals, None while idle.
+        kind: Kind of the loop.
+        radius: Radius of the loop, in cells.
+        seed: Seed of the world, None when unknown.
+        discards: Why earlier tries were thrown away.
     """
 
     positions: FloatArray
@@ -81,7 +91,7 @@ class Walk:
 
     @property
     def length(self) -> float:
-        """Metres walked in the plane."""
+        """Distance walked in the plane, in metres."""
         return polyline.length(self.positions[:, :2])
 
 

@@ -1,7 +1,7 @@
-"""Who walks a loop: a body in the embedded world, tick by tick, or one that the game moves, leg by leg.
+"""Walkers of loops: a body in the embedded world, tick by tick, or one that the game moves, leg by leg.
 
-Both do in a tick what the published recorder saw: the keys chosen before move the body, then the view turns; what is
-decided then is recorded with the pose it leads to.
+In one tick both do what the published recorder saw: the keys chosen before move the body, then the view turns. The
+decision of that moment is recorded with the pose that it leads to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ MAX_TICKS = 2500
 
 
 class Stride(NamedTuple):
-    """The body after a tick: feet (metres), heading (radians, not wrapped), and what was decided then."""
+    """State of a body after one tick.
+
+    Attributes:
+        position: Feet, (x, y, z) metres.
+        yaw: Heading in radians, not wrapped.
+        control: The decision of this tick.
+    """
 
     position: tuple[float, float, float]
     yaw: float
@@ -33,27 +39,49 @@ class Stride(NamedTuple):
 
 
 class WalkFailedError(WorldError):
-    """A walk that does not arrive; the message is the reason, in a few words."""
+    """A walk that does not arrive. The message gives the reason in a few words."""
 
 
 class Walker(Protocol):
-    """A body at rest between the calls, in the frame of a voxel world."""
+    """A body that rests between calls, in the frame of a voxel world."""
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put it into the middle of a cell, looking along `yaw`."""
+        """Put the body into the middle of a cell.
+
+        Args:
+            cell: The cell (x, y, z).
+            yaw: Heading in radians.
+        """
         ...
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
-        """Go to `goal`, tick by tick; ends when it is there, with no key held. Raises WalkFailedError."""
+        """Walk to a goal, tick by tick. At the end no key is held.
+
+        Args:
+            goal: The goal.
+
+        Yields:
+            The body after each tick.
+
+        Raises:
+            WalkFailedError: When the walk does not arrive.
+        """
         ...
 
     def turn(self, angle: float) -> Stride:
-        """One tick without keys, at the end of which the view turns by `angle` radians to the left."""
+        """One tick without keys, at the end of which the view turns.
+
+        Args:
+            angle: Radians to the left.
+
+        Returns:
+            The body after the tick.
+        """
         ...
 
 
 class EmbeddedWalker:
-    """A body that our own physics moves and our own planner leads; made once a world, asked often."""
+    """A body that our own physics moves along paths of our own planner. Make one per world and reuse it."""
 
     def __init__(self, world: VoxelWorld) -> None:
         self._world = world
@@ -63,13 +91,17 @@ class EmbeddedWalker:
         self._stuck = 0
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Feet on what lies in the cell. Raises WorldError where nobody can stand."""
+        """Put the feet on the floor of the cell.
+
+        Raises:
+            WorldError: Where no body can stand.
+        """
         self._body = pack(PlayerState.standing(self._planner.feet(*cell), yaw=yaw))
         self._control = IDLE
         self._stuck = 0
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
-        """With MAX_STUCK new plans at most since it was put somewhere; see `Walker.walk`."""
+        """See `Walker.walk`. It plans again at most MAX_STUCK times after each `stand`."""
         follower = self._plan(goal)
         control: Control | None = IDLE
         while control is not None:
@@ -95,7 +127,7 @@ class EmbeddedWalker:
         return Follower(self._world, path)
 
     def _move(self) -> None:
-        """The keys of the last tick move the body along the heading it had."""
+        """Apply the keys of the last tick: move along the heading of that tick."""
         tick(self._world, self._body, ahead=float(self._control.forward), jump=self._control.jump)
 
     def _turned(self, control: Control) -> Stride:
@@ -106,18 +138,21 @@ class EmbeddedWalker:
 
 
 class GameWalker:
-    """A body that the game moves and its own planner leads, without a server (`Offline`) or on one (`Online`)."""
+    """A body that the game moves along paths of its own planner, without a server (`Offline`) or on one (`Online`)."""
 
     def __init__(self, game: Offline) -> None:
         self._game = game
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Half a block up: what lies on the ground may reach into the cell, and the body falls to where it stands."""
+        """Put the body half a block above the cell.
+
+        The ground may reach into the cell, and the body falls to its place.
+        """
         x, y, z = cell
         self._game.teleport((x + 0.5, y + 0.5, z + 0.5), yaw)
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
-        """The whole leg is walked before its first tick is handed over; see `Walker.walk`."""
+        """See `Walker.walk`. The whole leg is walked before its first tick is given."""
         goals = [Goal(goal.x, goal.y, goal.z, goal.range_sq)]
         with _undisturbed():
             walked = self._game.walk(goals, turn=TURN_LIMIT, most_ticks=MAX_TICKS)
@@ -135,7 +170,7 @@ class GameWalker:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A body that a server puts elsewhere has failed in its walk."""
+    """Context in which a body that a server moves elsewhere has failed in its walk."""
     try:
         yield
     except BridgeError as error:

@@ -31,10 +31,14 @@ SUFFIXES = (".nbt", ".schem", ".litematic")
 
 @dataclass(frozen=True)
 class Structure:
-    """What a structure file holds.
+    """Content of a structure file.
 
-    name: of the file, without suffix. format: "mca" for a box of a world. facts: what the file says of itself, such as
-    DataVersion, Name and Author; texts are a stranger's. warnings: what was left out or guessed.
+    Attributes:
+        name: Name of the file without suffix.
+        blueprint: The build.
+        format: Format of the file; "mca" for a box of a world.
+        facts: Facts in the file, such as DataVersion, Name and Author. The texts come from a stranger.
+        warnings: What was left out or guessed.
     """
 
     name: str
@@ -45,11 +49,21 @@ class Structure:
 
 
 def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
-    """The build of a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
+    """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
 
-    The format is told by content. Jigsaws are what they become, all kinds of air are air, the box is the file's own.
-    Raises DataError, in one line, for files that are damaged, contradict themselves or pass the limits;
-    MissingExtraError without nbtlib.
+    The content decides the format. Jigsaws become their final block, all kinds of air become air, and the box is that
+    of the file.
+
+    Args:
+        path: The file.
+        limits: Limits on its size.
+
+    Returns:
+        The structure.
+
+    Raises:
+        DataError: For files that are damaged, inconsistent or exceed the limits.
+        MissingExtraError: When nbtlib is not installed.
     """
     limits = limits or Limits()
     if path.suffix == ".mca":

@@ -1,4 +1,4 @@
-"""One structure file: what it holds, and the same in another format or as a picture."""
+"""Describe one structure file, or save it in another format or as a picture."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ WRITERS = (".nbt", ".schem", ".png")
 
 
 def look(file: Path, box: str | None = None) -> Structure:
-    """The structure in `file`, or in a box "x,y,z:x,y,z" of a world, both corners included.
+    """Read a structure file, or a box of a world.
 
-    Raises UsageError for a box that cannot be meant, DataError for a file that cannot be read.
+    Args:
+        file: The file, or the folder of a world.
+        box: Corners "x,y,z:x,y,z", both included.
+
+    Returns:
+        The structure.
+
+    Raises:
+        UsageError: For an invalid box.
+        DataError: For a file that cannot be read.
     """
     if box is None:
         if file.is_dir():
@@ -40,13 +49,16 @@ def look(file: Path, box: str | None = None) -> Structure:
 
 
 def facts_of(found: Structure) -> dict[str, Any]:
-    """What `facts_of_blueprint` says, with name and format of the file it was read from and that one's warnings."""
+    """The facts of `facts_of_blueprint`, with the name, format and warnings of the file."""
     facts = facts_of_blueprint(found.blueprint)
     return {"name": found.name, "format": found.format, **facts, "warnings": [*found.warnings, *facts["warnings"]]}
 
 
 def facts_of_blueprint(blueprint: Blueprint) -> dict[str, Any]:
-    """Plain JSON values: size as width, height and depth, blocks, difficulty, materials, warnings."""
+    """Facts of a blueprint as plain JSON values.
+
+    They are size (width, height, depth), blocks, difficulty, materials, warnings.
+    """
     factor = difficulty_factor(blueprint.blocks, blueprint.size)
     counts = blueprint.counts()
     return {
@@ -60,9 +72,16 @@ def facts_of_blueprint(blueprint: Blueprint) -> dict[str, Any]:
 
 
 def save(blueprint: Blueprint, out: Path, pack: Path | None = None) -> None:
-    """Write a blueprint as the ending of `out` says. pack: whose colours a picture takes.
+    """Write a blueprint in the format that the suffix of `out` names.
 
-    Raises UsageError for another ending, DataError for a pack that cannot be read and on a full disk.
+    Args:
+        blueprint: The build.
+        out: The file.
+        pack: Resource pack with the colours of a picture.
+
+    Raises:
+        UsageError: For another suffix.
+        DataError: For a pack that cannot be read, and on a full disk.
     """
     ending = out.suffix.lower()
     if pack is not None and ending != ".png":

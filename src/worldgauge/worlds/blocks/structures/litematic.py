@@ -1,4 +1,4 @@
-"""Schematics of Litematica (`.litematic`): several regions, each with a palette and numbers packed to the bit."""
+"""Schematics of Litematica (`.litematic`): several regions, each with a palette and bit-packed numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ LEAST_BITS = 2
 
 
 def read(root: Fields, limits: Limits) -> Build:
-    """The build of all regions, in the smallest box around them. Raises DataError, also where two differ in a cell."""
+    """The build of all regions, in the smallest box around them.
+
+    Args:
+        root: Content of the file.
+        limits: Limits on its size.
+
+    Returns:
+        The build.
+
+    Raises:
+        DataError: For a damaged file, and where two regions differ in a cell.
+    """
     every = root.compound("Regions")
     if not every.tags:
         raise root.error("Regions", "is empty")
@@ -49,7 +60,16 @@ def read(root: Fields, limits: Limits) -> Build:
 
 
 def spread(words: NDArray[np.uint64], bits: int, count: int) -> NDArray[np.int64]:
-    """`count` numbers of `bits` bits each from 64-bit words, lowest bits first, running on across words."""
+    """Unpack numbers from 64-bit words, lowest bits first, across the limits of words.
+
+    Args:
+        words: The words.
+        bits: Bits per number.
+        count: Number of numbers.
+
+    Returns:
+        (count,) int64.
+    """
     starts = np.arange(count, dtype=np.uint64) * np.uint64(bits)
     word, shift = (starts >> np.uint64(6)).astype(np.int64), starts & np.uint64(63)
     found = words[word] >> shift

@@ -27,9 +27,19 @@ KEYS = frozenset({"size", "blocks"})
 
 
 def read(root: Fields, limits: Limits) -> Build:
-    """The build of a structure file: size, palette, and blocks of state and pos. Cells that it leaves out are air.
+    """The build of a structure file: size, palette, and blocks with state and position. Missing cells are air.
 
-    Of several palettes, the looks that the game draws one of, the first is taken. Raises DataError.
+    Of several palettes, which the game chooses from at random, the first is used.
+
+    Args:
+        root: Content of the file.
+        limits: Limits on its size.
+
+    Returns:
+        The build.
+
+    Raises:
+        DataError: For a damaged file.
     """
     size = root.place("size")
     check_box(size, root, "size", limits)
@@ -54,11 +64,19 @@ def read(root: Fields, limits: Limits) -> Build:
 
 
 def write_nbt(path: Path, blueprint: Blueprint, data_version: int = DATA_VERSION) -> None:
-    """Write a structure file that the game opens; air is written too, so that it clears what stands there.
+    """Write a structure file that the game opens. The same blueprint gives the same bytes.
 
-    data_version: of the game, 3700 is 1.20.4. A structure block takes at most 48 blocks a side. The same blueprint
-    gives the same bytes. Raises UsageError for materials that are no names of the game, MissingExtraError without
-    nbtlib, DataError when it cannot be written.
+    Air is written too, so it clears what is there. A structure block accepts at most 48 blocks per side.
+
+    Args:
+        path: The file.
+        blueprint: The build.
+        data_version: Data version of the game; 3700 is 1.20.4.
+
+    Raises:
+        UsageError: For materials that are not names of the game.
+        MissingExtraError: When nbtlib is not installed.
+        DataError: When the file cannot be written.
     """
     check_size(blueprint)
     palette = [game_name(name) for name in ("air", *blueprint.materials)]

@@ -1,4 +1,4 @@
-"""From a file's palette to a blueprint's materials: names, jigsaws, kinds of air, and the order of first sight."""
+"""From the palette of a file to the materials of a blueprint: names, jigsaws, kinds of air, and their order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,25 @@ from worldgauge.worlds.blocks.nbt import Fields, Limits, material_of_text, nbt_l
 
 
 class Final(NamedTuple):
-    """What a jigsaw stands for: its cell (x, y, z) in the box, and the material's text."""
+    """The final block of a jigsaw.
+
+    Attributes:
+        cell: Cell (x, y, z) in the box.
+        material: Text of the material.
+    """
 
     cell: tuple[int, int, int]
     material: str
 
 
 class Build(NamedTuple):
-    """What a reader of one format finds."""
+    """What a reader of one format returns.
+
+    Attributes:
+        blueprint: The build.
+        facts: Facts in the file.
+        warnings: What was left out or guessed.
+    """
 
     blueprint: Blueprint
     facts: dict[str, Any]
@@ -30,7 +41,17 @@ class Build(NamedTuple):
 
 
 def final_of(fields: Fields) -> str | None:
-    """The material that a jigsaw's data say it becomes; None where they say nothing. Raises DataError."""
+    """The material that a jigsaw becomes.
+
+    Args:
+        fields: Data of the jigsaw.
+
+    Returns:
+        Text of the material. None where the data do not say.
+
+    Raises:
+        DataError: For damaged data.
+    """
     if "final_state" not in fields:
         return None
     try:
@@ -40,7 +61,17 @@ def final_of(fields: Fields) -> str | None:
 
 
 def check_box(size: Sequence[int], fields: Fields, key: str, limits: Limits) -> None:
-    """Raises DataError where a box of blocks has an empty side or passes the limits."""
+    """Check a box of blocks.
+
+    Args:
+        size: Width, height and depth.
+        fields: Content of the file, for messages.
+        key: Name of the field, for messages.
+        limits: Limits on the size.
+
+    Raises:
+        DataError: When a side is empty or the box exceeds the limits.
+    """
     width, height, depth = size
     if min(size) < 1:
         raise fields.error(key, f"gives a box of {width} x {height} x {depth} blocks; all sides must be 1 or more")

@@ -1,1 +1,1 @@
-"""Cells."""
+"""Cells of the game's worlds: reading, surveying, editing and building."""

@@ -1,1 +1,1 @@
-"""Servers."""
+"""Servers of the game: starting one, and controlling a bot on one."""

@@ -1,1 +1,1 @@
-"""Settlements."""
+"""Generators of settlements: terrain, buildings, plants and ruins."""
