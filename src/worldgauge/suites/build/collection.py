@@ -1,7 +1,7 @@
 """Collecting a data set of the build suite: structures with their tasks, figures to turn in the mind, furnished rooms.
 
-One item is one structure, one figure or one room, of which the pictures are drawn; what a picture shows comes from
-(seed, kind, number) alone. An item is done when its pictures are there. The rows are written in the end, in the
+One item is one structure, one figure or one room, with its pictures; what a picture shows comes from
+(seed, kind, number) alone. An item is done when its pictures are there. The rows are written at the end, in the
 published layout.
 """
 
@@ -75,7 +75,11 @@ class BuildCollection(Collection):
     options: BuildOptions
 
     def check_options(self) -> None:
-        """Something has to be asked for."""
+        """Check that something is to be collected.
+
+        Raises:
+            UsageError: When all counts are 0.
+        """
         if not any((self.options.structures, self.options.stimuli, self.options.commonsense)):
             raise UsageError("structures, stimuli and commonsense are 0 all three: give at least one of them")
 
@@ -84,7 +88,7 @@ class BuildCollection(Collection):
         return CAMERA
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """The options alone: nothing plays in a world, and nothing is thrown away."""
+        """Write the options alone: there are no worlds, and nothing is discarded."""
         super().write_manifest({}, self.settings())
 
     def items(self) -> Iterator[Item]:
@@ -99,11 +103,14 @@ class BuildCollection(Collection):
                 yield Item(f"{kind}-{number:04d}", {"kind": kind, "number": number})
 
     def is_done(self, item: Item) -> bool:
-        """All its pictures are there."""
+        """Whether all pictures of an item are there."""
         return all(image_path(self.out, name).exists() for name, _ in _pictures(item, self.options))
 
     def done(self) -> int:
-        """None where the folder says nothing of its options: its pictures are of somebody else."""
+        """Number of items done.
+
+        It is 0 where the folder does not record its options, as its pictures are then not ours.
+        """
         return 0 if self.manifest() is None else super().done()
 
     def make(self, item: Item, progress: Tell) -> Made:
@@ -116,13 +123,18 @@ class BuildCollection(Collection):
         return Made(len(pictures))
 
     def finish(self, made: Mapping[str, Made]) -> None:
-        """Write the rows, unless a picture of them is missing."""
+        """Write the rows, unless one of their pictures is missing."""
         if not any(one.failure for one in made.values()):
             write(self.out, *rows_of(self.options))
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts by kind of task beside the published ones. decode: every picture is decoded as well."""
+        """Counts by kind of task next to the published ones.
+
+        Args:
+            root: Folder of the data.
+            decode: Also decode every picture.
+        """
         return check(root, decode=decode).report()
 
 

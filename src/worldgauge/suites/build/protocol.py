@@ -1,4 +1,4 @@
-"""One task: what the agent is shown, and what is kept of its answer."""
+"""One task: what the agent is shown, and what is stored of its answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ WORDS = ("True", "False")
 
 
 def perform(task: Task, subject: Agent, task_context: TaskContext, settings: BuildSettings) -> Record:
-    """Put the question and keep the answer whole.
+    """Ask the question and store the whole answer.
 
-    Raises SubjectError where the agent breaks its promise; errors of ours, such as of an endpoint that does not answer,
-    pass: an outage fails the task, it is no wrong answer.
+    Raises:
+        SubjectError: When the agent breaks its contract.
+        WorldgaugeError: Ours, such as of an endpoint that does not answer; an outage fails the task and is no wrong
+            answer.
     """
     task_context.progress(0, 1)
     problem = problem_of(task, settings, seed=task_context.seed, privileged=subject.spec.privileged)
@@ -46,8 +48,16 @@ def perform(task: Task, subject: Agent, task_context: TaskContext, settings: Bui
 
 
 def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bool) -> Problem:
-    """The question as the agent gets it. privileged: with the right answer. Raises DataError as `row_of`, for pictures
-    that cannot be read too.
+    """The question as the agent gets it.
+
+    Args:
+        task: The task.
+        settings: Settings of the run.
+        seed: Seed of the agent.
+        privileged: Include the right answer.
+
+    Raises:
+        DataError: As `row_of`, and for pictures that cannot be read.
     """
     row = row_of(task)
     shown = shown_with(task)
@@ -67,9 +77,10 @@ def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bo
 
 
 def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
-    """Caption, empty where there is none, and picture (H, W, 3) uint8 of all that is shown with a task.
+    """What is shown with a task: captions, empty where there is none, and pictures (H, W, 3) uint8.
 
-    Raises DataError as `problem_of`.
+    Raises:
+        DataError: As `problem_of`.
     """
     row = row_of(task)
     paths = (row.options_image,) if row.options_image is not None else row.images
@@ -79,13 +90,16 @@ def shown_with(task: Task) -> tuple[tuple[str, Image], ...]:
 
 
 def choices_of(kind: str, variant: str) -> tuple[str, ...]:
-    """What a question of reasoning may be answered with: only what fits it."""
+    """The choices of a reasoning question; only those that fit it."""
     return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
 
 
 def expected_text(task: Task) -> str | None:
-    """The right answer as an agent would give it, for builds the true matrix in a fenced block; None where there is
-    none, as for creativity without an architecture."""
+    """The right answer as an agent would give it; for builds the true matrix in a fenced block.
+
+    Returns:
+        The text; None where there is none, as for creativity without an architecture.
+    """
     truth = truth_of(task)
     if truth is not None:
         return f"```json\n{json.dumps(truth.rows(), separators=(',', ':'))}\n```"
@@ -93,7 +107,11 @@ def expected_text(task: Task) -> str | None:
 
 
 def answer_of(record: Record) -> str:
-    """What the agent said, its line ends as they were. Raises DataError when the file is gone."""
+    """The agent's answer, with its original line ends.
+
+    Raises:
+        DataError: When the file is gone.
+    """
     try:
         return (record.directory / ANSWER).read_bytes().decode("utf-8", "replace")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Scores of one answer: whether it can be built, how it is graded, and how far it is what was wanted."""
+"""Scores of one answer: can it be built, how is it graded, and how near is it to the truth?"""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _NO_GRADE = "ungraded: "
 
 
 def score(record: Record, task_context: TaskContext, settings: BuildSettings) -> list[Score]:
-    """All scores of one record; what cannot be known has none, with the reason."""
+    """All scores of one record; what cannot be known has no value, with the reason."""
     row = row_of(record.task)
     text = answer_of(record)
     if row.kind == "reasoning":
@@ -92,17 +92,24 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
 
 
 def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> Reading:
-    """The build in an answer, as the settings have it read."""
+    """The build in an answer, read as the settings demand."""
     return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
 
 
 def critic_of(settings: BuildSettings) -> Critic:
-    """Who grades."""
+    """The critic of the settings."""
     return _critic(settings)
 
 
 def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
-    """What a critic is shown of a build: the true one beside it, except where imagination is free."""
+    """What a critic sees of a build, with the true build except where imagination is free.
+
+    Args:
+        record_task: Id of the task.
+        row: The task.
+        built: The agent's build.
+        truth: The true build.
+    """
     seen = None if row.kind == "creativity" else truth
     return Submission(
         task=record_task,
@@ -276,7 +283,8 @@ def _asked(record: Record) -> Mapping[str, Any]:
 
 
 def critic_tokens(facts: Mapping[str, Any]) -> float | None:
-    """Tokens that a critic took for an answer, in and out, by the facts of its score; None where it says nothing."""
+    """Tokens that a critic used for an answer, in and out, by the facts of its score; None where it does not report
+    them."""
     notes = [*facts.get("gradings", ()), *([facts["marking"]] if "marking" in facts else [])]
     asked = [one for note in notes for one in note.get("asked", ())]
     found = [one[name] for one in asked for name in ("input_tokens", "output_tokens") if _is_amount(one.get(name))]

@@ -34,7 +34,7 @@ RELEASED = {
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """All settings of the suite. The two digests are found from the others."""
+    """All settings of the suite. The two digests are computed from the others."""
 
     task: Kind | None = option(None, "Only this kind of task; all where it is not given.")
     most: str = option("x".join(map(str, LIMITS)), "Height x depth x width in blocks that an answer may have.")
@@ -67,7 +67,7 @@ class BuildSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildSettings:
-        """Settings of plain values.
+        """Settings made of plain values.
 
         Raises:
             UnknownNameError: For a setting, or a critic, that is not known.
@@ -94,7 +94,11 @@ class BuildSettings:
 
     @property
     def limits(self) -> tuple[int, int, int]:
-        """Most height, depth and width of an answer, in blocks. Raises UsageError for what is no size."""
+        """Largest height, depth and width of an answer, in blocks.
+
+        Raises:
+            UsageError: For what is no size.
+        """
         match = re.fullmatch(r"(\d{1,3})x(\d{1,3})x(\d{1,3})", str(self.most))
         sides = tuple(int(side) for side in match.groups()) if match else ()
         if len(sides) != 3 or not all(1 <= side <= MOST_SIDE for side in sides):
@@ -107,5 +111,9 @@ class BuildSettings:
 
     @property
     def prices(self) -> tuple[float | None, float | None]:
-        """Of a million tokens in and out. Raises UsageError for what are no two prices."""
+        """Prices of a million tokens, in and out.
+
+        Raises:
+            UsageError: For anything but two prices.
+        """
         return chat_prices(SUITE, self.chat_prices)

@@ -42,11 +42,11 @@ class Build(Suite):
 
     @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> BuildSettings:
-        """The settings made of plain values, with the digests of what they name."""
+        """Settings made of plain values, with the digests of the files they name."""
         return BuildSettings.of(given)
 
     def missing_data(self, source: Path) -> list[str]:
-        """Files of tasks that the folder does not have, and a language model that is named and not asked."""
+        """Files of tasks that the folder does not have, and a language model that is named but not used."""
         idle = self.options.chat is not None and self.options.critic == scoring.FREE
         note = (
             [f"{self.options.chat} is named, but the critic is '{scoring.FREE}': say --set critic=chat"] if idle else []
@@ -54,19 +54,23 @@ class Build(Suite):
         return [*data.missing(Path(source)), *note]
 
     def tasks(self, source: Path) -> Iterator[Task]:
-        """One task a row of the data set; rows that cannot be used fail with the reason."""
+        """One task per row of the data set; rows that cannot be used fail with the reason."""
         return tasks.tasks(source, self.options)
 
     def perform(self, task: Task, subject: Agent, task_context: TaskContext) -> Record:
-        """Put the question, keep the answer."""
+        """Ask the question and store the answer."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Read the answer, grade what can be built, compare it with what was wanted."""
+        """Read the answer, grade what can be built, compare it with the truth."""
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
-        """None: answers are not frames. Raises NotApplicableError."""
+        """None: answers are not frames.
+
+        Raises:
+            NotApplicableError: Always.
+        """
         raise NotApplicableError("answers have no frames to compare")
 
     def summarize(
@@ -83,7 +87,11 @@ class Build(Suite):
         return published.published()
 
     def task_view(self, task: Task) -> TaskView:
-        """None: answers are shown by `card`. Raises DataError."""
+        """None: answers are shown by `answer_card`.
+
+        Raises:
+            DataError: Always.
+        """
         raise DataError(f"{task.id}: answers have no films")
 
     def answer_card(

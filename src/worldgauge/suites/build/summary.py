@@ -42,7 +42,14 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
     failed_plans: FailedPlans = "zero",
 ) -> list[Table]:
-    """All tables, full marks first. kinds, failed: see `Suite.summarize`. failed_plans: as of the suite's settings."""
+    """All tables, full marks first.
+
+    Args:
+        scores: Scores by subject.
+        kinds: See `Suite.summarize`.
+        failed: See `Suite.summarize`.
+        failed_plans: As in the suite's settings.
+    """
     entries = [
         BuildScores(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()
     ]

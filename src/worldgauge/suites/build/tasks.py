@@ -1,4 +1,4 @@
-"""Tasks: one a row of the data set, and how a task finds its row and its build again."""
+"""Tasks: one per row of the data set, and how a task finds its row and its build again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
 def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
-    """All tasks of a data folder, read anew, kind by kind. Raises DataError when it holds none.
+    """All tasks of a data folder, kind by kind; the files are read again.
 
     Rows that cannot be used become tasks that fail with their reason.
+
+    Raises:
+        DataError: When the folder holds none.
     """
     _loaded.cache_clear()
     _rows.cache_clear()
@@ -49,7 +52,11 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
 
 
 def row_of(task: Task) -> BuildTask:
-    """The row of a task. Raises DataError when it is faulty or gone."""
+    """The row of a task.
+
+    Raises:
+        DataError: When it is faulty or gone.
+    """
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     rows = _rows(task.sample["source"])

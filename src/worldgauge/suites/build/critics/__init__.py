@@ -106,12 +106,12 @@ class CriticError(WorldgaugeError):
 
 @dataclass(frozen=True)
 class CriticKit:
-    """What critics are made of.
+    """What critics are made from.
 
     Attributes:
         chat: The language model of a critic that asks one.
         prompts: Folder whose files replace our prompts.
-        options: Of the critic, such as max_tokens.
+        options: Options of the critic, such as max_tokens.
     """
 
     chat: Any = None
@@ -120,7 +120,11 @@ class CriticKit:
 
 
 class Critic(Protocol):
-    """Grades builds, compares two, and marks answers in words. Raises CriticError where nothing came of it."""
+    """Grades builds, compares two, and marks answers in words.
+
+    Raises:
+        CriticError: Where no result came.
+    """
 
     def grade(self, submission: Submission, seed: int) -> Grades:
         """Grades in all dimensions of the work's kind."""

@@ -43,7 +43,10 @@ class ChatCritic:
     """A language model judges what it is shown.
 
     Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options
-    of the kit: max_tokens, of a reply. Raises UsageError without a model.
+    of the kit: max_tokens, of a reply.
+
+    Raises:
+        UsageError: Without a model.
     """
 
     def __init__(self, kit: CriticKit) -> None:
@@ -54,7 +57,11 @@ class ChatCritic:
         self._tokens = int(kit.options.get("max_tokens", MAX_TOKENS))
 
     def grade(self, submission: Submission, seed: int) -> Grades:
-        """Grades 1 to 10 with a comment each. Raises CriticError when none came."""
+        """Grades 1 to 10 with a comment each.
+
+        Raises:
+            CriticError: When none came.
+        """
         dimensions = _dimensions(submission)
         fields: dict[str, Field] = {"instruction": submission.instruction, "picture": submission.picture()}
         if submission.kind != "creativity":
@@ -72,7 +79,10 @@ class ChatCritic:
     def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
         """The better of two, asked in both orders; where they disagree the first reply counts, noted as not `agreed`.
 
-        A critic that favours one place would else favour whoever is shown there. Raises CriticError when no reply came.
+        Otherwise a critic that favours one place would favour the build that is shown there.
+
+        Raises:
+            CriticError: When no reply came.
         """
         _dimensions(first)
         shown = (first.picture(), second.picture())
@@ -82,7 +92,11 @@ class ChatCritic:
         return Preference(one, reason, {"agreed": agreed, "asked": [note, swapped]})
 
     def mark(self, question: str, expected: str, given: str, seed: int) -> AnswerMark:
-        """0 to 10; 0, unasked, for no answer. Raises CriticError when no reply came."""
+        """Mark 0 to 10; an empty answer gets 0 without asking.
+
+        Raises:
+            CriticError: When no reply came.
+        """
         if not given.strip():
             return AnswerMark(0.0, "no answer")
         fields: dict[str, Field] = {"question": question, "reference": expected, "answer": given}
@@ -159,9 +173,12 @@ def mark_form() -> Form:
 
 
 def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
-    """Grade, 1 to 10, and comment of each dimension. Raises Misread when one is missing or out of range.
+    """Grade, 1 to 10, and comment of each dimension.
 
     A dimension may have the name that the paper or its release gives it (`metrics.scores.dimension_of`).
+
+    Raises:
+        Misread: When one is missing or out of range.
     """
     given = {dimension_of(name): value for name, value in _json_object(text).items()}
     grades: dict[str, float] = {}
@@ -177,7 +194,11 @@ def read_grades(text: str, dimensions: Sequence[str]) -> tuple[dict[str, float],
 
 
 def read_choice(text: str) -> tuple[bool, str]:
-    """Whether the first is better, and why. Raises Misread for anything but 1 and 2."""
+    """Whether the first is better, and why.
+
+    Raises:
+        Misread: For anything but 1 and 2.
+    """
     given = _json_object(text)
     choice = _number(given.get("choice"), 1, 2, "the choice")
     if choice not in (1.0, 2.0):
@@ -186,7 +207,11 @@ def read_choice(text: str) -> tuple[bool, str]:
 
 
 def read_mark(text: str) -> tuple[float, str]:
-    """Mark 0 to 10, and why. Raises Misread."""
+    """Mark 0 to 10, and why.
+
+    Raises:
+        Misread: For anything else.
+    """
     given = _json_object(text)
     return _number(given.get("score"), 0, BEST, "the score"), one_line(str(given.get("reason") or ""), LONGEST)
 

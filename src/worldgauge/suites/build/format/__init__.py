@@ -1,10 +1,15 @@
 """The published layout of MineAnyBuild: architectures as blueprints, and five files of tasks.
 
 On disk: data/architectures.json, data/images/, task/Task_*.json (specification: mineanybuild, 2). The published archive
-and what we write are read alike.
+and what we write are read in the same way.
 
-data = load(root);  data.tasks["planning"][0];  data.architectures[task.architecture].blueprint
-write(root, architectures, tasks);  write_image(root, "images/own/hut.png", picture);  read_image(root, task.images[0])
+Example:
+    data = load(root)
+    data.tasks["planning"][0]
+    data.architectures[task.architecture].blueprint
+    write(root, architectures, tasks)
+    write_image(root, "images/own/hut.png", picture)
+    read_image(root, task.images[0])
 """
 
 from worldgauge.suites.build.format.files import image_path, image_size, missing, read_image, write_image

@@ -1,4 +1,4 @@
-"""Files of the build suite: where they lie, JSON lists, pictures. Limits come before memory is taken."""
+"""Files of the build suite: paths, JSON lists, pictures. Limits are checked before memory is taken."""
 
 from __future__ import annotations
 
@@ -38,12 +38,16 @@ _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 
 
 def missing(root: Path) -> list[str]:
-    """Files of the published layout that are not there; tasks of their kinds do not exist."""
+    """Files of the published layout that are not there; the data have no tasks of their kinds."""
     return [name for name in (ARCHITECTURES, *(TASKS[kind] for kind in KINDS)) if not (Path(root) / name).is_file()]
 
 
 def read_rows(root: Path, name: str) -> list[Any]:
-    """The list in a JSON file. Raises DataError when it is none, cannot be read, or is beyond `MAX_JSON_BYTES`."""
+    """The list in a JSON file.
+
+    Raises:
+        DataError: When it is no list, cannot be read, or is beyond `MAX_JSON_BYTES`.
+    """
     path = check_inside(Path(root) / name, root)
     value = parse_json(_read(path, MAX_JSON_BYTES), str(path))
     if not isinstance(value, list):
@@ -52,9 +56,14 @@ def read_rows(root: Path, name: str) -> list[Any]:
 
 
 def image_path(root: Path, relative: str) -> Path:
-    """Where a picture lies. relative: from the folder data on; a leading ./, / or data/ makes no difference.
+    """Path of a picture.
 
-    Raises DataError for a name that leads elsewhere.
+    Args:
+        root: Folder of the data set.
+        relative: Path within the folder data; a leading ./, / or data/ makes no difference.
+
+    Raises:
+        DataError: For a name that leads elsewhere.
     """
     try:
         return check_inside(Path(root) / "data" / plain_image(relative), Path(root))
@@ -63,7 +72,11 @@ def image_path(root: Path, relative: str) -> Path:
 
 
 def plain_image(name: str) -> str:
-    """A picture's name from the folder data on, however a file spells it. Raises ValueError for another place."""
+    """A picture's path within the folder data, however a file spells it.
+
+    Raises:
+        ValueError: For another place.
+    """
     parts = [part for part in PurePosixPath(name.strip()).parts if part not in ("/", "//", ".")]
     parts = parts[1:] if parts[:1] == ["data"] else parts
     printable = name.isprintable() and len(name) <= MAX_NAME and "\\" not in name
@@ -73,9 +86,17 @@ def plain_image(name: str) -> str:
 
 
 def read_image(root: Path, relative: str) -> Image:
-    """A PNG or JPEG file as (H, W, 3) uint8 RGB; what is transparent becomes white.
+    """Read a PNG or JPEG file; transparent parts become white.
 
-    relative: as for `image_path`. Raises DataError when there is none, it is too large, damaged or outside the root.
+    Args:
+        root: Folder of the data set.
+        relative: As for `image_path`.
+
+    Returns:
+        (H, W, 3) uint8 RGB.
+
+    Raises:
+        DataError: When there is none, or it is too large, damaged or outside the root.
     """
     import cv2
 
@@ -99,7 +120,11 @@ def read_image(root: Path, relative: str) -> Image:
 
 
 def image_size(root: Path, relative: str) -> tuple[int, int]:
-    """(width, height) of a picture, from its header. Raises DataError as `read_image`."""
+    """(width, height) of a picture, from its header.
+
+    Raises:
+        DataError: As `read_image`.
+    """
     path = image_path(root, relative)
     size = _size(path, _read(path, MAX_IMAGE_BYTES, MAX_HEADER_BYTES))
     _check_size(path, *size)
@@ -107,9 +132,16 @@ def image_size(root: Path, relative: str) -> tuple[int, int]:
 
 
 def write_image(root: Path, relative: str, image: Image) -> None:
-    """Write a picture (H, W, 3) uint8 RGB, whole: JPEG for .jpg and .jpeg, else PNG. relative: as for `image_path`.
+    """Write a picture, whole or not at all: JPEG for .jpg and .jpeg, else PNG.
 
-    Raises DataError for a name with another ending or outside the root, ShapeError for another array.
+    Args:
+        root: Folder of the data set.
+        relative: As for `image_path`.
+        image: (H, W, 3) uint8 RGB.
+
+    Raises:
+        DataError: For a name with another ending or outside the root.
+        ShapeError: For another array.
     """
     import cv2
 

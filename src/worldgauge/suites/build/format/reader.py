@@ -2,7 +2,7 @@
 
 A file that is no list is an error; a row that cannot be used is a fault that names field and value. Files spell the
 same thing in several ways: keys that are absent or null, materials as a list or a table, one path or a list of them, a
-list of options that was taken apart into characters. What is repaired is kept in `Notes`.
+list of options that was taken apart into characters. What is repaired is recorded in `Notes`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ R = TypeVar("R", Architecture, BuildTask)
 def load(root: Path) -> BuildSet:
     """All architectures and tasks of a folder in the published layout; no picture is opened.
 
-    Files that are missing hold no tasks (see `missing`). Raises DataError when none is there, or one cannot be read or
-    is no list.
+    Files that are missing hold no tasks (see `missing`).
+
+    Raises:
+        DataError: When no file is there, or one cannot be read or is no list.
     """
     root = Path(root)
     absent = missing(root)
@@ -80,7 +82,7 @@ def load(root: Path) -> BuildSet:
 
 
 def fingerprint_of(task: BuildTask, data: BuildSet) -> str:
-    """SHA-256 over all that a task is made of: every field, the truth, and the bytes of the pictures that are shown."""
+    """SHA-256 over all that defines a task: every field, the truth, and the bytes of the pictures that are shown."""
     truth = data.architectures.get(task.architecture or "")
     shown = [*task.images, *([task.options_image] if task.options_image else [])]
     facts = [
@@ -155,22 +157,26 @@ def _named(row: Any, number: int, taken: Collection[str]) -> str:
 
 @dataclass
 class Notes:
-    """What was repaired or is odd: texts, each with the ids it is true of."""
+    """What was repaired or is odd: texts, each with the ids of the rows it applies to."""
 
     said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, text: str, id: str) -> None:
-        """`text` is true of row `id`; begins with a verb."""
+        """Note that `text`, which begins with a verb, applies to row `id`."""
         self.said[text].append(id)
 
     def lines(self, noun: str) -> tuple[str, ...]:
-        """One line a text, with how many it is true of and the first."""
+        """One line per text, with the number of its rows and the first of them."""
         many = {text: f"{len(ids)} {noun}{'s' if len(ids) > 1 else ''}" for text, ids in self.said.items()}
         return tuple(f"{many[text]} {text} (first: {ids[0]})" for text, ids in self.said.items())
 
 
 def architecture_of(row: Row, notes: Notes) -> Architecture:
-    """Raises what `REFUSALS` lists. Rows of the earlier single files (`data_source`, `object_materials`) will do."""
+    """Read one architecture. Rows of the earlier single files (`data_source`, `object_materials`) are accepted.
+
+    Raises:
+        Exception: One of `REFUSALS`.
+    """
     id = id_of(row)
     materials = materials_of(row, "object_materials" if row.get("object_materials") else "block_materials")
     blueprint = _blueprint(row, materials, id, notes)
@@ -197,7 +203,11 @@ def architecture_of(row: Row, notes: Notes) -> Architecture:
 
 
 def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
-    """Raises what `REFUSALS` lists; whether its architecture exists is for the caller to see."""
+    """Read one task; the caller checks that its architecture exists.
+
+    Raises:
+        Exception: One of `REFUSALS`.
+    """
     id = id_of(row)
     task = BuildTask(
         id=id,
@@ -218,12 +228,23 @@ def task_of(row: Row, kind: Kind, notes: Notes) -> BuildTask:
 
 
 def id_of(row: Row) -> str:
-    """The id, which is a part of paths. Raises KeyError, ValueError or DataError."""
+    """The id, which is a part of paths.
+
+    Raises:
+        KeyError: When it is missing.
+        ValueError: When it is no id.
+        DataError: When it is not allowed in a path.
+    """
     return check_name(text_of(row, "id", most=MAX_NAME), "build")
 
 
 def text_of(row: Row, key: str, *, most: int = MAX_TEXT) -> str:
-    """A text that is not blank. Raises KeyError when it is missing, else ValueError."""
+    """A text that is not blank.
+
+    Raises:
+        KeyError: When it is missing.
+        ValueError: For anything else.
+    """
     value = row[key]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"field '{key}' is {short(value)}; give a text")
@@ -244,7 +265,7 @@ def materials_of(row: Row, key: str) -> tuple[str, ...]:
 
 
 def wrong(error: Exception) -> str:
-    """What an error of this module says, in one line."""
+    """An error of this module as one line."""
     if isinstance(error, KeyError):
         return f"field {error} is missing"
     return " ".join(str(error).split())

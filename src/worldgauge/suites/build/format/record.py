@@ -1,4 +1,4 @@
-"""Architectures and tasks of the build suite as everything else sees them, and how their ids are made."""
+"""Architectures and tasks of the build suite as the package sees them, and how their ids are made."""
 
 from __future__ import annotations
 
@@ -40,10 +40,20 @@ OWN_SOURCE = 9
 
 @dataclass(frozen=True)
 class Architecture:
-    """A build with what is known of it. Unique by `id`.
+    """A build with what is known of it.
 
-    source: `data_resource`, where it comes from. difficulty: its factor, rounded as `difficulty_factor` rounds. image:
-    a picture of it, from the folder data on. biome, image_urls, metadata: as the file has them, to be written again.
+    Attributes:
+        id: Unique.
+        name: Its name.
+        description: Its description.
+        source: `data_resource`, where it comes from.
+        blueprint: Its blocks.
+        difficulty: Its factor, rounded as `difficulty_factor` rounds.
+        type: Type of structure.
+        image: A picture of it, path within the folder data.
+        biome: As in the file, to be written back.
+        image_urls: As in the file, to be written back.
+        metadata: As in the file, to be written back.
     """
 
     id: str
@@ -61,13 +71,23 @@ class Architecture:
 
 @dataclass(frozen=True)
 class BuildTask:
-    """One task. Unique by `id`.
+    """One task.
 
-    variant: "detailed" or "simple" of planning, "same", "different" or "judge" of reasoning, else "". architecture: id
-    of what is to be built. materials: shown to the agent, block k being entry k - 1. images: what is shown, from the
-    folder data on, with as many captions or none; options_image: the composed picture of a reasoning question, options:
-    the single ones it is made of. answer: "A" to "D", "True" or "False", or the written one of commonsense. env: scene
-    of a commonsense question.
+    Attributes:
+        id: Unique.
+        kind: Kind of task.
+        variant: Planning: "detailed" or "simple". Reasoning: "same", "different" or "judge". Else "".
+        instruction: What the agent is asked.
+        architecture: Id of what is to be built.
+        materials: Shown to the agent; block k is entry k - 1.
+        difficulty: Difficulty factor.
+        images: Pictures that are shown, paths within the folder data.
+        captions: One per picture, or none.
+        options_image: Composed picture of a reasoning question.
+        options: The single pictures it is made of.
+        answer: "A" to "D", "True" or "False", or the written one of commonsense.
+        env: Scene of a commonsense question.
+        metadata: As in the file.
     """
 
     id: str
@@ -88,7 +108,13 @@ class BuildTask:
 
 @dataclass(frozen=True)
 class Fault:
-    """A row that cannot be used. text: names file, row and field."""
+    """A row that cannot be used.
+
+    Attributes:
+        kind: Kind of task, or "architecture".
+        id: Id of the row.
+        text: The reason; names file, row and field.
+    """
 
     kind: Kind | Literal["architecture"]
     id: str
@@ -97,7 +123,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class BuildSet:
-    """What a folder holds. faults: rows that cannot be used; warnings: what is worth knowing beside them."""
+    """What a folder holds.
+
+    Attributes:
+        root: The folder.
+        architectures: By id.
+        tasks: By kind.
+        faults: Rows that cannot be used.
+        warnings: What else is worth knowing.
+    """
 
     root: Path
     architectures: Mapping[str, Architecture]
@@ -113,8 +147,18 @@ class BuildSet:
 def identifier(source_digit: int, number: int, type: str | None, name: str, description: str) -> str:
     """Id of an architecture: AR_, source digit and number, then a hash of the type, and one of name and description.
 
-    The published second hash is of an unknown text; ours is of name, line feed and description, so ids of downloaded
-    records cannot be made again: take them as they are. Raises UsageError for numbers that have no place.
+    The published second hash is of an unknown text; ours is of name, line feed and description. So ids of downloaded
+    records cannot be computed again: take them as they are.
+
+    Args:
+        source_digit: 0 to 9.
+        number: Up to 9999.
+        type: Type of structure.
+        name: Its name.
+        description: Its description.
+
+    Raises:
+        UsageError: For numbers out of range.
     """
     if not (0 <= source_digit <= 9 and 0 <= number <= 9999):
         raise UsageError(f"an architecture has a source from 0 to 9 and a number to 9999, got {source_digit}, {number}")
@@ -123,7 +167,11 @@ def identifier(source_digit: int, number: int, type: str | None, name: str, desc
 
 
 def task_id(kind: Kind, architecture: str, variant: int | None = None) -> str:
-    """Id of a task on an architecture, such as TSK_SP_90001_0. Raises UsageError when that has no id of its form."""
+    """Id of a task on an architecture, such as TSK_SP_90001_0.
+
+    Raises:
+        UsageError: When the architecture has no id of the right form.
+    """
     parts = architecture.split("_")
     if len(parts) < 2 or parts[0] != "AR" or not (parts[1].isascii() and parts[1].isdecimal()):
         raise UsageError(f"'{architecture}' is no id of an architecture; give one such as AR_90001_..., see identifier")

@@ -1,4 +1,4 @@
-"""Is a data set of the build suite what it should be? Counts by kind of task, and findings."""
+"""Checks of a data set of the build suite: counts by kind of task, and findings."""
 
 from __future__ import annotations
 
@@ -25,9 +25,19 @@ _WORDS_OF_INSTRUCTION = 150
 
 @dataclass(frozen=True)
 class KindStatistics:
-    """The tasks of one kind. published: of the benchmark; architectures: different ones.
+    """The tasks of one kind.
 
-    easy, medium, hard: usable tasks by difficulty factor; words: of instructions; images: shown to the agent a task.
+    Attributes:
+        kind: The kind.
+        tasks: Number found.
+        published: Number in the benchmark.
+        usable: Number without a fault.
+        architectures: Number of different ones.
+        easy: Usable tasks by difficulty factor, as the next two.
+        medium: See `easy`.
+        hard: See `easy`.
+        words: Words of instructions.
+        images: Pictures shown per task.
     """
 
     kind: str
@@ -44,7 +54,18 @@ class KindStatistics:
 
 @dataclass(frozen=True)
 class BuildStatistics:
-    """What `check` found. n_frames: pictures that are there. types: architectures by type; answers: of reasoning."""
+    """What `check` found.
+
+    Attributes:
+        n_tasks: Number found.
+        n_valid: Number of usable ones.
+        n_frames: Pictures that are there.
+        n_architectures: Number of architectures.
+        types: Architectures by type.
+        answers: Answers of reasoning.
+        rows: Statistics by kind.
+        findings: What is wrong or worth knowing.
+    """
 
     n_tasks: int
     n_valid: int
@@ -60,7 +81,7 @@ class BuildStatistics:
         return asdict(self)
 
     def report(self) -> DataReport:
-        """The same in the form that every check has."""
+        """The same statistics in the form that every check returns."""
         columns = ("", "tasks", "paper", "usable", "builds", "easy", "medium", "hard", "words", "pictures")
         rows = tuple(
             (
@@ -88,7 +109,12 @@ class BuildStatistics:
 def check(root: Path, *, decode: bool = False) -> BuildStatistics:
     """Statistics and findings of a folder; headers of the pictures are read.
 
-    decode: every picture is decoded as well. Raises DataError when there is no data set or a file cannot be read.
+    Args:
+        root: The folder.
+        decode: Also decode every picture.
+
+    Raises:
+        DataError: When there is no data set or a file cannot be read.
     """
     data = load(root)
     count, of_images = _of_images(data, decode)

@@ -19,8 +19,11 @@ from worldgauge.suites.build.kinds import KINDS
 def write(root: Path, architectures: Iterable[Architecture], tasks: Iterable[BuildTask]) -> None:
     """Write data/architectures.json and a file for every kind that has tasks, sorted by id; others are removed.
 
-    Pictures are written before, by `write_image`. Raises DataError for two of one id, an id that cannot be a name, a
-    task whose architecture is not among them, and when a file cannot be written.
+    Pictures are written before, with `write_image`.
+
+    Raises:
+        DataError: For two of one id, an id that is not allowed as a name, a task whose architecture is not among them,
+            and when a file cannot be written.
     """
     root = Path(root)
     builds = _distinct(architectures, "architectures")

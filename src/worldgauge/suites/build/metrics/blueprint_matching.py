@@ -1,8 +1,8 @@
-"""How far a build is the one that was wanted, block by block: the matching score, and what it does not see.
+"""How far a build equals the one that was wanted, block by block: the matching score, and what it does not see.
 
 Blocks are compared by base name, without namespace and states, at equal places from the pivot; what lies outside a
 matrix is air. The matching score is a recall: a solid box of the commonest block of a house of one material gets full
-marks. So precision and the shares of the union stand beside it. Source: MineAnyBuild, section 3.3.
+marks. So precision and the shares of the union are reported too. Source: MineAnyBuild, section 3.3.
 """
 
 from __future__ import annotations
@@ -27,8 +27,14 @@ _CHUNK = 2_000_000
 
 
 class Overlap(NamedTuple):
-    """Blocks of truth and build. truth: N. built: P. matched: M, of one base name at one place. occupied: of any names
-    at one place."""
+    """Blocks of truth and build.
+
+    Attributes:
+        truth: N, blocks of the truth.
+        built: P, blocks of the build.
+        matched: M, blocks of one base name at one place.
+        occupied: Blocks of any names at one place.
+    """
 
     truth: int
     built: int
@@ -37,7 +43,14 @@ class Overlap(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """matched: M when the build is moved. up, south, east: by how many blocks along y, z and x."""
+    """A move of the build.
+
+    Attributes:
+        matched: M when the build is moved.
+        up: Blocks along y.
+        south: Blocks along z.
+        east: Blocks along x.
+    """
 
     matched: int
     up: int
@@ -46,7 +59,7 @@ class Shift(NamedTuple):
 
 
 def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
-    """What all measures of this file are made of, pivot on pivot."""
+    """The counts that all measures of this file are made of, pivot on pivot."""
     box = tuple(slice(0, min(a, b)) for a, b in zip(truth.cells.shape, built.cells.shape, strict=True))
     occupied = int((truth.solid[box] & built.solid[box]).sum())
     return Overlap(truth.blocks, built.blocks, shared_blocks(truth, built), occupied)
@@ -65,7 +78,11 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     "build_precision", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
-    """M / P: the share of the build's blocks that the truth has; 0 for a build without. None for a truth without."""
+    """M / P: the share of the build's blocks that the truth has.
+
+    Returns:
+        The share; 0 for a build without blocks, None for a truth without blocks.
+    """
     count = overlap(truth, built)
     if not count.truth:
         return None
@@ -83,7 +100,7 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     "build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
-    """M / (N + P - M). None for a truth without blocks."""
+    """Blocks of one name at one place over all blocks, M / (N + P - M). None for a truth without blocks."""
     count = overlap(truth, built)
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
 
@@ -92,7 +109,7 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     "build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="MineAnyBuild, 3.3"
 )
 def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
-    """Places that both fill over places that either does, whatever with. None for a truth without blocks."""
+    """Places that both fill over places that either fills, with any block. None for a truth without blocks."""
     count = overlap(truth, built)
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
 
@@ -112,10 +129,10 @@ def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
 
 
 def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
-    """The whole-block move of the build with the most matches; of equal ones the shortest, then the least up, south,
-    east.
+    """The whole-block move of the build with the most matches.
 
-    Exact. All moves are counted at once: about 2 s for builds that fill 50 x 80 x 80, milliseconds for usual ones.
+    Of equal ones it is the shortest, then the one least up, south, east. Exact. All moves are counted at once: about 2
+    s for builds that fill 50 x 80 x 80, milliseconds for usual ones.
     """
     counts, zero = _matches_of_moves(truth, built)
     moves = np.argwhere(counts == counts.max()) - zero

@@ -1,10 +1,11 @@
-"""Builds read from answers in words: which part is meant, whether it can be built, and what it holds.
+"""Builds read from answers in words: which part is the build, whether it can be built, and what it holds.
 
+Example:
     reading = read_blueprint(answer, ("stone", "oak_planks"))
     reading.executable, reading.reason, reading.blueprint         # True, None, Blueprint(...)
 
-An answer is somebody else's text: nothing in it is run, no array is made before its shape is within the limits, and
-nothing is raised for what it says. Source: MineAnyBuild, sections 3.3 and 4.2, and its released code.
+An answer is untrusted text: nothing in it is run, no array is made before its shape is within the limits, and
+nothing is raised for its content. Source: MineAnyBuild, sections 3.3 and 4.2, and its released code.
 """
 
 from __future__ import annotations
@@ -57,10 +58,16 @@ MOST_CELLS = 2**20
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer holds. executable: whether it can be built. strict: that, and without any warning.
+    """What an answer holds.
 
-    reason: why not, one of `REASONS`. warnings: of `WARNINGS`, in that order. shape: (layers, most rows of a layer,
-    longest row), known once all cells are numbers. blocks: to be placed. blueprint: of the asked materials.
+    Attributes:
+        executable: Whether it can be built.
+        strict: Whether it can be built without any warning.
+        reason: Why it cannot be built, one of `REASONS`; else None.
+        warnings: Of `WARNINGS`, in that order.
+        shape: (layers, most rows of a layer, longest row); known once all cells are numbers.
+        blocks: Number of blocks to be placed.
+        blueprint: The build, of the given materials.
     """
 
     executable: bool
@@ -75,11 +82,17 @@ class Reading:
 def read_blueprint(
     text: str, materials: Sequence[str], *, most: tuple[int, int, int] = (50, 80, 80), parser: Parser = "ours"
 ) -> Reading:
-    """The build in an answer. materials: block k is entry k - 1. most: (height, depth, width) in blocks.
+    """The build in an answer.
 
-    parser: "ours"; or "released", which takes and refuses what the published code does, without limits of size, counts
-    as blocks what its builder would place, and never warns: for comparison with published numbers.
-    Raises UsageError for limits below 1 and unknown parsers; never for the text.
+    Args:
+        text: The answer; its content never raises.
+        materials: Block k is entry k - 1.
+        most: Limits (height, depth, width) in blocks.
+        parser: "ours"; or "released", which accepts and refuses what the published code does, without limits of size,
+            counts as blocks what its builder would place, and never warns: for comparison with published numbers.
+
+    Raises:
+        UsageError: For limits below 1 and unknown parsers.
     """
     if min(most) < 1:
         raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")

@@ -1,4 +1,4 @@
-"""Which choice an answer in words names, whether it is right, and what guessing would have got.
+"""Which choice an answer in words names, whether it is right, and the score of guessing.
 
 Source: MineAnyBuild, spatial reasoning (section 3.3 and its evaluation).
 """
@@ -21,12 +21,19 @@ MOST_CHARACTERS = 100_000
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str | None:
-    """The one of `choices` that an answer names, None where it names none or leaves it open, which is wrong.
+    """The choice that an answer names.
 
     In this order: the whole answer is a choice in any case, once marks and a full stop are taken off; the same after
     "the correct answer is" and the like; what the last "answer is X", "option: X" or similar names; failing these, for
-    words the only one that occurs, and for letters the only capital that stands alone. A is not taken there: it is an
-    article.
+    words the only one that occurs, and for letters the only capital that stands alone. A is not accepted there: it is
+    an article.
+
+    Args:
+        text: The answer.
+        choices: Allowed choices.
+
+    Returns:
+        One of `choices`; None where the answer names none or leaves it open, which is wrong.
     """
     plain = text[-MOST_CHARACTERS:].translate(_MARKS).strip()
     known = {choice.casefold(): choice for choice in choices}
@@ -45,7 +52,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
 
 
 def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that is the whole answer but for white space around it, as the published evaluation has it."""
+    """The choice that is the whole answer except for white space around it, as in the published evaluation."""
     return text.strip() if text.strip() in choices else None
 
 
@@ -58,9 +65,13 @@ def reasoning_accuracy(read: str | None, right: str) -> float:
 
 
 def chance_percent(choices: Sequence[int]) -> float:
-    """The accuracy in percent that guessing has on average, of questions with so many choices each.
+    """Mean accuracy of guessing, in percent: 29.17 for the published 1,440 questions of four choices and 288 of two.
 
-    29.17 for the published 1,440 of four and 288 of two. Raises UsageError without questions, or for one of no choices.
+    Args:
+        choices: Number of choices of every question.
+
+    Raises:
+        UsageError: Without questions, or for one of no choices.
     """
     if not choices or min(choices) < 1:
         raise UsageError(f"chance needs questions of one choice or more each, got {list(choices)[:10]}")

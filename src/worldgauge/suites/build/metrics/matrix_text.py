@@ -1,8 +1,8 @@
 """Matrices of numbers read from text: JSON of three levels of lists, with comments, last commas and odd dashes.
 
-A plain matrix (whole numbers, also written 1.0) is read by operations on many of its bytes at once, a megabyte in some
-30 ms of processor time, less than json.loads alone. What holds anything else goes through json.loads, and is refused
-beyond `MOST_OTHER` characters.
+A plain matrix (whole numbers, also written 1.0) is read with array operations on its bytes, a megabyte in about
+30 ms of processor time, less than json.loads alone. All else goes through json.loads, and is refused beyond
+`MOST_OTHER` characters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ MOST_OTHER = 150_000
 
 
 class Unreadable(Exception):
-    """A text that is no matrix. reason: bad_json, not_3d, empty, non_integer or oversized."""
+    """A text that is no matrix.
+
+    Attributes:
+        reason: bad_json, not_3d, empty, non_integer or oversized.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -32,10 +36,13 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Matrix:
-    """Numbers as they are written, row after row: of uneven lengths, perhaps.
+    """Numbers as they are written, row after row; rows may differ in length.
 
-    rows: (layers,), how many each has. lengths: (rows,), cells of each. values: (cells,), 0 for what no material has.
-    points: whether some have a decimal point or exponent.
+    Attributes:
+        rows: (layers,), number of rows of each.
+        lengths: (rows,), number of cells of each.
+        values: (cells,), 0 for what no material has.
+        points: Whether some have a decimal point or exponent.
     """
 
     rows: Numbers
@@ -50,7 +57,7 @@ class Matrix:
 
     @property
     def even(self) -> bool:
-        """Whether all layers have as many rows, and all rows as many cells."""
+        """Whether all layers have the same number of rows, and all rows the same number of cells."""
         _, depth, width = self.shape
         return bool((self.rows == depth).all() and (self.lengths == width).all())
 
@@ -67,7 +74,11 @@ class Matrix:
 
 
 def read_matrix(text: str) -> Matrix:
-    """The matrix that a text is. Raises Unreadable for all that is not three levels of lists of whole numbers."""
+    """The matrix in a text.
+
+    Raises:
+        Unreadable: For anything but three levels of lists of whole numbers.
+    """
     code = _without_comments(_ascii(text, {"-": _DASHES}))
     matrix = _plain(code)
     if matrix is None:
@@ -78,8 +89,14 @@ def read_matrix(text: str) -> Matrix:
 
 
 def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
-    """The same as the published code has it: all white space is left out first, even between digits, any cell but a
-    list is taken, and no cells are a matrix too. known: numbers of materials; other values, where not plain, become 0.
+    """The matrix in a text, read as by the published code.
+
+    All white space is removed first, even between digits, any cell but a list is accepted, and no cells are a matrix
+    too.
+
+    Args:
+        text: The text.
+        known: Numbers of materials; other values, where not plain, become 0.
     """
     code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}))
     code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)

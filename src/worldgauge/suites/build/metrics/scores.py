@@ -1,8 +1,8 @@
-"""Scores of builds from grades: weighted means, what comes on top of them, and the overall score of an agent.
+"""Scores of builds from grades: weighted means, additions to them, and the overall score of an agent.
 
 All are between 0 and 10, except full marks and the overall score (percent). A plan that cannot be built scores 0; one
-that no grade came for has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its
-released code.
+without any grade has no score, which is not 0. Source: MineAnyBuild, sections 3.3 and 4.1, table 1, and its released
+code.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DIMENSIONS = {
 
 
 def dimension_of(name: str) -> str | None:
-    """Our word for a dimension that the paper or its code spells otherwise; None for what is none."""
+    """Our word for a dimension that the paper or its code spells otherwise; None where it is no dimension."""
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
 
 
@@ -67,7 +67,11 @@ def dimension_of(name: str) -> str | None:
     "build_grade", unit="points", better="higher", bounds=(1.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def build_grade(grade: float) -> float:
-    """A critic's grade in one dimension. Raises UsageError for one out of range."""
+    """A critic's grade in one dimension, 1 to 10.
+
+    Raises:
+        UsageError: Out of range.
+    """
     if not LOWEST <= grade <= HIGHEST:
         raise UsageError(f"a grade of {grade} cannot be; grades are 1 to 10")
     return float(grade)
@@ -83,10 +87,16 @@ def evaluation(
     *,
     weights: Weighting | Mapping[str, float] = "paper",
 ) -> float | None:
-    """A critic's grades, 1 to 10 a dimension, as one: their weighted mean; 0 for what cannot be built.
+    """Weighted mean of a critic's grades; 0 for what cannot be built.
 
-    grades: by dimension, None where none came: then there is no score. weights: the paper's, those of its code, or by
-    dimension. Raises UsageError for grades that are missing or out of range, and weights that do not add up to 1.
+    Args:
+        kind: Kind of task.
+        executable: Whether the answer can be built.
+        grades: 1 to 10 by dimension; None where there are none, and then there is no score.
+        weights: The paper's, those of its code, or by dimension.
+
+    Raises:
+        UsageError: For grades that are missing or out of range, and weights that do not add up to 1.
     """
     own = _weights(kind, weights)
     if not executable:
@@ -104,7 +114,7 @@ def graded_only(
     *,
     weights: Weighting | Mapping[str, float] = "paper",
 ) -> float | None:
-    """As `evaluation`, but none for what cannot be built: the released code leaves failures out of its means."""
+    """Like `evaluation`, but None for what cannot be built: the released code leaves failures out of its means."""
     return evaluation(kind, executable, grades, weights=weights) if executable else None
 
 
@@ -114,7 +124,13 @@ def graded_only(
 def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
     """0.95 of the evaluation score and 0.05 of the matching (planning, understanding) or voting score (creativity).
 
-    0 for what cannot be built, None where either score is missing.
+    Args:
+        executable: Whether the answer can be built.
+        evaluated: Evaluation score, 0 to 10.
+        on_top: Matching or voting score, 0 to 10.
+
+    Returns:
+        0 for what cannot be built, None where either score is missing.
     """
     if not executable:
         return 0.0
@@ -125,7 +141,11 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     "build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=1, source="MineAnyBuild, 3.3"
 )
 def commonsense(mark: float | None) -> float | None:
-    """A judge's mark of an answer, 0 to 10; None where none came. Raises UsageError for a mark out of range."""
+    """A judge's mark of an answer, 0 to 10; None without a mark.
+
+    Raises:
+        UsageError: For a mark out of range.
+    """
     if mark is not None and not 0 <= mark <= HIGHEST:
         raise UsageError(f"a mark of {mark} cannot be; marks are 0 to 10")
     return None if mark is None else float(mark)
@@ -140,16 +160,21 @@ def commonsense(mark: float | None) -> float | None:
     source="MineAnyBuild, released code",
 )
 def commonsense_success(mark: float | None) -> float | None:
-    """100 for a mark of at least 7, else 0; None where none came. Raises UsageError for a mark out of range."""
+    """100 for a mark of at least 7, else 0; None without a mark.
+
+    Raises:
+        UsageError: For a mark out of range.
+    """
     checked = commonsense(mark)
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
 
 
 @metrics.register("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, 4.1")
 def full_marks(points: float | None) -> float | None:
-    """Points of 10, of any kind of task, in percent of full marks; None where there are none.
+    """Points of 10, for any kind of task, in percent of full marks; None without points.
 
-    Raises UsageError for points out of range.
+    Raises:
+        UsageError: For points out of range.
     """
     if points is not None and not 0 <= points <= HIGHEST:
         raise UsageError(f"{points} points cannot be; give 0 to 10")
@@ -160,10 +185,15 @@ def full_marks(points: float | None) -> float | None:
     "build_overall", unit="points", better="higher", bounds=(0.0, 100.0), version=1, source="MineAnyBuild, table 1"
 )
 def overall(marks: Sequence[float]) -> float:
-    """Of 100, from the mean full marks of each kind of task, in percent: kinds count alike, whatever their numbers.
+    """Overall score of 100, from the mean full marks of each kind of task; kinds count equally, whatever their numbers.
 
     The paper's, of all five kinds: 10 / 5 of the sum of four means of 0 to 10 and of reasoning's accuracy / 10.
-    Raises UsageError without kinds, and for marks out of range.
+
+    Args:
+        marks: Percent, one per kind.
+
+    Raises:
+        UsageError: Without kinds, and for marks out of range.
     """
     if not marks or not all(0 <= mark <= 100 for mark in marks):
         raise UsageError(f"the overall score is of means of 0 to 100, one a kind of task; got {list(marks)}")

@@ -1,5 +1,6 @@
-"""What can be said of a build without looking at it: whether it stands, holds together, repeats itself, and has an
-inside. Beyond the paper: it grades builds by a vision model alone. Names without states are compared throughout.
+"""Measures of a build on its own: does it stand, hold together, repeat itself, and have an inside?
+
+Beyond the paper, which grades builds by a vision model alone. Names without states are compared throughout.
 """
 
 from __future__ import annotations
@@ -36,10 +37,17 @@ DOORS = re.compile(r"_door$")
 
 @dataclass(frozen=True)
 class Soundness:
-    """Measures of one build. blocks. size: of the smallest box. materials: names in use. layers: different plans among
-    its layers. fill: share of the box that is filled. inside: sheltered cells. doors, windows: groups that touch.
+    """Measures of one build. Those not listed are the functions of this file; None where a build has no such thing.
 
-    The rest as the functions of this file; None where a build has no such thing.
+    Attributes:
+        blocks: Number of blocks.
+        size: Size of the smallest box.
+        materials: Names in use.
+        layers: Different plans among its layers.
+        fill: Share of the box that is filled.
+        inside: Sheltered cells.
+        doors: Groups of doors that touch.
+        windows: Groups of windows that touch.
     """
 
     blocks: int
@@ -87,8 +95,8 @@ def soundness(built: Blueprint) -> Soundness:
 def supported_share(built: Blueprint) -> float | None:
     """Share of blocks that are joined to the lowest layer of the build by faces or edges, and do not fall.
 
-    Edges count, since roofs of stairs and round shapes hold by them; nothing hangs on a corner. Sand and its like fall
-    when air is below; torches and carpets count as any other block. None without blocks.
+    Edges count, since roofs of stairs and round shapes hold by them; corners do not. Sand and similar blocks fall when
+    air is below; torches and carpets count as any other block. None without blocks.
     """
     plain = built.trimmed()
     solid = plain.solid
@@ -113,7 +121,7 @@ def connected_share(built: Blueprint) -> float | None:
 
 @metrics.register("build_symmetry", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def symmetry(built: Blueprint) -> float | None:
-    """Share of blocks that have their like in the best mirror image (x or z) or turn about the upright axis.
+    """Share of blocks that have an equal one in the best mirror image (x or z) or turn about the upright axis.
 
     Quarter turns only where the smallest box is square. None without blocks.
     """
@@ -130,7 +138,7 @@ def symmetry(built: Blueprint) -> float | None:
 
 @metrics.register("build_order", unit="1", better="neither", bounds=(-1.0, 1.0), version=1, source=_SOURCE)
 def order(built: Blueprint) -> float | None:
-    """How much likelier neighbours are alike than by chance: near 0 for blocks strewn at random, 1 for one kind.
+    """How much likelier neighbours are equal than by chance: near 0 for blocks placed at random, 1 for one kind.
 
     Cohen's kappa over pairs of touching cells of the smallest box, air being one kind. None without blocks.
     """
@@ -153,8 +161,8 @@ def order(built: Blueprint) -> float | None:
 def alike_share(built: Blueprint) -> float | None:
     """Share of pairs of touching blocks that are of one material.
 
-    Low for materials strewn over a good shape, which `order` hardly sees, most pairs of cells being of air. 1 where no
-    two touch, None without blocks.
+    It is low for materials scattered over a good shape, which `order` hardly sees, since most pairs of cells are air. 1
+    where no two touch, None without blocks.
     """
     plain = built.names_only()
     solid = plain.solid
@@ -188,9 +196,9 @@ def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
 
 @metrics.register("build_reachable", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_SOURCE)
 def reachable_share(built: Blueprint) -> float | None:
-    """Share of the inside that somebody of two blocks' height can come to from without, through doors and gaps.
+    """Share of the inside that a figure of two blocks' height can reach from outside, through doors and gaps.
 
-    Steps up count as well as level ways: a hole of two blocks' height far up, or in the roof, is a way too. None
+    Steps up count as well as level paths: a hole of two blocks' height far up, or in the roof, is an entrance too. None
     without an inside.
     """
     plain = built.trimmed()
@@ -208,9 +216,12 @@ def reachable_share(built: Blueprint) -> float | None:
 
 
 def sheltered(built: Blueprint) -> Mask:
-    """(height, depth, width), the inside: free cells with a block somewhere above them and on three sides at least.
+    """The inside: free cells with a block somewhere above them and on three sides at least.
 
-    Three, since a door or gap opens the fourth. What one walks through is free and no wall, glass is a wall.
+    Three, since a door or gap opens the fourth. Blocks that one walks through are free and no wall; glass is a wall.
+
+    Returns:
+        (height, depth, width).
     """
     wall = built.solid & ~_called(built, PASSABLE)
     sides = sum(_seen(wall, axis, ahead).astype(np.int8) for axis in (1, 2) for ahead in (True, False))

@@ -20,7 +20,13 @@ EVEN = 5.5
 
 
 class Duel(NamedTuple):
-    """Two agents compared. upper: id of the one that stood higher, shown first. lower: the other. choice: 1 or 2."""
+    """Two agents compared.
+
+    Attributes:
+        upper: Id of the one that stood higher, shown first.
+        lower: Id of the other.
+        choice: 1 or 2.
+    """
 
     upper: str
     lower: str
@@ -29,8 +35,13 @@ class Duel(NamedTuple):
 
 @dataclass(frozen=True)
 class Tournament:
-    """rounds: duels of each round, in the order played. points: wins less losses of each agent. ranking: ids, the best
-    first; equal points by id, as plain strings."""
+    """Result of a tournament.
+
+    Attributes:
+        rounds: Duels of each round, in the order played.
+        points: Wins minus losses of each agent.
+        ranking: Ids, the best first; equal points by id, as plain strings.
+    """
 
     rounds: tuple[tuple[Duel, ...], ...]
     points: Mapping[str, int]
@@ -40,9 +51,15 @@ class Tournament:
 def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool]) -> Tournament:
     """Play up to `rounds` rounds between agents, fewer when all that could meet have met.
 
-    first_wins(upper, lower): whether the upper one's build is better; called once a duel, in the order played. The
-    upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in swapped order.
-    Raises UsageError for ids that are not distinct and a negative number of rounds.
+    Args:
+        ids: Agents, distinct.
+        rounds: Most rounds.
+        first_wins: (upper, lower) -> whether the upper one's build is better; called once per duel, in the order
+            played. The upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in
+            swapped order.
+
+    Raises:
+        UsageError: For ids that are not distinct and a negative number of rounds.
     """
     if len(set(ids)) != len(ids):
         raise UsageError(f"agents of a vote have distinct ids, got {sorted(ids)}")
@@ -78,7 +95,8 @@ def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool
 def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
     """Points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all where all are equal.
 
-    Raises UsageError without any agent.
+    Raises:
+        UsageError: Without any agent.
     """
     if not points:
         raise UsageError("a vote without agents has no scores")

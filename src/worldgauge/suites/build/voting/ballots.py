@@ -22,10 +22,15 @@ EVALUATION = "creativity/build_evaluation"
 
 @dataclass(frozen=True)
 class Ballot:
-    """One brief. votes: score of 3 to 8 of each agent whose answer can be built. absent: agents whose cannot.
+    """One brief.
 
-    duels: {"upper", "lower", "first": whether the upper one won, "reason"} and the critic's notes, in the order played.
-    problem: why the critic chose none of two; then nobody has votes, which is not 0.
+    Attributes:
+        task: Id of the task.
+        votes: Score of 3 to 8 of each agent whose answer can be built.
+        absent: Agents whose answer cannot be built.
+        duels: {"upper", "lower", "first": whether the upper one won, "reason"} and the critic's notes, in the order
+            played.
+        problem: Why the critic could not choose; then nobody has votes, which is not 0.
     """
 
     task: str
@@ -38,9 +43,19 @@ class Ballot:
 def ballot(
     task: Task, records: Mapping[str, Record], critic: Critic, settings: BuildSettings, *, rounds: int, seed: int
 ) -> Ballot:
-    """Let the builds of `records`, by agent, meet. What cannot be built does not take part; its scores are 0 anyway.
+    """Hold the vote on one brief. What cannot be built does not take part; its scores are 0 anyway.
 
-    Raises CriticError for an outage, DataError when the data are gone.
+    Args:
+        task: The brief.
+        records: Records by agent.
+        critic: Compares two builds.
+        settings: Settings of the suite.
+        rounds: Most rounds.
+        seed: Seed of the critic.
+
+    Raises:
+        CriticError: For an outage.
+        DataError: When the data are gone.
     """
     row = row_of(task)
     works, absent = {}, []
@@ -74,9 +89,13 @@ def table_of(
     kinds: Mapping[str, str],
     failed_plans: FailedPlans = "zero",
 ) -> Table:
-    """Votes, and creativity's comprehensive score. evaluations: agent -> task -> evaluation score, of 10.
+    """Votes, and creativity's comprehensive score.
 
-    kinds: "subject" or "reference" of each agent. failed_plans: as of the suite's settings.
+    Args:
+        ballots: One per brief.
+        evaluations: Evaluation score of 10, by agent and task.
+        kinds: "subject" or "reference" of each agent.
+        failed_plans: As in the suite's settings.
     """
     undecided = sum(bool(one.problem) for one in ballots)
     rows = []

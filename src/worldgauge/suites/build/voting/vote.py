@@ -1,4 +1,4 @@
-"""The vote: builds of several runs for the same briefs meet, and every duel is noted."""
+"""The vote: builds of several runs for the same briefs meet, and every duel is recorded."""
 
 from __future__ import annotations
 
@@ -31,12 +31,21 @@ def vote(
     settings: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Table:
-    """Hold the vote on all briefs that two runs or more have records of, and write them to `out`: a line on how it was
-    held, then one a brief.
+    """Hold the vote on all briefs that two runs or more have records of.
 
-    settings: of the suite, for the critic; those of the first run unless said. Asked again with a recording, the critic
-    answers from it. A brief it cannot decide has a ballot that says so. Raises UsageError for runs of another suite, or
-    without two that share a brief, RunError where one cannot be read, CriticError for an outage.
+    Asked again with a recording, the critic answers from it. A brief it cannot decide has a ballot that says so.
+
+    Args:
+        runs: Folders of runs.
+        out: File to write: a line on how the vote was held, then one per brief.
+        rounds: Most rounds.
+        settings: Of the suite, for the critic; those of the first run by default.
+        progress: Called with the briefs done and all.
+
+    Raises:
+        UsageError: For runs of another suite, or without two that share a brief.
+        RunError: Where a run cannot be read.
+        CriticError: For an outage.
     """
     folders = find_runs(Path(one) for one in runs)
     facts = [folder.facts() for folder in folders]
@@ -72,9 +81,10 @@ def vote(
 
 
 def voted(votes: Path, runs: Sequence[Path]) -> Table:
-    """The table of a vote that was held, from its file and the runs it was held on.
+    """The table of an earlier vote, from its file and its runs.
 
-    Raises DataError for a file that holds no votes, or those of agents that are not among the runs.
+    Raises:
+        DataError: For a file that holds no votes, or those of agents that are not among the runs.
     """
     try:
         header, *lines = (loads(line) for line in Path(votes).read_text("utf-8").splitlines())
