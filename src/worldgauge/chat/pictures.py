@@ -1,4 +1,4 @@
-"""Pictures made ready for a language model: titles above them, a red box, several in one. cv2 is imported on use."""
+"""Pictures prepared for a language model: titles above them, a red box, several in one. cv2 is imported on use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ _PAPER, _INK, _GAP_PX = 255, (20, 20, 20), 6
 
 
 def titled(image: Image, title: str) -> Image:
-    """`image` (H, W, 3) under a white strip that says `title`: (H + TITLE_PX, W, 3).
+    """Add a white strip with a title above a picture.
 
-    Words that do not fit are cut; what is not ASCII is shown as a question mark, the font has no more.
+    Words that do not fit are cut. Characters outside ASCII are shown as question marks, because the font lacks them.
+
+    Args:
+        image: (H, W, 3) uint8.
+        title: The title.
+
+    Returns:
+        (H + TITLE_PX, W, 3) uint8.
     """
     import cv2
 
@@ -36,7 +43,19 @@ def titled(image: Image, title: str) -> Image:
 
 
 def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> Image:
-    """A copy of `image` with the outline of `box` just inside its edges; without one the picture as it is."""
+    """A copy of a picture with the outline of a box, drawn just inside its edges.
+
+    Args:
+        image: (H, W, 3) uint8.
+        box: The box in pixels; None leaves the picture as it is.
+        colour: RGB colour.
+
+    Returns:
+        The picture.
+
+    Raises:
+        ShapeError: The box does not lie in the picture.
+    """
     if box is None:
         return image
     x0, y0, x1, y1 = box
@@ -51,9 +70,19 @@ def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> 
 
 
 def sheet(images: Sequence[Image], columns: int = 3) -> Image:
-    """`images` in rows of `columns`, in reading order with white between them: one picture instead of many.
+    """Put pictures on one sheet in reading order, with white between them.
 
-    Smaller ones get white below and to the right. Raises UsageError without any.
+    Smaller pictures get white below and to the right.
+
+    Args:
+        images: (H, W, 3) uint8 each.
+        columns: Pictures in a row.
+
+    Returns:
+        The sheet.
+
+    Raises:
+        UsageError: There are no pictures or no columns.
     """
     if not images or columns < 1:
         raise UsageError("a sheet needs at least one picture and one column")
@@ -68,7 +97,7 @@ def sheet(images: Sequence[Image], columns: int = 3) -> Image:
 
 
 def smaller(image: Image, divisor: int) -> Image:
-    """`image` with each side divided, averaged by area; the picture itself for 1."""
+    """Divide each side of a picture by `divisor`, averaged by area; 1 returns the picture itself."""
     import cv2
 
     if divisor == 1:

@@ -1,4 +1,4 @@
-"""Putting a question to a language model until its reply means something, with less where the prompt is too long."""
+"""Asks a language model until its reply can be read, and shortens the prompt when it is too long."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ _DIVISORS = (1, 1, 2, 4)
 
 
 class Misread(Exception):
-    """A reply that is none to the question; caught by the asker, which puts the question again."""
+    """A reply that does not answer the question; the asker catches it and asks again."""
 
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """value: what the reply means. note: how it was asked, plain JSON values for the trace."""
+    """The result of a question.
+
+    Attributes:
+        value: What the reply means.
+        note: How the question was asked, as plain JSON values for the trace.
+    """
 
     value: T
     note: Mapping[str, Any]
@@ -33,10 +38,15 @@ class Answered(Generic[T]):
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks `chat` in the words of `prompts`.
+    """Asks a model in the words of a set of prompts.
 
-    temperature, top_p, max_tokens: of every question that does not say otherwise. asks: how often a question is put at
-    most until its reply can be read.
+    Attributes:
+        chat: The model.
+        prompts: The templates.
+        temperature: Sampling temperature of questions that do not set it.
+        top_p: Nucleus sampling threshold of questions that do not set it.
+        max_tokens: Largest length of the answer, for questions that do not set it.
+        notes: How each question was asked.
     """
 
     chat: Chat
@@ -59,12 +69,26 @@ class Asker:
         samples: int = 1,
         **question: Any,
     ) -> Answered[T]:
-        """What the reply to template `name` means to `read`, which raises Misread where it means nothing.
+        """Ask with a template until the reply can be read.
 
-        fields: what goes into the template, given how often it had to be made shorter (0: all of it; see `kept`).
-        seed: of the question. sample, samples: number of this answer among several to the same question.
-        asks: times it is put at most. question: further arguments of `Chat.ask`.
-        Raises AnswerError when no reply could be read; EndpointError and BudgetError pass.
+        Args:
+            name: Name of the template.
+            fields: Returns the values of the template, given how often it had to be shortened (0: all of it; see
+                `kept`).
+            read: Reads a reply; raises Misread when the reply does not answer the question.
+            seed: Seed of the question.
+            asks: How often the question is asked at most.
+            sample: Number of this answer among several to the same question.
+            samples: Number of answers to the same question.
+            question: Further arguments of `Chat.ask`.
+
+        Returns:
+            What `read` returned, and how the question was asked.
+
+        Raises:
+            AnswerError: No reply could be read.
+            EndpointError: The endpoint gives no answer.
+            BudgetError: The call could pass the budget.
         """
         template, squeeze, attempt, problem = self.prompts[name], 0, 0, ""
         settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens} | question
@@ -97,25 +121,41 @@ class Asker:
         raise AnswerError(f"no usable reply to prompt '{name}': {problem}{times}")
 
     def taken(self) -> list[dict[str, Any]]:
-        """`notes`, which are emptied."""
+        """The notes so far; `notes` is emptied."""
         notes = list(self.notes)
         self.notes.clear()
         return notes
 
 
 def seed_of(rng: np.random.Generator) -> int:
-    """A seed for a question."""
+    """Draw a seed for a question."""
     return int(rng.integers(2**31))
 
 
 def kept(items: Sequence[T], squeeze: int) -> list[T]:
-    """The latest of `items` that stay after a prompt was made shorter `squeeze` times: all, half, a quarter, none."""
+    """The latest items that stay after a prompt was shortened: all, half, a quarter, none.
+
+    Args:
+        items: The items, oldest first.
+        squeeze: How often the prompt was shortened.
+
+    Returns:
+        The items that stay.
+    """
     count = 0 if squeeze + 1 == SQUEEZES else -(-len(items) // 2**squeeze)
     return list(items[len(items) - count :])
 
 
 def thinned(items: Sequence[T], squeeze: int) -> list[T]:
-    """Every item, every second, every fourth, ..., counted back from the last one, which always stays."""
+    """Every item, every second, every fourth, ..., counted back from the last one, which always stays.
+
+    Args:
+        items: The items.
+        squeeze: How often the prompt was shortened.
+
+    Returns:
+        The items that stay.
+    """
     return list(items[::-1][:: 2**squeeze][::-1])
 
 

@@ -1,7 +1,7 @@
-"""What language models are told: versioned templates, a folder a suite, each replaceable by a user's file of its name.
+"""Prompts of language models: versioned templates in a folder of each suite, which files of the user can replace.
 
-A template is a text file. It begins with `version: N`; lines `[system]` and `[user]` begin its two messages, all is the
-user's without them. `$name` stands for a text or pictures that the asker puts there, `$$` for a dollar sign.
+A template is a text file. It begins with `version: N`. Lines `[system]` and `[user]` begin its two messages; without
+them the whole text is the user's message. `$name` is replaced by a text or pictures, `$$` is a dollar sign.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ _VERSION = re.compile(r"\Aversion: *([^\n]{1,40})\n")
 
 @dataclass(frozen=True)
 class Template:
-    """name: of its file, without ".txt". version: as it says, "own" where a user's file says nothing. text: the rest.
+    """A template of a prompt.
 
-    own: whether a user has replaced ours.
+    Attributes:
+        name: Name of its file, without ".txt".
+        version: The stated version; "own" when a file of the user states none.
+        text: The rest of the file.
+        own: Whether the user has replaced the template of the package.
     """
 
     name: str
@@ -47,16 +51,26 @@ class Template:
 
     @property
     def label(self) -> str:
-        """Name, version and the start of the digest: what records call it."""
+        """Name, version and the start of the digest, as in records."""
         return f"{self.name}/{self.version}@{self.digest[:12]}"
 
     @property
     def places(self) -> frozenset[str]:
-        """Names of what the asker puts in."""
+        """Names of the places that are filled."""
         return frozenset(name for _, name in self._split(self.text) if name)
 
     def messages(self, **fields: Field) -> tuple[Message, ...]:
-        """The messages with everything in its place. Raises UsageError when `fields` are not those of `places`."""
+        """Fill the template.
+
+        Args:
+            fields: A text or pictures for each name of `places`.
+
+        Returns:
+            The messages.
+
+        Raises:
+            UsageError: `fields` are not those of `places`.
+        """
         if set(fields) != self.places:
             raise UsageError(f"prompt '{self.name}' takes {_listed(self.places)}, got {_listed(fields)}")
         filled = []
@@ -94,10 +108,15 @@ class Template:
 
 
 class Prompts:
-    """Templates in the folder `prompts` of a package, or a user's: files of the same names in `folder` replace them.
+    """Templates in the folder `prompts` of a package; files of the same names in a user's folder replace them.
 
-    Raises UnknownNameError for a file that has none of our names, with the nearest, and UsageError for one that cannot
-    be read, is no text, or has other places than ours.
+    Args:
+        package: Name of the package.
+        folder: Folder of the user.
+
+    Raises:
+        UnknownNameError: A file of the user has no name of a template; the message suggests the nearest one.
+        UsageError: A file cannot be read, is no text, or has other places than the template that it replaces.
     """
 
     def __init__(self, package: str, folder: str | Path | None = None) -> None:
@@ -117,7 +136,7 @@ class Prompts:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all templates: two runs with the same one ask in the same words."""
+        """SHA-256 of all templates: two runs with the same digest use the same words."""
         return digest_of("".join(self[name].digest for name in self.names()))
 
 

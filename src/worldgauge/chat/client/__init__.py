@@ -1,4 +1,4 @@
-"""Language and vision models behind chat endpoints: ask, check the answer, keep all of it, replay (docs/chat.md)."""
+"""Language and vision models behind chat endpoints: ask, check the answer, record everything, replay (docs/chat.md)."""
 
 from __future__ import annotations
 

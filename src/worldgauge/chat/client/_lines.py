@@ -1,4 +1,4 @@
-"""JSON lines that several processes append to: each line whole or absent."""
+"""JSON lines that several processes append to: each line is complete or absent."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from worldgauge.core.errors import RunError
 
 
 class Lines:
-    """The file at `path`. The file is opened anew each time, so a copy of this object made by a fork is safe too.
+    """A file of JSON lines. It is opened again for each access, so a copy of this object made by a fork is safe too.
 
-    Raises RunError where the file cannot be read or written, or a whole line in it is not one of ours.
+    Args:
+        path: The file.
+
+    Raises:
+        RunError: The file cannot be read or written, or a complete line in it is not valid.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +30,14 @@ class Lines:
 
     @contextmanager
     def locked(self) -> Iterator[BinaryIO]:
-        """The file, while no other process or thread has it; a last line that a kill has torn is dropped."""
+        """Open the file while no other process or thread has it; an incomplete last line, left by a kill, is dropped.
+
+        Yields:
+            The file.
+
+        Raises:
+            RunError: The file cannot be written.
+        """
         try:
             with open(self.path, "ab+", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -38,7 +49,12 @@ class Lines:
             raise RunError(f"{self.path}: {error.strerror}; make room or permit it, then start again") from error
 
     def append(self, line: str, file: BinaryIO) -> None:
-        """Write `line` through to the disk, into the `locked` file; no part of it stays when that fails."""
+        """Write a line through to the disk; no part of it stays when that fails.
+
+        Args:
+            line: The line.
+            file: The `locked` file.
+        """
         data = line.encode() + b"\n"
         end = file.seek(0, os.SEEK_END)
         try:
@@ -50,7 +66,14 @@ class Lines:
             raise
 
     def read_new(self, take: Callable[[int, Mapping[str, Any]], None]) -> None:
-        """Hand to `take` the place in the file and the content of each whole line not read before."""
+        """Read each complete line that was not read before.
+
+        Args:
+            take: Called with the position in the file and the content of each line.
+
+        Raises:
+            RunError: The file cannot be read.
+        """
         try:
             file = open(self.path, "rb")  # noqa: SIM115 - an absent file holds no lines
         except FileNotFoundError:
@@ -65,7 +88,17 @@ class Lines:
                 self._number += 1
 
     def at(self, place: int) -> Mapping[str, Any]:
-        """The line at a place that `read_new` told."""
+        """The line at a position that `read_new` has passed to `take`.
+
+        Args:
+            place: Position in the file.
+
+        Returns:
+            Content of the line.
+
+        Raises:
+            RunError: The file cannot be read.
+        """
         try:
             with open(self.path, "rb") as file:
                 file.seek(place)

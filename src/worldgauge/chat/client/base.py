@@ -1,4 +1,4 @@
-"""Chat: what can be asked, be it an endpoint, a recording or a script."""
+"""Chat: the common interface of an endpoint, a recording and a script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worldgauge.core.image import Image
 
 
 class Chat(ABC):
-    """Something that answers questions; `ChatModel` and `ScriptedChat` are two."""
+    """Something that answers questions, such as `ChatModel` and `ScriptedChat`."""
 
     def ask(
         self,
@@ -31,11 +31,29 @@ class Chat(ABC):
         allow_truncated: bool = False,
         prompt_version: str = "",
     ) -> Reply:
-        """Answer to `prompt`, a text or the messages so far; `images` follow as part of, or after, its last words.
+        """Ask a question. What is None is left to the endpoint.
 
-        The other arguments are those of `Question`. What is None is left to the endpoint.
-        Raises AnswerError when no answer fits, EndpointError when none comes, UsageError for a question
-        that is not allowed.
+        Args:
+            prompt: A text, or the messages so far.
+            images: (H, W, 3) uint8 RGB, sent with the last words of the prompt.
+            schema: JSON Schema that the answer must fit.
+            choices: Single tokens, such as letters of options, whose probabilities are requested.
+            top_logprobs: Number of likeliest first tokens among which the choices are looked up.
+            temperature: Sampling temperature.
+            top_p: Nucleus sampling threshold.
+            max_tokens: Largest length of the answer in tokens.
+            seed: Seed sent to the endpoint.
+            sample: Number that separates several answers to the same question.
+            allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
+            prompt_version: Name of the wording, recorded with the question.
+
+        Returns:
+            The reply.
+
+        Raises:
+            AnswerError: No answer fits the question.
+            EndpointError: The endpoint gives no answer.
+            UsageError: The question is not allowed.
         """
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if len(images) > 0 and messages:
@@ -59,4 +77,14 @@ class Chat(ABC):
 
     @abstractmethod
     def answer(self, question: Question) -> Reply:
-        """As `ask`, for a question that is made already."""
+        """As `ask`, for a question that exists already.
+
+        Args:
+            question: The question.
+
+        Returns:
+            The reply.
+
+        Raises:
+            WorldgaugeError: As for `ask`.
+        """

@@ -1,4 +1,4 @@
-"""What asking costs, and the cap on it."""
+"""Cost of calls, and a budget for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ _TOKENS_A_PART = 100  # what each message or picture adds whatever its size
 
 @dataclass(frozen=True)
 class Prices:
-    """Price of a million tokens, in the currency that the budget is in; from the price list of the endpoint."""
+    """Prices in the currency of the budget, from the price list of the endpoint.
+
+    Attributes:
+        input: Price of a million input tokens.
+        output: Price of a million output tokens.
+    """
 
     input: float
     output: float
@@ -34,15 +39,30 @@ class Prices:
             raise UsageError(f"{self}: give prices of a million tokens, 0 or more")
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """Price of one call."""
+        """Price of one call.
+
+        Args:
+            input_tokens: Number of input tokens.
+            output_tokens: Number of output tokens.
+
+        Returns:
+            The price.
+        """
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
 class Ledger:
-    """Money spent, kept in the file at `path` and shared by all processes that use it.
+    """Money spent, stored in a file that all processes share.
 
-    A call's estimate is noted before it is sent, its true price afterwards; so what a kill leaves behind counts
-    with its estimate, and several processes together keep the cap. Raises RunError where the file cannot be used.
+    The estimate of a call is written before it is sent, and its true price afterwards. So a call that a kill interrupts
+    counts with its estimate, and several processes together keep within the budget.
+
+    Args:
+        path: The file.
+        cap: The budget; None for no limit.
+
+    Raises:
+        RunError: The file cannot be used.
     """
 
     def __init__(self, path: Path, cap: float | None) -> None:
@@ -56,13 +76,23 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """All that was spent or is out with a call."""
+        """Money spent so far, including the estimates of running calls."""
         with self._lock:
             self._lines.read_new(self._take)
             return math.fsum(self._costs.values())
 
     def reserve(self, estimate: float) -> str:
-        """Note a call that may cost `estimate`. Raises BudgetError when that would pass the cap."""
+        """Reserve money for a call.
+
+        Args:
+            estimate: What the call may cost.
+
+        Returns:
+            Name of the reservation.
+
+        Raises:
+            BudgetError: The call could pass the budget.
+        """
         name = uuid.uuid4().hex
         with self._lock, self._lines.locked() as file:
             self._lines.read_new(self._take)
@@ -76,7 +106,12 @@ class Ledger:
         return name
 
     def settle(self, name: str, cost: float) -> None:
-        """Note what the call truly cost."""
+        """Record the true cost of a call.
+
+        Args:
+            name: Name of the reservation.
+            cost: The cost.
+        """
         with self._lock, self._lines.locked() as file:
             self._lines.append(json.dumps({"call": name, "cost": cost, "estimate": False}), file)
 
@@ -88,7 +123,15 @@ class Ledger:
 
 
 def estimate_tokens(question: Question, encoding: Encoding) -> int:
-    """About how many input tokens `question` is: true numbers come with the reply."""
+    """Estimate the number of input tokens of a question; the true number comes with the reply.
+
+    Args:
+        question: The question.
+        encoding: How its pictures are sent.
+
+    Returns:
+        The number of tokens.
+    """
     total = _TOKENS_A_PART * (len(question.messages) + len(question.images))
     texts = [part for message in question.messages for part in message.parts if isinstance(part, str)]
     texts.append("" if question.schema is None else json.dumps(question.schema))

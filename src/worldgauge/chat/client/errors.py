@@ -1,4 +1,4 @@
-"""How an ask ends without an answer. None of these ever becomes text that could be taken for one."""
+"""Errors of a question that gets no answer. None of them ever becomes text that could pass for an answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from worldgauge.core.errors import SubjectError, WorldgaugeError
 
 
 class EndpointError(WorldgaugeError):
-    """The endpoint gave no answer: an outage, a refused request, or nothing recorded to replay.
+    """The endpoint gave no answer: an outage, a refused request, or no recorded answer to replay.
 
-    status: of HTTP, None where it did not come so far.
+    Args:
+        message: The message.
+        status: HTTP status; None when there was no response.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -21,18 +23,24 @@ class PromptTooLongError(EndpointError):
 
 
 class AnswerError(SubjectError):
-    """The model answered, but not what was asked for: cut off, refused, or of another form."""
+    """The model answered, but not in the requested form: cut off, refused, or in another form."""
 
 
 class BudgetError(WorldgaugeError):
-    """The next call could cost more than is left of the budget; it was not sent."""
+    """The next call could cost more than what is left of the budget; it was not sent."""
 
 
 class Failure(Exception):
-    """One attempt that brought no answer; stays within this package.
+    """One attempt without an answer; used only inside this package.
 
-    again: whether another attempt can help. charged: whether it may have cost money.
-    retry_after: seconds the endpoint asks to wait for, None where it does not say.
+    Args:
+        message: The message.
+        status: HTTP status; None when there was no response.
+        again: Whether another attempt can help.
+        charged: Whether the attempt may have cost money.
+        retry_after: Seconds the endpoint asks to wait; None when it does not say.
+        too_long: Whether the messages do not fit into the context of the model.
+        body: Body of the response.
     """
 
     def __init__(
@@ -56,7 +64,12 @@ class Failure(Exception):
 
 
 class Unfit(Exception):
-    """A reply that is no answer to the question; stays within this package. again: whether to ask once more."""
+    """A reply that does not answer the question; used only inside this package.
+
+    Args:
+        message: The message.
+        again: Whether to ask once more.
+    """
 
     def __init__(self, message: str, *, again: bool) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Pictures on their way to a model: pixels only, encoded here, never read from a file or an address."""
+"""Encoding of pictures for a model: only pixels are sent, never a file or an address."""
 
 from __future__ import annotations
 
@@ -15,9 +15,16 @@ from worldgauge.core.image import Image
 
 @dataclass(frozen=True)
 class Encoding:
-    """How pictures are sent. format: png keeps every pixel; quality is of jpeg, 1 to 100.
+    """How pictures are sent.
 
-    max_side: longest side in pixels; larger pictures are scaled down by area. max_bytes: largest encoded picture.
+    Attributes:
+        format: "png" keeps every pixel, "jpeg" is smaller.
+        quality: Quality of jpeg, 1 to 100.
+        max_side: Longest side in pixels; larger pictures are scaled down by area.
+        max_bytes: Largest encoded picture in bytes.
+
+    Raises:
+        UsageError: A field is out of range.
     """
 
     format: Literal["png", "jpeg"] = "png"
@@ -26,7 +33,11 @@ class Encoding:
     max_bytes: int = 8 * 2**20
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a setting out of range."""
+        """Check the settings.
+
+        Raises:
+            UsageError: A setting is out of range.
+        """
         if self.format not in ("png", "jpeg"):
             raise UsageError(f"image format is {self.format!r}; give png or jpeg")
         if not 1 <= self.quality <= 100 or self.max_side < 1 or self.max_bytes < 1:
@@ -34,7 +45,7 @@ class Encoding:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What of it changes the picture that the model sees."""
+        """The settings that change the picture that the model sees."""
         facts: dict[str, Any] = {"format": self.format, "max_side": self.max_side}
         return facts | ({"quality": self.quality} if self.format == "jpeg" else {})
 
@@ -51,7 +62,17 @@ class Encoding:
         return digest.hexdigest()
 
     def encode(self, image: Image) -> bytes:
-        """The file that is sent. Raises UsageError when it is larger than `max_bytes`."""
+        """Encode a picture.
+
+        Args:
+            image: (H, W, 3) uint8 RGB.
+
+        Returns:
+            The bytes that are sent.
+
+        Raises:
+            UsageError: They are more than `max_bytes`.
+        """
         import cv2
 
         size = self.sent_size(image)
@@ -67,15 +88,22 @@ class Encoding:
         return data
 
     def data_url(self, data: bytes) -> str:
-        """`data`, an encoded picture, as an address that holds it."""
+        """An encoded picture as a data URL."""
         return f"data:image/{self.format};base64,{base64.b64encode(data).decode()}"
 
 
 def checked_image(given: Any) -> Image:
-    """`given` when it is (H, W, 3) uint8 RGB.
+    """Check that a value is a picture.
 
-    Raises UsageError for a path or an address (a string that names a file is no permission to read it),
-    ShapeError for other arrays.
+    Args:
+        given: The value. A path or an address is refused: a string that names a file is no permission to read it.
+
+    Returns:
+        The picture, (H, W, 3) uint8 RGB.
+
+    Raises:
+        UsageError: It is not an array.
+        ShapeError: The array has another shape or dtype.
     """
     if not isinstance(given, np.ndarray):
         raise UsageError(f"an image is {type(given).__name__}; give its pixels, an array (H, W, 3) uint8")

@@ -1,4 +1,4 @@
-"""How fast we may ask: calls at once, calls a minute, tokens a minute."""
+"""Rate limits: simultaneous calls, calls per minute, tokens per minute."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ WINDOW_S = 60.0
 
 
 class Clock:
-    """The time that waiting is counted by; tests give another."""
+    """The clock that waiting uses; tests replace it."""
 
     def now(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Seconds since a fixed moment; never decreases."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
         time.sleep(seconds)
 
 
 class Sent:
-    """One call as the limits count it; set `tokens` when the endpoint has told how many it was."""
+    """One call as the limits count it; set `tokens` when the endpoint reports the true number."""
 
     def __init__(self, at: float, tokens: int) -> None:
         self.at = at
@@ -34,9 +34,18 @@ class Sent:
 
 
 class Limits:
-    """Never more than this in any 60 seconds, nor at once; one object may be shared by threads and by chat models.
+    """Limits within any 60 seconds, and at the same time. Threads and chat models may share one object.
 
-    Every process has its own: divide an endpoint's limits by the number of workers. None is no limit.
+    Every process has its own limits: divide the limits of an endpoint by the number of workers.
+
+    Args:
+        requests_per_minute: Most calls per minute; None for no limit.
+        tokens_per_minute: Most tokens per minute; None for no limit.
+        concurrency: Most calls at the same time.
+        clock: Clock of the waits.
+
+    Raises:
+        UsageError: A limit is out of range.
     """
 
     def __init__(
@@ -59,9 +68,16 @@ class Limits:
 
     @contextmanager
     def admit(self, tokens: int) -> Iterator[Sent]:
-        """Wait until a call of about `tokens` may be sent; the call is made within.
+        """Wait until a call may be sent; make the call inside the block.
 
-        Raises UsageError when it alone is more than a minute's tokens.
+        Args:
+            tokens: Approximate number of tokens of the call.
+
+        Yields:
+            The call as the limits count it.
+
+        Raises:
+            UsageError: The call alone takes more than the tokens of a minute.
         """
         if self.tokens_per_minute is not None and tokens > self.tokens_per_minute:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""ChatModel: questions to an OpenAI-compatible endpoint, each attempt counted, paid for and recorded."""
+"""ChatModel: questions to an OpenAI-compatible endpoint; each attempt is counted, paid for and recorded."""
 
 from __future__ import annotations
 
@@ -31,21 +31,33 @@ LONGEST_WAIT_S = 60.0
 
 
 class ChatModel(Chat):
-    """The model called `model` at a chat endpoint; safe for threads. Its `ask` is that of `Chat`.
+    """A model at a chat endpoint; safe for threads. Its `ask` is that of `Chat`.
 
-    base_url: such as http://localhost:8000/v1; None for OpenAI's. api_key_env: environment variable with the key;
-    None is OPENAI_API_KEY at OpenAI's endpoint and no key elsewhere. endpoint: name of the endpoint in the recording,
-    its host unless given; give one where the host changes from run to run.
-    timeout: seconds for one attempt. deadline: seconds for all attempts at one ask, waiting for `limits` not counted.
-    attempts: calls at most for one answer while the endpoint fails. reasks: how often a question is put again, as a
-    further recorded attempt, when the answer does not fit it. structured: "schema" sends the schema to the endpoint,
-    "prompt" writes it under the last message, for endpoints that know no schemas. encoding: how pictures are sent.
-    recording: folder that keeps everything. replay: "use" answers from the recording what it holds, "only" asks
-    nothing else, "off" asks anew. replay_failures: with "only", a question that the model could not answer, or could
-    not take, fails again as it did, so that what was done instead is repeated too. prices, budget: cap on money spent
-    through this recording, which it needs.
-    limits: how fast to ask; its clock is the one that waits are counted by. jitter: spreads the waits before
-    attempts; no result depends on it.
+    Args:
+        model: Name of the model.
+        base_url: Address, such as http://localhost:8000/v1; None for OpenAI's.
+        api_key_env: Environment variable with the key. None means OPENAI_API_KEY at OpenAI's endpoint and no key
+            elsewhere.
+        endpoint: Name of the endpoint in the recording; its host by default. Set it when the host changes between runs.
+        timeout: Seconds for one attempt.
+        deadline: Seconds for all attempts of one question; waiting for `limits` is not counted.
+        attempts: Most calls for one answer while the endpoint fails.
+        reasks: How often a question is repeated, as a further recorded attempt, when the answer does not fit it.
+        structured: "schema" sends the schema to the endpoint; "prompt" writes it under the last message, for endpoints
+            that do not support schemas.
+        encoding: How pictures are sent.
+        recording: Folder that stores everything.
+        replay: "use" answers from the recording what it holds, "only" never calls the endpoint, "off" always calls it.
+        replay_failures: With "only", a question that the model could not answer, or could not take, fails again as it
+            did, so that what was done instead is repeated too.
+        prices: Prices of the endpoint.
+        budget: Largest sum of money spent through the recording, which it requires.
+        limits: Rate limits; their clock also times the waits.
+        jitter: Spreads the waits before attempts; no result depends on it.
+
+    Raises:
+        UsageError: An argument is out of range or does not fit the others.
+        RunError: The recording cannot be used.
     """
 
     def __init__(
@@ -96,7 +108,7 @@ class ChatModel(Chat):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of this object its answers depend on, as plain JSON values."""
+        """The settings that its answers depend on, as plain JSON values."""
         return {
             "model": self.model,
             "endpoint": self.endpoint,
@@ -110,11 +122,24 @@ class ChatModel(Chat):
         return 0.0 if self._ledger is None else self._ledger.spent
 
     def key(self, question: Question) -> str:
-        """Name of `question` to this model in the recording: a digest of all that the answer depends on."""
+        """Name of a question to this model in the recording: a digest of everything that the answer depends on."""
         return digest([self.identity, question.facts(self.encoding)])
 
     def answer(self, question: Question) -> Reply:
-        """See `Chat.ask`. Also raises BudgetError, and RunError where the recording cannot be used."""
+        """Answer a question, from the recording or the endpoint; see `Chat.ask`.
+
+        Args:
+            question: The question.
+
+        Returns:
+            The reply.
+
+        Raises:
+            AnswerError: No answer fits the question.
+            EndpointError: The endpoint gives no answer.
+            BudgetError: The call could pass the budget.
+            RunError: The recording cannot be used.
+        """
         facts = question.facts(self.encoding)
         key = digest([self.identity, facts])
         line = None if self._recording is None or self._replay == "off" else self._recording.find(key)

@@ -1,4 +1,4 @@
-"""What is asked: messages, the form the answer must have, and how it is sampled."""
+"""Questions: messages, the form that the answer must have, and how it is sampled."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ MOST_ALTERNATIVES = 20
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """One turn of the talk. parts: a text, or texts and pictures, (H, W, 3) uint8 RGB, in their order.
+    """One turn of the conversation.
 
-    Raises UsageError for an unknown role and for pictures elsewhere than in the user's messages.
+    Attributes:
+        role: Role of the speaker.
+        parts: A text, or texts and pictures (H, W, 3) uint8 RGB in their order.
+
+    Raises:
+        UsageError: The role is unknown, or a picture is not in a message of the user.
     """
 
     role: Role
@@ -44,19 +49,30 @@ class Message:
 
     @property
     def images(self) -> list[Image]:
-        """Its pictures, in order."""
+        """The pictures of the message, in order."""
         return [part for part in self.parts if not isinstance(part, str)]
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One ask, whole.
+    """One complete question.
 
-    schema: JSON Schema that the answer must fit. choices: single tokens, such as letters of options, whose
-    probabilities are asked for, among the `top_logprobs` likeliest first tokens. max_tokens: most tokens of the answer.
-    seed: sent to the endpoint. sample: number that tells apart answers sampled for the same question.
-    allow_truncated: whether an answer cut off at `max_tokens` is one. prompt_version: name of the wording, kept.
-    Raises UsageError for a field that is not allowed, MissingExtraError for a schema without its package.
+    Attributes:
+        messages: The conversation so far.
+        schema: JSON Schema that the answer must fit.
+        choices: Single tokens, such as letters of options, whose probabilities are requested.
+        top_logprobs: Number of likeliest first tokens among which the choices are looked up.
+        temperature: Sampling temperature.
+        top_p: Nucleus sampling threshold.
+        max_tokens: Largest length of the answer in tokens.
+        seed: Seed sent to the endpoint.
+        sample: Number that separates several answers to the same question.
+        allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
+        prompt_version: Name of the wording, recorded with the question.
+
+    Raises:
+        UsageError: A field is not allowed.
+        MissingExtraError: A schema is given and its package is missing.
     """
 
     messages: tuple[Message, ...]
@@ -95,11 +111,11 @@ class Question:
 
     @property
     def images(self) -> list[Image]:
-        """All its pictures, in order."""
+        """All pictures of the question, in order."""
         return [image for message in self.messages for image in message.images]
 
     def facts(self, encoding: Encoding) -> dict[str, Any]:
-        """All of it as plain JSON values, each picture as its digest and the size it is sent at."""
+        """The whole question as plain JSON values; each picture is its digest and the size at which it is sent."""
         seed = None if self.seed is None else int(self.seed)
         return {
             "messages": [
@@ -120,9 +136,16 @@ class Question:
         }
 
     def seed_of(self, repeat: int) -> int | None:
-        """Seed to send when the question is put for the `repeat`-th time because earlier answers did not fit.
+        """Seed to send when the question is repeated because earlier answers did not fit.
 
-        The seed itself for the first sample; others are derived, or the same answer would come again.
+        Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would come
+        again.
+
+        Args:
+            repeat: Number of repeats so far.
+
+        Returns:
+            The seed; None without one.
         """
         if self.seed is None or (self.sample, repeat) == (0, 0):
             return None if self.seed is None else int(self.seed)
@@ -144,9 +167,16 @@ def is_whole(text: str) -> bool:
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
-    """What checks values against `schema`, a JSON Schema; never fetches what it refers to.
+    """Make a validator of a JSON Schema; it never fetches referenced schemas.
 
-    Raises MissingExtraError without the package.
+    Args:
+        schema: The schema.
+
+    Returns:
+        The validator.
+
+    Raises:
+        MissingExtraError: The package is missing.
     """
     try:
         import jsonschema

@@ -1,6 +1,6 @@
 """The recording: a folder with every question and every reply, from which answers are replayed.
 
-asks.jsonl   one line a finished ask: the question, every attempt with the raw body of its reply, what was made of it
+asks.jsonl   one line for each finished question: the question, every attempt with the raw body of its reply, the result
 spent.jsonl  the money (see `Ledger`)
 images/      each picture as it was sent, once, named by its digest
 """
@@ -24,10 +24,14 @@ _SHORTEST_SECRET = 8
 
 
 class Recording:
-    """The recording in `folder`; any number of processes may add to it at the same time.
+    """The recording in a folder; any number of processes may add to it at the same time.
 
-    secret: the key of the endpoint, which is hidden wherever it appears. Raises RunError for a folder that
-    cannot be used and for damaged lines; a torn last line is ignored.
+    Args:
+        folder: The folder.
+        secret: Key of the endpoint, which is hidden wherever it appears.
+
+    Raises:
+        RunError: The folder cannot be used, or a line is damaged; an incomplete last line is ignored.
     """
 
     def __init__(self, folder: Path, secret: str | None = None) -> None:
@@ -43,7 +47,14 @@ class Recording:
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        """The latest line with an answer to the question `key`, also of another process; None where there is none."""
+        """Look up the latest answer to a question, also of another process.
+
+        Args:
+            key: Key of the question.
+
+        Returns:
+            The line; None when there is none.
+        """
         with self._lock:
             if key not in self._places:
                 self._lines.read_new(self._take)
@@ -51,20 +62,40 @@ class Recording:
             return None if place is None else self._lines.at(place)
 
     def find_failed(self, key: str) -> Mapping[str, Any] | None:
-        """The latest line of a failed ask of the question `key`; None where there is none."""
+        """Look up the latest failed attempt at a question.
+
+        Args:
+            key: Key of the question.
+
+        Returns:
+            The line; None when there is none.
+        """
         with self._lock:
             self._lines.read_new(self._take)
             place = self._failed.get(key)
             return None if place is None else self._lines.at(place)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Keep a finished ask: its `key`, its `status` (an "answer" is replayed, all else is a trail), and more."""
+        """Record a finished question.
+
+        Args:
+            line: Its `key`, its `status` ("answer" is replayed, everything else is only a trace), and more.
+        """
         text = hidden(json.dumps({"version": VERSION, **line}, allow_nan=False), self._secret)
         with self._lock, self._lines.locked() as file:
             self._lines.append(text, file)
 
     def keep_image(self, name: str, data: bytes, suffix: str) -> None:
-        """Keep a picture, unless it is there. name: its digest."""
+        """Store a picture, unless it is there.
+
+        Args:
+            name: Its digest.
+            data: The encoded picture.
+            suffix: Suffix of the file.
+
+        Raises:
+            RunError: The file cannot be written.
+        """
         path = self.folder / "images" / f"{name}.{suffix}"
         if path.exists():
             return
@@ -88,7 +119,7 @@ class Recording:
 
 
 def hidden(text: str, secret: str | None) -> str:
-    """`text` without the secret, as it is or as JSON writes it."""
+    """Remove the secret from a text, both as it is and as JSON writes it."""
     if not secret or len(secret) < _SHORTEST_SECRET:
         return text
     return text.replace(secret, "[key]").replace(json.dumps(secret)[1:-1], "[key]")

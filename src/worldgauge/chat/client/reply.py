@@ -1,4 +1,4 @@
-"""What came back: the reply, and how it is read and checked against the question."""
+"""Replies: how a response is read and checked against the question."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ DEEPEST = 64
 
 @dataclass(frozen=True)
 class Probabilities:
-    """How likely each choice was as the first token of the answer.
+    """Probability of each choice as the first token of the answer.
 
-    mass: probability of each choice that the endpoint listed, as the model gave it.
-    missing: choices that were not among the listed tokens; their probability is unknown, not zero.
-    listed: all that the endpoint listed, choices or not: (token, log-probability) as given, spaces included.
+    Attributes:
+        mass: Probability of each choice that the endpoint listed, as the model gave it.
+        missing: Choices that were not among the listed tokens; their probability is unknown, not zero.
+        listed: All tokens that the endpoint listed, choices or not: (token, log-probability) as given, spaces included.
     """
 
     mass: Mapping[str, float]
@@ -41,20 +42,30 @@ class Probabilities:
 
     @property
     def best(self) -> str:
-        """The likeliest choice; of equal ones the first asked for."""
+        """The likeliest choice; of equal ones, the first in the question."""
         return max(self.mass, key=lambda choice: self.mass[choice])
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer that fits its question, and what it took.
+    """An answer that fits its question, with its costs.
 
-    value: the parsed answer where a schema was given. probabilities: where choices were given.
-    finish_reason: "stop", or "length" where it was cut off and that was allowed. input_tokens, output_tokens, cost,
-    seconds: of all attempts together, waiting included; tokens are None where the endpoint did not count them,
-    cost where no prices were given. cost_estimated: whether some of the cost is our estimate. attempts: calls sent.
-    replayed: whether it comes from a recording; nothing was spent then, the numbers are of the first time.
-    model, fingerprint: what the endpoint said it is. key: digest of the question, its name in the recording.
+    Attributes:
+        text: The answer.
+        value: The parsed answer, when a schema was given.
+        probabilities: Probabilities of the choices, when choices were given.
+        finish_reason: "stop", or "length" when the answer was cut off and that was allowed.
+        input_tokens: Input tokens of all attempts together; None when the endpoint did not count them.
+        output_tokens: Output tokens of all attempts together; None when the endpoint did not count them.
+        cost: Cost of all attempts together; None when no prices were given.
+        cost_estimated: Whether part of the cost is an estimate.
+        seconds: Seconds of all attempts together, waiting included.
+        attempts: Calls sent.
+        replayed: Whether it comes from a recording. Nothing was spent then, and the numbers are those of the first
+            time.
+        model: Name of the model, as the endpoint reports it.
+        fingerprint: Version of the model, as the endpoint reports it.
+        key: Digest of the question, its name in the recording.
     """
 
     text: str
@@ -75,7 +86,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Answer:
-    """The part of a reply that is read from the body."""
+    """The part of a reply that is read from the body.
+
+    Attributes:
+        text: The answer.
+        value: The parsed answer, when a schema was given.
+        probabilities: Probabilities of the choices, when choices were given.
+        finish_reason: "stop" or "length".
+    """
 
     text: str
     value: Any
@@ -84,7 +102,17 @@ class Answer:
 
 
 def read_completion(body: str) -> dict[str, Any]:
-    """The completion that an endpoint sent with status 200. Raises Failure when it is none, or holds no choice."""
+    """Parse the completion that an endpoint sent with status 200.
+
+    Args:
+        body: Body of the response.
+
+    Returns:
+        The completion.
+
+    Raises:
+        Failure: It is no completion, or holds no choice.
+    """
     try:
         completion = read_json(body)
     except ValueError as error:
@@ -102,7 +130,19 @@ def read_completion(body: str) -> dict[str, Any]:
 
 
 def read_answer(completion: Mapping[str, Any], question: Question) -> Answer:
-    """The answer within. Raises Unfit when it is not what was asked for, Failure when the endpoint cannot give that."""
+    """Read the answer of a completion.
+
+    Args:
+        completion: The completion.
+        question: The question that it must fit.
+
+    Returns:
+        The answer.
+
+    Raises:
+        Unfit: The answer does not fit the question.
+        Failure: The endpoint cannot give such an answer.
+    """
     choice = completion["choices"][0]
     message, finish = choice["message"], str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
@@ -123,7 +163,18 @@ def read_answer(completion: Mapping[str, Any], question: Question) -> Answer:
 
 
 def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
-    """The JSON that `text` holds. Raises Unfit when it is none, or does not fit `schema`."""
+    """Parse the JSON of an answer and check it against a schema.
+
+    Args:
+        text: The answer.
+        schema: JSON Schema.
+
+    Returns:
+        The value.
+
+    Raises:
+        Unfit: The text is not JSON, or does not fit the schema.
+    """
     try:
         value = read_json(_unfenced(text))
     except ValueError as error:
@@ -138,7 +189,7 @@ def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def read_usage(completion: Mapping[str, Any]) -> tuple[int, int] | None:
-    """(input, output) tokens that the endpoint counted, None where it did not."""
+    """(input, output) tokens that the endpoint counted; None when it did not."""
     usage = completion.get("usage")
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else []
     known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53]
@@ -146,7 +197,17 @@ def read_usage(completion: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def read_json(text: str) -> Any:
-    """Strict JSON, not deeper than `DEEPEST`. Raises ValueError."""
+    """Parse strict JSON, not nested deeper than `DEEPEST`.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The value.
+
+    Raises:
+        ValueError: The text is not strict JSON, or nested too deep.
+    """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
@@ -160,7 +221,7 @@ def read_json(text: str) -> Any:
 
 
 def error_text(body: str) -> str:
-    """What an endpoint says in the body of an error; the body itself where it has no usual form."""
+    """The message in the body of an error; the body itself when it has no usual form."""
     try:
         said = read_json(body)
     except ValueError:
@@ -173,7 +234,7 @@ def error_text(body: str) -> str:
 
 
 def one_line(text: str, longest: int = 300) -> str:
-    """`text` fit for a message: on one line, without control characters, cut."""
+    """Shorten `text` for a message: on one line, without control characters, at most `longest` characters."""
     flat = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * longest]).split())
     return flat if len(flat) <= longest else flat[: longest - 3] + "..."
 

@@ -16,10 +16,14 @@ Line = str | Mapping[str, float] | Exception
 
 
 class ScriptedChat(Chat):
-    """Answers from a script: a list, used up in order, or a function of the question. Safe for threads.
+    """Answers from a script. Safe for threads.
 
-    An answer is a text; for a question with choices also the probability of each. It is held to the schema and the
-    choices like a model's, and not asked again. An exception in its place is raised, to play an outage.
+    An answer is a text; for a question with choices it also has the probability of each. It is checked against the
+    schema and the choices like an answer of a model, but not requested again.
+
+    Args:
+        script: A list of answers, used in order, or a function of the question. An exception in place of an answer is
+            raised, to simulate an outage.
     """
 
     def __init__(self, script: Sequence[Line] | Callable[[Question], Line]) -> None:
@@ -28,7 +32,17 @@ class ScriptedChat(Chat):
         self._lock = threading.Lock()
 
     def answer(self, question: Question) -> Reply:
-        """See `Chat.ask`. Raises AnswerError when the script has ended or does not fit the question."""
+        """Answer from the script; see `Chat.ask`.
+
+        Args:
+            question: The question.
+
+        Returns:
+            The reply.
+
+        Raises:
+            AnswerError: The script has ended, or its answer does not fit the question.
+        """
         with self._lock:
             line = self._script(question) if callable(self._script) else next(self._left, None)
         if line is None:

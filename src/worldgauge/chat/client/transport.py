@@ -27,10 +27,12 @@ _RETRYABLE = frozenset({408, 409, 429})
 
 
 class Transport:
-    """The endpoint at `base_url`, None for OpenAI's own; safe for threads.
+    """Connection to an endpoint; safe for threads.
 
-    key_env: environment variable with the key. None is OPENAI_API_KEY for OpenAI's endpoint and no key for any
-    other, so that the key of one is never shown to another.
+    Args:
+        base_url: Address of the endpoint; None for OpenAI's.
+        key_env: Environment variable with the key. None means OPENAI_API_KEY for OpenAI's endpoint and no key for any
+            other, so that the key of one is never sent to another.
     """
 
     def __init__(self, base_url: str | None, key_env: str | None) -> None:
@@ -43,12 +45,30 @@ class Transport:
         self._lock = threading.Lock()
 
     def send(self, payload: Mapping[str, Any], seconds: float) -> str:
-        """Body of the reply to `payload`, with the key hidden, in at most `seconds`. Raises Failure; see `connect`."""
+        """Send a request.
+
+        Args:
+            payload: The request.
+            seconds: Time limit.
+
+        Returns:
+            Body of the response, with the key hidden.
+
+        Raises:
+            Failure: There is no usable response.
+            UsageError: The key is missing.
+            MissingExtraError: The package is missing.
+        """
         client = self.connect()
         return _within(seconds, lambda: self._send(client, payload, seconds))
 
     def connect(self) -> Any:
-        """The client. Raises UsageError where the key is missing, MissingExtraError where the package is."""
+        """The client of the endpoint.
+
+        Raises:
+            UsageError: The key is missing.
+            MissingExtraError: The package is missing.
+        """
         with self._lock:
             if self._client is None:
                 if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key):
@@ -128,7 +148,16 @@ def _address(url: str) -> tuple[str, str]:
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failure:
-    """What a reply of HTTP `status` means for the ask."""
+    """What an HTTP status other than 200 means for the question.
+
+    Args:
+        status: HTTP status.
+        headers: Headers of the response.
+        body: Body of the response.
+
+    Returns:
+        The failure of the attempt.
+    """
     said = one_line(error_text(body))
     code = _error_code(body)
     lower = f"{code} {said}".lower()

@@ -14,7 +14,16 @@ Show = Callable[[Image], str]
 
 
 def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
-    """The messages; with the schema under the last one where the endpoint does not take it otherwise."""
+    """The messages of a request.
+
+    Args:
+        question: The question.
+        show: Turns a picture into what is sent.
+        schema_in_words: Write the schema under the last message, for endpoints that do not support schemas.
+
+    Returns:
+        The messages as JSON values.
+    """
     *before, last = question.messages
     if question.schema is not None and schema_in_words:
         form = "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
@@ -25,7 +34,19 @@ def request_messages(question: Question, show: Show, *, schema_in_words: bool) -
 def request_body(
     model: str, question: Question, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
 ) -> dict[str, Any]:
-    """The whole request. repeat: see `Question.seed_of`. What is None is left out: the endpoint's default holds."""
+    """The whole request. What is None is left out, so that the default of the endpoint applies.
+
+    Args:
+        model: Name of the model.
+        question: The question.
+        messages: Messages of `request_messages`.
+        repeat: Number of repeats so far; see `Question.seed_of`.
+        schema: Whether the schema is sent.
+        openai: Whether the endpoint is OpenAI's.
+
+    Returns:
+        The request as JSON values.
+    """
     # OpenAI's newer models refuse the old name, and many other servers do not know the new one.
     limit = "max_completion_tokens" if openai else "max_tokens"
     body: dict[str, Any] = {
