@@ -1,7 +1,7 @@
-"""The asking side of models and estimators that run in a process, an environment or a machine of their own.
+"""The client side of models and estimators that run in another process, environment or machine.
 
-`open_model` and `open_estimator` reach one; docs/protocol.md says how it is spoken to, worldgauge_serve.py is the
-answering side.
+`open_model` and `open_estimator` connect to one. docs/protocol.md describes the protocol, and worldgauge_serve.py is
+the server side.
 """
 
 from __future__ import annotations
@@ -24,21 +24,40 @@ def is_served(text: str) -> bool:
 
 
 def open_model(text: str) -> RemoteModel:
-    """The model that `text` names; `RemoteModel.close` leaves it.
+    """Connect to the model that a text names; `RemoteModel.close` ends the connection.
 
     "cmd:conda run -n wan python -m worldgauge_serve wan.py:Wan" starts a child that connects to a Unix socket.
-    "pipe:ssh box python -m worldgauge_serve --pipes wan.py:Wan" speaks over the child's stdin and stdout.
-    "http://a:7000,http://b:7000" asks servers, all of the same model, whichever is free.
-    No shell reads a command. Raises UsageError or SubjectError, in one line, when there is no model.
+    "pipe:ssh box python -m worldgauge_serve --pipes wan.py:Wan" talks over the child's stdin and stdout.
+    "http://a:7000,http://b:7000" uses servers of the same model, whichever is free.
+    Commands are not run by a shell.
+
+    Args:
+        text: The name of the model.
+
+    Returns:
+        The model.
+
+    Raises:
+        UsageError: The text is not allowed.
+        SubjectError: There is no such model; the message has one line.
     """
     who = f"model '{without_login(text)}'"
     return RemoteModel(_channel(text, who), who)
 
 
 def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
-    """The estimator that `text` names, in the ways of `open_model`; `RemoteEstimator.close` leaves it.
+    """Connect to the estimator that a text names, as `open_model` does; `RemoteEstimator.close` ends the connection.
 
-    called: what it is, in messages. Raises as `open_model` does.
+    Args:
+        text: The name of the estimator.
+        called: What it is, for messages.
+
+    Returns:
+        The estimator.
+
+    Raises:
+        UsageError: The text is not allowed.
+        SubjectError: There is no such estimator; the message has one line.
     """
     who = f"{called} '{without_login(text)}'"
     return RemoteEstimator(_channel(text, who), who)

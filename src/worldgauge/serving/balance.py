@@ -1,4 +1,4 @@
-"""Servers of the same model behind several addresses: each question goes to one that is free."""
+"""Servers of the same model behind several addresses: each request goes to one that is free."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 
 
 class Replicas:
-    """One or more HTTP servers that say they are the same model; see `channel.Channel`.
+    """One or more HTTP servers of the same model; see `channel.Channel`.
 
-    Each process starts its round at another server. A server that is down is left out until it answers again.
+    Each process starts its round with another server. A server that is down is left out until it answers again.
+
+    Args:
+        urls: Addresses of the servers.
+        who: Name of the model, for messages.
+        patience_s: Seconds to wait for an answer when all servers are down.
+
+    Raises:
+        UsageError: An address is not allowed.
     """
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
-        """Raises UsageError for what is no address. who: names the model in messages."""
+        """Check the addresses; see the class."""
         if any("@" in url for url in urls):  # before anything is told of what may be a password
             raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")
@@ -44,11 +52,11 @@ class Replicas:
 
     @property
     def urls(self) -> list[str]:
-        """Addresses in the order in which this process asks them."""
+        """Addresses in the order in which this process uses them."""
         return [server.url for server in self._round]
 
     def connect(self) -> Header:
-        """See `Channel.connect`. Later, `ask` reaches who is there and holds them to the same hello."""
+        """See `Channel.connect`. Later, `ask` connects to the servers that are up and checks their hello."""
         if not self._hello:
             down = self._greet_all()
             if len(down) == len(self._servers):
@@ -58,7 +66,7 @@ class Replicas:
         return self._hello
 
     def ask(self, question: Question) -> Generator[Message]:
-        """See `Channel.ask`; waiting for a free server is no silence as long as one of them gets on."""
+        """See `Channel.ask`. Waiting for a free server is not silence as long as one of them makes progress."""
         moved = answered = time.monotonic()
         before = None
         pause_s = _FIRST_PAUSE_S
@@ -91,7 +99,7 @@ class Replicas:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def close(self) -> None:
-        """See `Channel.close`: the servers are not ours to end."""
+        """See `Channel.close`; the servers keep running."""
         for server in self._servers:
             server.drop()
 

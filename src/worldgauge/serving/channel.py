@@ -1,4 +1,4 @@
-"""What lies between us and a served model: the Channel protocol, its faults, sockets with a deadline."""
+"""The connection to a served model: the Channel protocol, its errors, and sockets with a deadline."""
 
 from __future__ import annotations
 
@@ -22,20 +22,25 @@ Check = Callable[[Header, list[ArraySpec]], None]
 
 
 class GoneError(Exception):
-    """The process or the connection behind a channel has ended; asked again, another may answer."""
+    """The process or the connection behind a channel has ended; another attempt may succeed."""
 
 
 class SilentError(Exception):
-    """No whole message came in time."""
+    """No complete message came in time."""
 
 
 @dataclass(frozen=True)
 class Question:
     """A rollout or estimate message.
 
-    check: raises SubjectError for an answer that does not fit, before any of it is read.
-    deadline_s: longest silence in seconds between two messages. on_wait: called every few seconds while it stands in
-    line; standing there is no silence as long as the line moves.
+    Attributes:
+        id: Id of the request.
+        header: Header of the message.
+        arrays: Arrays of the message.
+        deadline_s: Longest silence in seconds between two messages.
+        check: Called with each announced answer before any of it is read; raises SubjectError when it does not fit.
+        on_wait: Called every few seconds while the request waits in a queue. Waiting does not count as silence as long
+            as the queue moves.
     """
 
     id: str
@@ -46,29 +51,43 @@ class Question:
     on_wait: Callable[[], None] | None = None
 
     def waits(self) -> None:
-        """Tell whoever asked that it stands in line."""
+        """Notify the caller that the request waits in a queue."""
         if self.on_wait is not None:
             self.on_wait()
 
 
 class Channel(Protocol):
-    """One way to a served model; for one thread."""
+    """A connection to a served model; for one thread."""
 
     def connect(self) -> Header:
-        """The server's hello, after starting or reaching it where that is due.
+        """Start or reach the server if necessary.
 
-        Raises GoneError when it ends while it loads; SubjectError or UsageError when it is no good.
+        Returns:
+            The hello of the server.
+
+        Raises:
+            GoneError: It ended while it loaded.
+            SubjectError: It breaks the protocol or does not fit.
+            UsageError: It is not allowed.
         """
 
     def ask(self, question: Question) -> Generator[Message]:
-        """The messages that answer, up to one of `ENDS`; an iterator that is closed before that cancels.
+        """Send a request. The channel can be used again after each error.
 
-        Raises GoneError, SilentError, and SubjectError for what breaks the protocol or `question.check`; the channel
-        can be used again after each.
+        Args:
+            question: The request.
+
+        Yields:
+            The messages of the answer, up to one of `ENDS`. Closing the iterator earlier cancels the request.
+
+        Raises:
+            GoneError: The server ended.
+            SilentError: No complete message came in time.
+            SubjectError: The answer breaks the protocol or fails `question.check`.
         """
 
     def close(self) -> None:
-        """Leave; end the server where we have started it."""
+        """Close the connection; a server that was started here is ended."""
 
 
 class _Timed:

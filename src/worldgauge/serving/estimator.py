@@ -1,4 +1,4 @@
-"""An estimator that runs in another process: arrays and options in, arrays and facts out."""
+"""An estimator that runs in another process: it gets arrays and options and returns arrays and facts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,19 @@ MAX_NAME = 100
 
 
 class EstimateError(SubjectError):
-    """The estimator itself could not: its own code raised, or what it gave are no numbers."""
+    """The estimator itself failed: its own code raised, or it returned values that are not numbers."""
 
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """What an estimator is, as its server says; see `worldgauge_serve.EstimatorSpec`."""
+    """Identity of an estimator, as its server states it; see `worldgauge_serve.EstimatorSpec`.
+
+    Attributes:
+        name: Name of the estimator.
+        kind: What it estimates.
+        layout: What it returns where there is a choice; else empty.
+        settings: Everything that changes its answers, as plain JSON values.
+    """
 
     name: str
     kind: str = "decoder"
@@ -36,9 +43,12 @@ class EstimatorSpec:
 
 @dataclass(frozen=True)
 class Expected:
-    """An array that an answer must hold: one of `dtypes`, one of `shapes`, whose side None may be any.
+    """An array that an answer must hold.
 
-    finite: whether all its numbers must be.
+    Attributes:
+        shapes: Allowed shapes; a side of None may have any length.
+        dtypes: Allowed dtypes.
+        finite: Whether all numbers must be finite.
     """
 
     shapes: tuple[tuple[int | None, ...], ...]
@@ -46,7 +56,7 @@ class Expected:
     finite: bool = True
 
     def fits(self, array: ArraySpec) -> bool:
-        """Whether what is announced is such an array."""
+        """Whether an announced array has such a shape and dtype."""
         return array.dtype in self.dtypes and any(_fits(array.shape, shape) for shape in self.shapes)
 
     def __str__(self) -> str:
@@ -55,7 +65,12 @@ class Expected:
 
 
 class Estimate(NamedTuple):
-    """An answer: arrays by name, and facts, plain JSON values."""
+    """An answer of an estimator.
+
+    Attributes:
+        arrays: Arrays by name.
+        facts: Plain JSON values.
+    """
 
     arrays: Arrays
     facts: Mapping[str, Any]
@@ -75,12 +90,23 @@ class RemoteEstimator(Remote[EstimatorSpec]):
         *,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Estimate:
-        """What it answers to `arrays` and `options`, plain JSON values: exactly the arrays of `expected`.
+        """Run the estimator. A server that is lost gets the request a second time.
 
-        A server that is lost is asked again. Raises EstimateError where the estimator says that it failed or gives
-        numbers that are not finite and must be; NotApplicableError; LostError for a server that is lost again or hangs
-        for `deadline_s`; SubjectError for an answer that does not fit, before any of it is read; UsageError for what
-        cannot be sent.
+        Args:
+            arrays: Inputs by name.
+            options: Plain JSON values.
+            expected: The arrays that the answer must hold, exactly these.
+            max_bytes: Largest answer in bytes.
+
+        Returns:
+            The answer.
+
+        Raises:
+            EstimateError: The estimator failed, or returned numbers that are not finite and must be.
+            NotApplicableError: The request does not apply to the estimator.
+            LostError: The server was lost again, or was silent for `deadline_s`.
+            SubjectError: The answer does not fit; none of it was read.
+            UsageError: The request cannot be sent.
         """
         name = secrets.token_hex(8)
         header: Header = {

@@ -1,4 +1,4 @@
-"""A model written against worldgauge_serve, in this process."""
+"""A model written against worldgauge_serve, used in this process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from worldgauge_serve import NotApplicable
 
 
 def adopt(model: Any) -> Any:
-    """`model` as a WorldModel where its spec is of another kind with the same fields, else `model` itself.
+    """Turn a model whose spec has another type with the same fields into a WorldModel.
 
-    Raises UsageError for a spec that is not valid.
+    Args:
+        model: The model.
+
+    Returns:
+        A WorldModel, or `model` itself when its spec is a ModelSpec.
+
+    Raises:
+        UsageError: The spec is not valid.
     """
     spec = getattr(model, "spec", None)
     names = [each.name for each in fields(ModelSpec)]

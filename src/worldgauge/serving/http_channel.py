@@ -1,4 +1,4 @@
-"""One model server over HTTP: frames are read from the connection straight into arrays."""
+"""One model server over HTTP: frames are read from the connection directly into arrays."""
 
 from __future__ import annotations
 
@@ -35,18 +35,25 @@ IDLE_S = 20.0
 
 
 class DownError(GoneError):
-    """A server that cannot be reached; it was not asked anything."""
+    """A server that cannot be reached; no request was sent."""
 
 
 class HttpServer:
-    """The server at `url`.
+    """One server.
 
-    admit: called with (url, hello) on every new connection, before anything is asked over it; raises SubjectError
-    where another model has taken the place.
+    Args:
+        url: Address of the server.
+        token: Token sent with each request; empty for none.
+        who: Name of the model, for messages.
+        admit: Called with (url, hello) on every new connection, before a request is sent; raises SubjectError when
+            another model answers at this address.
+
+    Raises:
+        UsageError: The address is not allowed.
     """
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
-        """Raises UsageError for what is no address of a server. who: names the model in messages."""
+        """Check the address; see the class."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -76,7 +83,12 @@ class HttpServer:
         """Whether anybody stood in its line at the last look."""
 
     def greet(self) -> None:
-        """Reach it where that is due. Raises DownError; SubjectError when it is no server of ours."""
+        """Connect if necessary.
+
+        Raises:
+            DownError: The server cannot be reached.
+            SubjectError: It is not a worldgauge server, or not the right model.
+        """
         if self._connection is not None and time.monotonic() - self._used < IDLE_S:
             # What can be read on an idle connection is its end.
             with suppress(OSError, ValueError):
@@ -90,17 +102,35 @@ class HttpServer:
             raise
 
     def is_busy(self) -> bool:
-        """Whether it is answering somebody. Raises as `greet` does."""
+        """Whether the server is working on a request.
+
+        Raises:
+            DownError: The server cannot be reached.
+            SubjectError: It is not a worldgauge server, or not the right model.
+        """
         self.greet()
         pong = self._get("/v1/health")
         self.progress, self.waiting = (pong.get("done"), pong.get("sent")), bool(pong.get("waiting"))
         return bool(pong.get("busy"))
 
     def ask(self, question: Question, wait_s: float) -> Generator[Message]:
-        """As `Channel.ask`; the server lets the question wait `wait_s` seconds for its turn. Raises also DownError.
+        """As `Channel.ask`.
 
-        What counts as silence until the first message is that the model has not got on, with whatever question: so
-        `deadline_s` begins anew while the line moves, and when the question is taken.
+        Until the first message, silence means that the model makes no progress with any request. So `deadline_s` starts
+        again while the queue moves, and when the request is taken.
+
+        Args:
+            question: The request.
+            wait_s: Seconds that the server lets the request wait for its turn.
+
+        Yields:
+            The messages of the answer.
+
+        Raises:
+            DownError: The server cannot be reached.
+            GoneError: The server ended.
+            SilentError: No complete message came in time.
+            SubjectError: The answer breaks the protocol or fails `question.check`.
         """
         self.greet()
         connection = self._connection
@@ -163,7 +193,7 @@ class HttpServer:
             scout.drop()
 
     def drop(self) -> None:
-        """Close the connection; the server stays."""
+        """Close the connection; the server keeps running."""
         if self._connection is not None:
             self._connection.close()
             # A response that was not read to its end holds the socket too.

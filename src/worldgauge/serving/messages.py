@@ -1,4 +1,4 @@
-"""Between our requests and messages: what is asked, and what may come back (docs/protocol.md)."""
+"""Converts requests to messages, and checks what comes back (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ Spec = TypeVar("Spec")
 
 @dataclass(frozen=True)
 class Hello(Generic[Spec]):
-    """What a server says it is. source, given: see `worldgauge_serve.Served`; both checked, none trusted."""
+    """Identity of a server. All fields are checked, but none is trusted.
+
+    Attributes:
+        spec: Spec of the model or estimator.
+        source: See `worldgauge_serve.Served`.
+        given: See `worldgauge_serve.Served`.
+        needs: Share of the machine that it takes.
+        batch: Whether it gains from several requests at once.
+    """
 
     spec: Spec
     source: str
@@ -38,9 +46,19 @@ class Hello(Generic[Spec]):
 
 
 def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
-    """The hello in `header`, with what `spec_of` makes of its spec.
+    """Check the hello of a server.
 
-    Raises SubjectError, naming the server as `who`, for one that is not valid, or that serves something else.
+    Args:
+        header: The message.
+        who: Name of the server, for messages.
+        serves: What it must serve.
+        spec_of: Parses its spec.
+
+    Returns:
+        The hello.
+
+    Raises:
+        SubjectError: The hello is not valid, or the server serves something else.
     """
     if header.get("type") == "error":
         raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
@@ -71,9 +89,20 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
 def rollout_message(
     requests: Sequence[RolloutRequest], spec: ModelSpec, *, name: str, deadline_s: float
 ) -> tuple[Header, Arrays]:
-    """The message that asks `requests`, as question `name`.
+    """Make the message for a batch of rollouts.
 
-    Raises DataError for poses and actions that are not finite, SubjectError for more than a message may hold.
+    Args:
+        requests: The requests.
+        spec: Spec of the model.
+        name: Id of the message.
+        deadline_s: Longest silence in seconds.
+
+    Returns:
+        Header and arrays.
+
+    Raises:
+        DataError: Poses or actions are not finite.
+        SubjectError: The arrays are larger than a message may be.
     """
     size = sum(_size(request, "depth" in spec.inputs) for request in requests)  # before any frame is decoded
     if size > MAX_BYTES:
@@ -91,7 +120,15 @@ def rollout_message(
 
 
 def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Sequence[RolloutRequest]]:
-    """`requests` in order, in as few parts as messages hold; a single one that is too large is a part of its own."""
+    """Split requests into as few messages as possible, in order.
+
+    Args:
+        requests: The requests.
+        spec: Spec of the model.
+
+    Yields:
+        The requests of one message; a single request that is too large is a part of its own.
+    """
     start, size = 0, 0
     for at, request in enumerate(requests):
         own = _size(request, "depth" in spec.inputs) + _REST_BYTES
@@ -104,10 +141,15 @@ def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Se
 
 
 class Receipt:
-    """Holds the answer to question `id` to what was asked, before anything of it is allocated.
+    """Checks the answer to a batch of rollouts before any of it is allocated.
 
-    exact: False lets frames of any kind, shape and number through, for whoever judges them, as long as all of them
-    are not many times what was asked for.
+    Args:
+        who: Name of the server, for messages.
+        model: Name of the model, for messages.
+        id: Id of the message.
+        requests: The requests.
+        exact: False lets frames of any dtype, shape and number pass, for a caller that judges them, as long as they are
+            not many times what was requested.
     """
 
     def __init__(
@@ -123,7 +165,15 @@ class Receipt:
         self._requests = requests
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
-        """Raises SubjectError; for a chunk the same that a model in this process gets."""
+        """Check an announced message.
+
+        Args:
+            header: Header of the message.
+            announced: Its arrays.
+
+        Raises:
+            SubjectError: The message does not fit; for a chunk, the error is the same as for a model in this process.
+        """
         kind, index, names = header["type"], header.get("index"), [one.name for one in announced]
         if kind == "error" and "id" not in header and not names:
             return  # about the connection
@@ -149,7 +199,14 @@ class Receipt:
         self._done[index] += frames.shape[0]
 
     def raise_error(self, header: Header) -> None:
-        """Raise what an "error" message says, and of which request where it tells."""
+        """Raise the error of an "error" message, with the request that it names.
+
+        Args:
+            header: Header of the message.
+
+        Raises:
+            WorldgaugeError: Always.
+        """
         error, index, count = said_by(header, self._who), header.get("index"), len(self._requests)
         if count > 1 and type(index) is int and 0 <= index < count:
             error.args = (f"{error} (request {index + 1} of a batch of {count})",)
@@ -157,7 +214,16 @@ class Receipt:
 
 
 def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
-    """What an "error" message of server `who` says, to be raised; `own` for what the model's own code raised."""
+    """The error of an "error" message, to be raised.
+
+    Args:
+        header: Header of the message.
+        who: Name of the server, for messages.
+        own: Type of errors that the model's own code raised.
+
+    Returns:
+        The error.
+    """
     text = plain(header.get("message"))
     if header.get("kind") == "not_applicable":
         return NotApplicableError(text)
@@ -167,7 +233,15 @@ def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) ->
 
 
 def with_trace(error: SubjectError, header: Header) -> SubjectError:
-    """`error` with the traceback that the server sent, for whoever looks into the record."""
+    """Add the traceback that the server sent to an error, for the record.
+
+    Args:
+        error: The error.
+        header: Header of the message.
+
+    Returns:
+        The error.
+    """
     trace = header.get("trace")
     if isinstance(trace, str):
         error.add_note("in the model's process:\n" + plain(trace))
@@ -175,7 +249,17 @@ def with_trace(error: SubjectError, header: Header) -> SubjectError:
 
 
 def spec_of(given: Any) -> ModelSpec:
-    """The spec in the hello of a model. Raises WorldgaugeError for one that is not valid."""
+    """Parse the spec in the hello of a model.
+
+    Args:
+        given: The JSON value.
+
+    Returns:
+        The spec.
+
+    Raises:
+        WorldgaugeError: It is not valid.
+    """
     name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
         raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")
@@ -187,7 +271,19 @@ def spec_of(given: Any) -> ModelSpec:
 
 
 def named_spec(given: Any, what: Serves, fields: set[str]) -> dict[str, Any]:
-    """`given` where it is an object of no other `fields`, with a name and settings. Raises SubjectError."""
+    """Check the JSON value of a spec: its name, its settings and the names of its fields.
+
+    Args:
+        given: The JSON value.
+        what: What it specifies, for messages.
+        fields: Allowed fields.
+
+    Returns:
+        The object.
+
+    Raises:
+        SubjectError: It is not such an object.
+    """
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
         raise SubjectError("its hello holds no spec with a name")
     name, settings = given["name"], given.get("settings", {})
@@ -260,16 +356,16 @@ def _stand_in(frames: ArraySpec) -> Any:
 
 
 def short(given: Any) -> str:
-    """What came from outside, in a message: at most 80 characters of it."""
+    """Shorten a value from outside for a message, to at most 80 characters."""
     text = repr(given)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def without_login(text: str) -> str:
-    """`text` without names and passwords in the addresses it holds, to be shown."""
+    """Remove user names and passwords from the addresses in a text, to show it."""
     return re.sub(r"//(?:(?!//)\S)*@", "//", text)
 
 
 def plain(given: Any) -> str:
-    """Text from outside, safe for a terminal and a log."""
+    """Make text from outside safe for a terminal and a log."""
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in str(given)[:MAX_TEXT])

@@ -1,4 +1,4 @@
-"""What is told of a process that has ended: how it ended, and the last line it printed."""
+"""Messages about a process that has ended: how it ended, and the last line it printed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Tail:
         self._kept = (self._kept + chunk)[-_KEPT_BYTES:]
 
     def last_words(self) -> str:
-        """The last line that is not blank, for the end of a message; bars that are redrawn count as lines.
+        """The last line that is not blank, for the end of a message; progress bars that are redrawn count as lines.
 
-        Nothing of it can move a cursor: it gets into errors, journals and terminals.
+        It holds no control characters that move a cursor, because it gets into errors, journals and terminals.
         """
         text = _COLOURS.sub("", self._kept.decode("utf-8", "replace"))
         lines = (plain(line).strip() for line in reversed(re.split(r"[\r\n]+", text)))

@@ -1,4 +1,4 @@
-"""A model in a child process: over a Unix socket that it connects to, or over its stdin and stdout."""
+"""A model in a child process, over a Unix socket that it connects to, or over its stdin and stdout."""
 
 from __future__ import annotations
 
@@ -33,14 +33,20 @@ _LOOK_S = 0.05
 
 
 class ProcessChannel:
-    """A child that runs `command`, started when first needed and again after it has ended.
+    """A child process, started when it is first needed and again after it has ended.
 
-    pipes: speak over its stdin and stdout. By default it is given the name of a Unix socket to connect to instead:
-    `conda run` and other wrappers keep stdin and stdout to themselves, and models print.
+    Args:
+        command: Command line of the child.
+        pipes: Talk over its stdin and stdout. By default it gets the name of a Unix socket to connect to, because
+            `conda run` and other wrappers keep stdin and stdout to themselves, and models print.
+        who: Name of the model, for messages.
+
+    Raises:
+        UsageError: The command line cannot be split.
     """
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:
-        """Raises UsageError for a command line that cannot be split. who: names the model in messages."""
+        """Split the command line; see the class."""
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -55,11 +61,11 @@ class ProcessChannel:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the child, while there is one."""
+        """Process id of the child; None when there is none."""
         return None if self._child is None else self._child.process.pid
 
     def connect(self) -> Header:
-        """See `Channel.connect`: starts a child, in place of one that is still there."""
+        """See `Channel.connect`; starts a new child, in place of one that still runs."""
         self.close()
         self._child = child = _Child(self._command, self._pipes, self._who)
         try:
@@ -164,7 +170,14 @@ class ProcessChannel:
 
 
 def private_folder(parent: str | None = None) -> str:
-    """A new folder for this user alone, in `parent` or among the temporary files."""
+    """Make a new folder that only this user can read.
+
+    Args:
+        parent: Folder to make it in; the temporary folder by default.
+
+    Returns:
+        Its path.
+    """
     # The name of a Unix socket may have 108 bytes, and some temporary folders are long already.
     return tempfile.mkdtemp(prefix="worldgauge-", dir=parent or ("/tmp" if len(tempfile.gettempdir()) > 60 else None))
 

@@ -1,4 +1,4 @@
-"""What runs in another process: asked over a channel, checked like one of this process."""
+"""Models and estimators in another process: used over a channel, and checked like those of this process."""
 
 from __future__ import annotations
 
@@ -24,21 +24,44 @@ _SAY_EVERY_S = 0.5
 
 
 class Judge(Protocol):
-    """Holds an answer to what was asked; see `messages.Receipt`."""
+    """Checks an answer against its request; see `messages.Receipt`."""
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
-        """Raises SubjectError for a message that does not fit, before any of it is read."""
+        """Check an announced message before any of it is read.
+
+        Args:
+            header: Header of the message.
+            announced: Its arrays.
+
+        Raises:
+            SubjectError: The message does not fit.
+        """
 
     def raise_error(self, header: Header) -> None:
-        """Raise what an "error" message says."""
+        """Raise the error of an "error" message."""
 
 
 class Remote(Generic[Spec]):
-    """A server behind `channel`, of a model or of an estimator.
+    """A server of a model or an estimator behind a channel.
 
-    spec: what it says it is. source, given: where it comes from and the settings it was made with, as its server says.
-    batch: whether it gains from several requests at once. deadline_s: longest silence in seconds. on_wait: called every
-    few seconds while a question waits in line at servers that are busy with others, which is no silence.
+    Args:
+        channel: The channel.
+        who: Name of the server, for messages.
+        deadline_s: Longest silence in seconds.
+
+    Attributes:
+        spec: Spec, as the server states it.
+        source: Where it comes from, as the server states it.
+        given: Settings it was made with, as the server states them.
+        needs: Share of the machine that it takes, as the server states it.
+        batch: Whether it gains from several requests at once.
+        deadline_s: Longest silence in seconds.
+        on_wait: Called every few seconds while a request waits in the queue of servers that are busy with other
+            requests; waiting does not count as silence.
+
+    Raises:
+        SubjectError: The server breaks the protocol or does not fit.
+        UsageError: The server is not allowed.
     """
 
     serves: ClassVar[Serves]
@@ -46,7 +69,7 @@ class Remote(Generic[Spec]):
     """What it is silent without, in messages."""
 
     def __init__(self, channel: Channel, who: str, deadline_s: float = DEADLINE_S) -> None:
-        """Reaches the server; who: names it in messages. Raises SubjectError or UsageError when it is no good."""
+        """Connect to the server; see the class."""
         self.deadline_s = deadline_s
         self.on_wait: Callable[[], None] | None = None
         self._channel = channel
@@ -66,7 +89,7 @@ class Remote(Generic[Spec]):
         self.batch = self._hello.batch
 
     def close(self) -> None:
-        """Leave the server; a child process is ended. Asked again, it comes back."""
+        """Close the connection; a child process is ended. The next request opens it again."""
         self._connected = False
         self._channel.close()
 
@@ -76,8 +99,9 @@ class Remote(Generic[Spec]):
     def _messages(self, header: Header, arrays: Arrays, judge: Callable[[], Judge]) -> Generator[Message]:
         """The messages of an answer.
 
-        A server that is lost before the first is asked again. After it only the whole task can be: frames that
-        were handed over cannot be taken back, and a model that is not repeatable to the bit would be spliced from two.
+        A server that is lost before the first message gets the request again. After the first message only the whole
+        task can be repeated: frames that were passed on cannot be taken back, and frames of a model that is not
+        repeatable to the bit would be mixed from two runs.
         """
         given = 0
         for attempt in range(1 + RETRIES):
@@ -135,10 +159,11 @@ class Remote(Generic[Spec]):
 
 
 class RemoteModel(Remote[ModelSpec]):
-    """A WorldModel behind `channel`; see `serving.open_model`.
+    """A WorldModel behind a channel; see `serving.open_model`.
 
-    exact: whether frames that are not what was asked for are refused on arrival; a check that judges them wants to see
-    them.
+    Attributes:
+        exact: Whether frames that were not requested in this form are refused on arrival; a check that judges them
+            needs to see them.
     """
 
     serves = "model"
@@ -146,20 +171,38 @@ class RemoteModel(Remote[ModelSpec]):
     exact = True
 
     def rollout(self, request: RolloutRequest) -> Generator[Frames]:
-        """Chunks as they come. Closing the iterator early cancels the rest.
+        """Run one rollout. Closing the iterator early cancels the rest.
 
-        Raises SubjectError, NotApplicableError, LostError when the server is lost after the first frame, and
-        DataError for a request that holds values that are not finite.
+        Args:
+            request: The request.
+
+        Yields:
+            Chunks as they arrive.
+
+        Raises:
+            SubjectError: The model fails or does not keep the protocol.
+            NotApplicableError: The request does not apply to the model.
+            LostError: The server was lost after the first frame.
+            DataError: The request holds values that are not finite.
         """
         with closing(self._ask([request])) as chunks:
             for _, frames in chunks:
                 yield frames
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-        """The chunks of each request, all asked in one message, or in as few as hold them.
+        """Run several rollouts, sent in one message or in as few as hold them.
 
-        A server that is lost on the way is asked once more. An error of one request is an error of all, and says of
-        which where the model makes them one by one. Raises as `rollout` does.
+        A server that is lost gets the requests once more. An error in one request is an error of the whole batch; the
+        message names the request when the model makes them one by one.
+
+        Args:
+            requests: The requests.
+
+        Returns:
+            The chunks of each request.
+
+        Raises:
+            WorldgaugeError: As for `rollout`.
         """
         rollouts: list[list[Frames]] = []
         for part in parts_of(requests, self.spec):

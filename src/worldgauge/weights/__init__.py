@@ -1,10 +1,10 @@
-"""Weights of published networks: what there is, where it lies here, and how it is read without running any of it.
+"""Weights of published networks: the catalogue, their place on this machine, and reading them without running code.
 
-    folder = weights.opened("lpips-alex").folder     # AbsentWeightsError says which command brings them
+    folder = weights.opened("lpips-alex").folder     # AbsentWeightsError names the command that downloads them
     tensors = read_tensors(folder / "alex.pth")
     heads = expect(tensors, {"lin0.model.1.weight": (1, 64, 1, 1)}, folder / "alex.pth")
 
-None come with worldgauge: each has an owner and a licence of its own (`worldgauge weights list`).
+None come with worldgauge: each has its own owner and licence (`worldgauge weights list`).
 """
 
 from worldgauge.weights.adoption import Adopted, Adoption, adopt

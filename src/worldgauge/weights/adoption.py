@@ -1,4 +1,4 @@
-"""Weights that lie on this machine already, taken into the store."""
+"""Takes weights that are already on this machine into the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ MOST_FILES = 200_000
 
 @dataclass(frozen=True)
 class Adopted:
-    """A file of the set `set` that was found at `source`. linked: else it was copied."""
+    """A file that was taken into the store.
+
+    Attributes:
+        set: Name of its set.
+        name: Name of the file in the set.
+        source: Where it was found.
+        linked: Whether it was linked; else it was copied.
+    """
 
     set: str
     name: str
@@ -28,7 +35,13 @@ class Adopted:
 
 @dataclass
 class Adoption:
-    """What was taken, what was here before, and what bears the name of a file of ours and is not it, in words."""
+    """Result of a search for weights.
+
+    Attributes:
+        taken: Files that were taken.
+        here: Files (set, name) that were in the store before.
+        wrong: Files with the right name and the wrong content, described in words.
+    """
 
     taken: list[Adopted] = field(default_factory=list)
     here: list[tuple[str, str]] = field(default_factory=list)
@@ -36,12 +49,21 @@ class Adoption:
 
 
 def adopt(folder: Path) -> Adoption:
-    """Take every file under `folder` that is one of the catalogue, known by its digest, whatever its name.
+    """Take every file under a folder that is in the catalogue, recognised by its digest, whatever its name.
 
-    A file without a published digest is known by its name where it lies beside others of its set, or in a folder named
-    as the set. Files become hard links where they can: no second copy of gigabytes, and unlike a symbolic link still
-    there when the folder is tidied away. From another disk they are copied. Nothing of `folder` is changed.
-    Raises UsageError where there is no such folder, DataError for a store that cannot be written to.
+    A file without a published digest is recognised by its name when it lies next to others of its set, or in a folder
+    with the name of the set. Files become hard links when possible: this makes no second copy of gigabytes, and unlike
+    a symbolic link they stay when the folder is removed. Files on another disk are copied. Nothing in `folder` changes.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        What was found.
+
+    Raises:
+        UsageError: There is no such folder.
+        DataError: The store cannot be written to.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")

@@ -1,4 +1,4 @@
-"""Every set of weights a network of ours can load: whose it is, under which licence, and the bytes it must have."""
+"""Every set of weights that the networks can load: its owner, its licence, and the bytes it must have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from dataclasses import dataclass
 class WeightFile:
     """One file of a set.
 
-    name: what it is called in the set's folder. url: where its owner publishes it. bytes: its size, None where that is
-    not known before. sha256: hexadecimal, all 64 digits, or as many first ones as are published; empty where none are,
-    and then the first copy that comes is recorded and held to.
+    Attributes:
+        name: Name in the folder of the set.
+        url: Where its owner publishes it.
+        bytes: Size; None when it is not known in advance.
+        sha256: Digest in hexadecimal: all 64 digits, or the first ones when only they are published. Empty when none
+            are; then the first copy that is downloaded is recorded, and later copies must be equal to it.
     """
 
     name: str
@@ -22,7 +25,7 @@ class WeightFile:
 
     @property
     def published(self) -> bool:
-        """Whether all of its digest is known before it comes."""
+        """Whether the whole digest is known before the download."""
         return len(self.sha256) == 64
 
 
@@ -30,9 +33,15 @@ class WeightFile:
 class WeightSet:
     """The files that one network loads.
 
-    name: of the set and of its network. source: page of the owner. licence: in short, as the owner names it. serves:
-    metrics and parts that need it. gated: whether the owner wants an account that has accepted the licence. runs_code:
-    whether the file is a program (TorchScript), which is run only where its digest is known.
+    Attributes:
+        name: Name of the set and of its network.
+        title: Title in listings.
+        source: Page of the owner.
+        licence: Short name of the licence, as the owner writes it.
+        serves: Metrics and parts that need it.
+        files: The files.
+        gated: Whether the owner requires an account that has accepted the licence.
+        runs_code: Whether a file is a program (TorchScript), which is run only when its digest is known.
     """
 
     name: str
@@ -46,7 +55,7 @@ class WeightSet:
 
     @property
     def bytes(self) -> int | None:
-        """Size of all files; None where that of one is not known before."""
+        """Size of all files; None when one of them is not known in advance."""
         sizes = [file.bytes for file in self.files]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 

@@ -1,4 +1,4 @@
-"""Weights brought over the network: a download goes on where it stopped, and has its name only once it is right."""
+"""Downloads of weights: a download continues where it stopped, and gets its final name only when it is correct."""
 
 from __future__ import annotations
 
@@ -35,7 +35,13 @@ from worldgauge.weights.store import (
 
 @dataclass(frozen=True)
 class Pulled:
-    """A set that is here. brought: the files that were not before."""
+    """A set that is on this machine.
+
+    Attributes:
+        set: The set.
+        folder: Its folder.
+        brought: Names of the files that were downloaded now.
+    """
 
     set: WeightSet
     folder: Path
@@ -43,9 +49,19 @@ class Pulled:
 
 
 def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pulled:
-    """Bring what is lacking or wrong of the set `name`; one process at a time does, others wait and find it.
+    """Download what is missing or wrong in a set; one process at a time does so, others wait.
 
-    Raises UnknownNameError, PullError, DataError for what is not what it should be.
+    Args:
+        name: Name of the set.
+        progress: Called with the name of a file, the bytes so far and the bytes in all.
+
+    Returns:
+        The set.
+
+    Raises:
+        UnknownNameError: There is no such set.
+        PullError: A download failed.
+        DataError: A file is not the published one.
     """
     known = known_set(name)
     with only_writer(name) as folder:
@@ -57,9 +73,16 @@ def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pull
 
 
 def sets_for(names: Iterable[str]) -> list[str]:
-    """Sets that are meant by `names`, each a set or something that sets serve, such as a metric; each set once.
+    """Sets that names stand for, each once.
 
-    Raises UnknownNameError.
+    Args:
+        names: Names of sets, or of something that needs sets, such as a metric.
+
+    Returns:
+        Names of the sets.
+
+    Raises:
+        UnknownNameError: A name is unknown.
     """
     meant: dict[str, None] = {}
     for name in names:
@@ -75,7 +98,7 @@ Progress = Callable[[str, int, int], None]
 
 TOKEN_VARIABLE = "HF_TOKEN"
 WAITS_S = (1.0, 2.0, 4.0)
-"""Pauses before what failed is tried again; counted anew whenever more has come than ever before."""
+"""Pauses in seconds before another attempt; they start again from the first whenever the download has progressed."""
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 20 * 10**9
 MOST_UNSTATED_BYTES = 64 << 20
@@ -92,10 +115,23 @@ class _AgainError(Exception):
 
 
 def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, progress: Progress) -> Seen:
-    """Bring `file` of the set `of` into `folder`, for one process at a time, and say what came.
+    """Download a file into a folder; for one process at a time.
 
-    first: the copy that was recorded, which one without a published digest is held to.
-    Raises PullError for what does not come, DataError for what is wrong. A beginning is kept, and continued.
+    An incomplete download is kept and continued.
+
+    Args:
+        file: The file.
+        of: Its set.
+        folder: The folder.
+        first: The copy that was recorded; a file without a published digest must be equal to it.
+        progress: Called with the name of the file, the bytes so far and the bytes in all.
+
+    Returns:
+        What was downloaded.
+
+    Raises:
+        PullError: The download failed.
+        DataError: The file is wrong.
     """
     part, tries = Part(folder / file.name), 0
     most = part.size
@@ -254,14 +290,28 @@ def _on_disk(part: Part) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Version:
-    """Which bytes an address has: etag, one that promises equal bytes; sha256, where the host says it."""
+    """Identity of the bytes at an address.
+
+    Attributes:
+        url: The address.
+        etag: An entity tag that promises equal bytes.
+        sha256: Digest, when the host states it.
+    """
 
     url: str
     etag: str
     sha256: str
 
     def continues(self, begun: Version, checked: bool) -> bool:
-        """Whether these bytes follow those of `begun`. checked: a digest will tell in the end, so that it may be so."""
+        """Whether these bytes continue those of an earlier download.
+
+        Args:
+            begun: Version of the earlier download.
+            checked: Whether a digest is checked in the end, so that an error is noticed.
+
+        Returns:
+            True when they do.
+        """
         if begun.sha256 and self.sha256:
             return begun.sha256 == self.sha256
         if begun.etag and self.etag:
@@ -270,7 +320,11 @@ class Version:
 
 
 class Part:
-    """Beginning of the file `path`."""
+    """An incomplete download of a file.
+
+    Args:
+        path: Path of the final file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = part_of(path)
@@ -278,11 +332,11 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes that are there."""
+        """Number of bytes so far."""
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def version(self, url: str) -> Version | None:
-        """Of the bytes there are; None where none are, or of another address."""
+        """Version of the bytes so far; None when there are none, or when they come from another address."""
         try:
             found = Version(**read_json_object(self._note))
         except (DataError, TypeError):
@@ -290,7 +344,15 @@ class Part:
         return found if self.size and found.url == url else None
 
     def open(self, start: int, version: Version) -> IO[bytes]:
-        """To be written to from byte `start`; what stood behind is cut off."""
+        """Open the part to write from a position; later bytes are cut off.
+
+        Args:
+            start: The position in bytes.
+            version: Version of the bytes that follow.
+
+        Returns:
+            The open file.
+        """
         if start == 0:
             self.drop()
             write_file(self._note, json.dumps(asdict(version)).encode())
@@ -300,6 +362,6 @@ class Part:
         return file
 
     def drop(self) -> None:
-        """Remove both."""
+        """Remove the part and its version."""
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)

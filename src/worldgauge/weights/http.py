@@ -1,4 +1,4 @@
-"""One answer over HTTP, redirects followed by hand: only to https, and a token never goes to another host."""
+"""HTTP requests with redirects followed by hand: only to https, and a token is never sent to another host."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ MAX_REDIRECTS = 5
 
 
 class PullError(WorldgaugeError):
-    """Weights that cannot be brought; says why, and what to do."""
+    """Weights that cannot be downloaded; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Linked:
-    """What a host says of a large file before it sends on to where that lies (Hugging Face); empty and None else."""
+    """What a host states about a large file before it redirects to it (Hugging Face).
+
+    Attributes:
+        sha256: Digest; empty when not stated.
+        bytes: Size; None when not stated.
+    """
 
     sha256: str = ""
     bytes: int | None = None
@@ -35,9 +40,20 @@ class Linked:
 def answer_of(
     url: str, headers: Mapping[str, str], token: str = ""
 ) -> Iterator[tuple[http.client.HTTPResponse, Linked]]:
-    """The answer at the end of all redirects. token: sent to the host of `url` alone.
+    """Open the response at the end of all redirects.
 
-    Raises PullError offline and for addresses that are not asked; OSError and HTTPException where nothing answers.
+    Args:
+        url: The address.
+        headers: Headers of the request.
+        token: Sent only to the host of `url`.
+
+    Yields:
+        The response, and what the host stated about the file.
+
+    Raises:
+        PullError: Downloads are switched off, or the address is not allowed.
+        OSError: There is no response.
+        HTTPException: The response is damaged.
     """
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
         raise PullError(
@@ -59,12 +75,12 @@ def answer_of(
 
 
 def shown(url: str) -> str:
-    """An address as it may be printed: the query of a signed one is a key."""
+    """An address as it may be printed, without its query, which is a key in signed addresses."""
     return url.split("?")[0][:200]
 
 
 def number(text: str | None) -> int | None:
-    """A whole number of a header; None for anything else."""
+    """Parse a whole number of a header; None for anything else."""
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,18}", text) else None
 
 

@@ -1,6 +1,6 @@
-"""Tensors of a weight file, read without running anything that stands in it, and checked for names and shapes.
+"""Reads tensors of a weight file without running any code in it, and checks their names and shapes.
 
-Nothing is allocated before it is known that the file can hold it: a few bytes cannot ask for all memory.
+Nothing is allocated before it is certain that the file can hold it, so a few bytes cannot claim all memory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,17 @@ _SHOWN = 3
 
 
 def read_tensors(path: Path) -> dict[str, Float32]:
-    """Arrays by name of a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). Runs no code of it.
+    """Read a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). No code in it is run.
 
-    Floating-point tensors of any width, as float32; others, such as counters, are left out.
-    Raises DataError for a file that is missing, no such file, or holds more than tensors.
+    Args:
+        path: The file.
+
+    Returns:
+        Floating-point tensors of any width by name, as float32; others, such as counters, are left out.
+
+    Raises:
+        DataError: The file is missing, has another format, or holds more than tensors.
+        MissingExtraError: torch is missing.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such weight file")
@@ -48,10 +55,18 @@ def read_tensors(path: Path) -> dict[str, Float32]:
 def expect(
     tensors: Mapping[str, Float32], shapes: Mapping[str, tuple[int | None, ...]], where: str | Path
 ) -> dict[str, Float32]:
-    """The tensors that `shapes` names, and no others.
+    """Check tensors for names and shapes.
 
-    shapes: by name, None for a side of any length. where: file they are of, for messages.
-    Raises DataError for tensors that are missing, of another shape, or hold what is no finite number.
+    Args:
+        tensors: Tensors by name.
+        shapes: Expected shapes by name; None for a side of any length.
+        where: File they come from, for messages.
+
+    Returns:
+        The tensors that `shapes` names, and no others.
+
+    Raises:
+        DataError: A tensor is missing, has another shape, or holds values that are not finite.
     """
     missing = [name for name in shapes if name not in tensors]
     if missing:
@@ -69,9 +84,17 @@ def expect(
 
 
 def known_program(path: Path, known: WeightFile) -> bytes:
-    """The bytes of the file `known`, which is a program (TorchScript), to be run as they are and not read again.
+    """Bytes of a file that is a program (TorchScript), to be run as they are, without reading the file again.
 
-    Raises DataError for any other file, and where its digest is not published: a program does what its maker likes.
+    Args:
+        path: The file.
+        known: Its entry in the catalogue.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        DataError: The file has other bytes, or its digest is not published: a program can do anything.
     """
     if not known.published:
         raise DataError(f"{path}: is a program, and the digest of the one that may be run is not known; not run")
@@ -112,14 +135,34 @@ _SIZES = {
 
 
 def check_size(path: Path, bytes: int) -> None:
-    """Raise DataError unless a file as long as `path` can honestly hold tensors of so many bytes."""
+    """Check that a file is long enough to hold its tensors.
+
+    Args:
+        path: The file.
+        bytes: Size of the tensors that it claims to hold.
+
+    Raises:
+        DataError: The file cannot hold them.
+    """
     most = min(MOST_BYTES, max(_FREE_BYTES, _MOST_SWELLING * path.stat().st_size))
     if bytes > most:
         raise DataError(f"{path}: says it holds {bytes} bytes of tensors; {most} are the most it may")
 
 
 def read_safetensors(path: Path) -> dict[str, Float32]:
-    """8 bytes header length, JSON header, then the data of all tensors, little-endian, no gaps. Raises DataError."""
+    """Read a .safetensors file.
+
+    It holds 8 bytes header length, a JSON header, then the data of all tensors, little-endian, without gaps.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Tensors by name, as float32.
+
+    Raises:
+        DataError: The file has another format.
+    """
     whole = path.stat().st_size
     with path.open("rb") as file:
         start = 8 + int.from_bytes(file.read(8), "little")
@@ -182,7 +225,17 @@ def _float32(raw: NDArray[Any], kind: str) -> Float32:
 
 
 def read_npz(path: Path) -> dict[str, Float32]:
-    """Arrays of a zip of .npy files. Raises DataError."""
+    """Read the arrays of a zip of .npy files.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Arrays by name, as float32.
+
+    Raises:
+        DataError: The file has another format.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
@@ -227,7 +280,18 @@ _WRAPPERS = ("params", "state_dict", "model")
 
 
 def read_torch(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Tensors of a state dict, in torch's zip or its older format. Raises MissingExtraError, DataError."""
+    """Read a state dict in torch's zip format or its older format.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Tensors by name, as float32.
+
+    Raises:
+        MissingExtraError: torch is missing.
+        DataError: The file holds something else than tensors.
+    """
     try:
         torch = importlib.import_module("torch")
     except ImportError:

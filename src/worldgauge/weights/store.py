@@ -1,8 +1,8 @@
-"""Where weights lie on this machine, and whether they are what they should be.
+"""Where weights lie on this machine, and whether they are correct.
 
-A record beside the files says what was known of them when they were last read, so that gigabytes are hashed once. It
-also holds the digests of first copies that came without a published one; those are kept when a file changes, since
-they are what it is compared with.
+A record next to the files states what was known about them when they were last read, so that gigabytes are hashed only
+once. It also holds the digests of first copies without a published digest. Those are kept when a file changes, because
+the file is compared with them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,18 @@ _NEVER = -1
 
 
 class AbsentWeightsError(WorldgaugeError):
-    """Weights that are not on this machine; says which command brings them."""
+    """Weights that are not on this machine; the message names the command that downloads them."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A set that is here. digest: SHA-256, hexadecimal, of all its files."""
+    """A set that is on this machine.
+
+    Attributes:
+        set: The set.
+        folder: Its folder.
+        digest: SHA-256 of all its files, in hexadecimal.
+    """
 
     set: WeightSet
     folder: Path
@@ -43,10 +49,15 @@ class Opened:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a set stands on this machine.
+    """State of a set on this machine.
 
-    here: all files, as they should be. partial: some, or the beginning of one. wrong: some are not what they should be.
-    sha256: digests of the files that were found, by name. faults: what is wrong with them, by name.
+    Attributes:
+        set: The set.
+        folder: Its folder.
+        state: "here": all files, and correct. "partial": some files, or part of one. "wrong": some are not correct. See
+            `State`.
+        sha256: Digests of the files that were found, by name.
+        faults: What is wrong with them, by name.
     """
 
     set: WeightSet
@@ -57,25 +68,57 @@ class Standing:
 
     @property
     def lacking(self) -> tuple[WeightFile, ...]:
-        """Files that are not there, or wrong."""
+        """Files that are missing or wrong."""
         return tuple(file for file in self.set.files if file.name not in self.sha256 or file.name in self.faults)
 
 
 def opened(name: str) -> Opened:
-    """The set `name`, all files there and right; what has not changed since it was last read is not read again.
+    """Open a set whose files are all there and correct.
 
-    Raises UnknownNameError, AbsentWeightsError, DataError for a wrong file.
+    Files that have not changed since they were last read are not read again.
+
+    Args:
+        name: Name of the set.
+
+    Returns:
+        The set.
+
+    Raises:
+        UnknownNameError: There is no such set.
+        AbsentWeightsError: Files are missing.
+        DataError: A file is wrong.
     """
     return _opened(standing(name))
 
 
 def verify(name: str) -> Opened:
-    """As `opened`, but every file is read, whatever the record says of it."""
+    """As `opened`, but every file is read, whatever the record states.
+
+    Args:
+        name: Name of the set.
+
+    Returns:
+        The set.
+
+    Raises:
+        WorldgaugeError: As for `opened`.
+    """
     return _opened(standing(name, afresh=True))
 
 
 def standing(name: str, *, afresh: bool = False) -> Standing:
-    """How the set `name` stands; afresh: read all files. Raises UnknownNameError."""
+    """State of a set on this machine.
+
+    Args:
+        name: Name of the set.
+        afresh: Read all files, whatever the record states.
+
+    Returns:
+        The state.
+
+    Raises:
+        UnknownNameError: There is no such set.
+    """
     known = known_set(name)
     folder = store_folder() / name
     before = records_of(folder)
@@ -99,14 +142,33 @@ def standing(name: str, *, afresh: bool = False) -> Standing:
 
 
 def known_set(name: str) -> WeightSet:
-    """The set of that name. Raises UnknownNameError with the nearest one."""
+    """The set with this name.
+
+    Args:
+        name: Name of the set.
+
+    Returns:
+        The set.
+
+    Raises:
+        UnknownNameError: There is no such set; the message suggests the nearest one.
+    """
     if name not in catalogue:
         raise UnknownNameError("set of weights", name, catalogue)
     return catalogue[name]
 
 
 def fault_of(file: WeightFile, seen: Seen, first: Seen | None = None) -> str:
-    """What is wrong with a copy of `file`, in words; empty for a right one. first: the copy that was recorded."""
+    """What is wrong with a copy of a file.
+
+    Args:
+        file: The file.
+        seen: The copy.
+        first: The copy that was recorded.
+
+    Returns:
+        A description; empty for a correct copy.
+    """
     if file.bytes is not None and seen.bytes != file.bytes:
         return f"expected {file.bytes} bytes, got {seen.bytes}"
     if not seen.sha256.startswith(file.sha256):
@@ -119,12 +181,12 @@ def fault_of(file: WeightFile, seen: Seen, first: Seen | None = None) -> str:
 
 
 def part_of(path: Path) -> Path:
-    """Where the beginning of a file that is on its way is kept."""
+    """Path of the incomplete download of a file."""
     return path.with_name(f"{path.name}.part")
 
 
 def store_folder() -> Path:
-    """The folder of all sets; the environment variable WORLDGAUGE_WEIGHTS names another."""
+    """The folder of all sets; the environment variable WORLDGAUGE_WEIGHTS names another one."""
     from platformdirs import user_data_dir
 
     return Path(os.environ.get(FOLDER_VARIABLE) or Path(user_data_dir("worldgauge")) / "weights")
@@ -132,9 +194,16 @@ def store_folder() -> Path:
 
 @contextmanager
 def only_writer(name: str) -> Iterator[Path]:
-    """The folder of the set `name`, made if need be, for one process at a time; others wait for it.
+    """Lock the folder of a set for this process; others wait. The folder is made if necessary.
 
-    Raises DataError for a store that cannot be written to.
+    Args:
+        name: Name of the set.
+
+    Yields:
+        The folder.
+
+    Raises:
+        DataError: The store cannot be written to.
     """
     folder = store_folder() / name
     try:
@@ -150,7 +219,15 @@ def only_writer(name: str) -> Iterator[Path]:
 
 
 def digest_of(folder: Path, names: Iterable[str]) -> str:
-    """SHA-256, hexadecimal, of the files `names` in `folder`, in the order of their names."""
+    """Digest of several files, in the order of their names.
+
+    Args:
+        folder: Their folder.
+        names: Names of the files.
+
+    Returns:
+        SHA-256 in hexadecimal.
+    """
     return _digest({name: seen_at(folder / name).sha256 for name in names})
 
 
@@ -173,27 +250,49 @@ RECORD = ".record.json"
 
 @dataclass(frozen=True)
 class Seen:
-    """A file as it was when it was hashed; sha256: hexadecimal."""
+    """State of a file when it was hashed.
+
+    Attributes:
+        bytes: Size.
+        mtime_ns: Time of the last change, in nanoseconds.
+        sha256: Digest in hexadecimal.
+    """
 
     bytes: int
     mtime_ns: int
     sha256: str
 
     def still(self, path: Path) -> bool:
-        """Whether size and time of `path` are the same, so that it need not be read again."""
+        """Whether size and time of a file are unchanged, so that it need not be read again."""
         now = path.stat()
         return (self.bytes, self.mtime_ns) == (now.st_size, now.st_mtime_ns)
 
 
 def seen_at(path: Path) -> Seen:
-    """Read and hash a file. One that changes meanwhile has the time of before, and so is read again the next time."""
+    """Read and hash a file.
+
+    A file that changes meanwhile keeps its earlier time in the result, so it is read again the next time.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its state.
+    """
     with path.open("rb") as file:
         before = os.fstat(file.fileno())
         return Seen(before.st_size, before.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def records_of(folder: Path) -> dict[str, Seen]:
-    """By name of file; nothing where there is no record, or none that can be read."""
+    """Read the record of a folder; empty when there is none, or none that can be read.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        States of its files by name.
+    """
     try:
         written = read_json_object(folder / RECORD)["files"]
         return {
@@ -204,7 +303,14 @@ def records_of(folder: Path) -> dict[str, Seen]:
 
 
 def write_records(folder: Path, records: Mapping[str, Seen]) -> None:
-    """Put the record in place in one step; several processes may. A folder that cannot be written to is left so."""
+    """Write the record of a folder in one step; several processes may do so.
+
+    A folder that is read-only stays without one.
+
+    Args:
+        folder: The folder.
+        records: States of its files by name.
+    """
     text = json.dumps({"files": {name: asdict(seen) for name, seen in sorted(records.items())}}, indent=1)
     with suppress(OSError):
         handle, part = tempfile.mkstemp(prefix=f"{RECORD}.", dir=folder)  # a name of its own: workers open at once

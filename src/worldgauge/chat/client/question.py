@@ -138,8 +138,8 @@ class Question:
     def seed_of(self, repeat: int) -> int | None:
         """Seed to send when the question is repeated because earlier answers did not fit.
 
-        Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would come
-        again.
+        Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would
+        come again.
 
         Args:
             repeat: Number of repeats so far.
